@@ -78,7 +78,7 @@ def order() -> Drawing:
     for words, x in places:
         drawing.parts.append(f'<circle cx="{x}" cy="24" r="3.5" fill="{FILLS[2] if words == "NaN" else FILLS[0]}"/>')
         drawing.text(x, 44, words, size=11)
-    drawing.text(WIDTH / 2, 64, "the maximum is the rightmost value; every NaN is one value", size=11)
+    drawing.text(WIDTH / 2, 64, 'the maximum is the rightmost value; nan="ignore" puts NaN leftmost', size=11)
     return drawing
 
 

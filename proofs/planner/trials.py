@@ -596,6 +596,7 @@ def flags() -> Iterator[Trial]:
     yield SEGMENT_MAX, args, asked, frozenset([((dtype_of("float32"), shape), (indices, shape), empty)])
     for name, choices, rows in (
         ("ties", ("even", "first"), (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)),
+        ("nan", ("propagate", "ignore"), (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)),
         ("out_of_range", (None, "error", "drop"), (SEGMENT_MAX,)),
         ("dim", (None,), (REDUCE_MAX, SEGMENT_MAX)),  # the axes of NumPy's arrays have no names
     ):
@@ -614,7 +615,8 @@ def flags() -> Iterator[Trial]:
 ATTRIBUTES: dict[str, Any] = {
     "consumed_inputs": [0, 0], "axes": [0], "keepdims": 0, "noop_with_empty_axes": 0, "fill_mode": "ZERO",
     "fill_value": 1.0, "check_ids": 1, "offsets": None, "sorted": 1, "out_of_range": None, "dim": None, "axis": 0,
-    "initial": 1.0, "return_indices": 0, "return_empty": 0, "ties": "even", "data": None, "num_segments": 1, "none": 1,
+    "initial": 1.0, "return_indices": 0, "return_empty": 0, "ties": "even", "nan": "propagate", "data": None,
+    "num_segments": 1, "none": 1,
 }  # fmt: skip
 
 

@@ -441,7 +441,12 @@ _TIES = Parameter(
     ("first", "even"),
 )
 _NAN_CHOICE = Parameter(
-    "nan", "choice", "propagate", "", ("propagate", "ignore"), help="Ignore NaN: a maximum is NaN only of NaN alone."
+    "nan",
+    "choice",
+    "propagate",
+    "",
+    ("propagate", "ignore"),
+    help="The rule for NaN, which ignore skips as skipna does.",
 )
 
 

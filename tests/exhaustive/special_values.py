@@ -1,7 +1,7 @@
 """Calls with values that are easily mistaken, in rows by ids and offsets of any lengths: some of very many, by chance.
 
-What decides is spelled out in bits: a NaN is the highest, and the one quiet NaN as a result; -0 is below +0; a bool's
-byte is True but for 0.
+What decides is spelled out in bits: a NaN is the highest, or the lowest where it is ignored, and the one quiet NaN as a
+result; -0 is below +0; a bool's byte is True but for 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def special(dtype: Any) -> Array:
     return np.array([bits + side for bits in (*finite, 1, infinity, *nans) for side in (0, sign)], word).view(dtype)
 
 
-def keys_of(values: Array) -> Array:
+RULES: Any = ("propagate", "ignore")  # for NaN
+
+
+def keys_of(values: Array, nan: str = "propagate") -> Array:
     """Integers in the order of the values."""
     if values.dtype == np.bool_:
         return np.minimum(values.view(np.uint8), 1).astype(np.int64)
@@ -48,7 +51,9 @@ def keys_of(values: Array) -> Array:
     sign = np.uint64(1 << (8 * size - 1))
     magnitude = (bits & (sign - np.uint64(1))).astype(np.int64)
     keys = np.where((bits & sign) != 0, -1 - magnitude, magnitude)
-    return np.where(magnitude > INFINITY[size], np.int64((1 << 63) - 1), keys)
+    # -Inf of 64 bits lies far above the lowest of int64
+    of_nan = np.iinfo(np.int64).min if nan == "ignore" else np.iinfo(np.int64).max
+    return np.where(magnitude > INFINITY[size], np.int64(of_nan), keys)
 
 
 def canonical(values: Array) -> Array:
@@ -60,9 +65,9 @@ def canonical(values: Array) -> Array:
     return np.where(values != values, np.array(np.nan, values.dtype), values)  # noqa: PLR0124 - NaN alone is not itself
 
 
-def best_of(values: Array, axis: int) -> tuple[Array, Array]:
+def best_of(values: Array, axis: int, nan: str = "propagate") -> tuple[Array, Array]:
     """The maxima along an axis that is not empty, and the first places that hold them."""
-    places = np.asarray(keys_of(np.ascontiguousarray(values)).argmax(axis))
+    places = np.asarray(keys_of(np.ascontiguousarray(values), nan).argmax(axis))
     found = np.take_along_axis(values, np.expand_dims(places, axis), axis)
     return canonical(np.ascontiguousarray(found)).reshape(places.shape), places.astype(np.int64)
 
@@ -73,22 +78,23 @@ def _drawn(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Arra
     return rng.choice(values[rng.integers(len(values), size=int(rng.integers(1, 9)))], shape)
 
 
-def values(times: int = 40) -> None:
+def values(times: int = 60) -> None:
     """Max of one to four inputs and ReduceMax with indices, of rows and of columns."""
     for dtype in TYPES:
         rng = np.random.default_rng(7)
         for _ in range(times):
             shape = (int(rng.integers(1, 12)), int(rng.integers(1, 40)))
             inputs = [_drawn(rng, dtype, shape) for _ in range(int(rng.integers(1, 5)))]
-            expected, _places = best_of(np.stack(inputs), 0)
-            got = mo.maximum(*inputs)
+            nan = RULES[rng.integers(2)]
+            expected, _places = best_of(np.stack(inputs), 0, nan)
+            got = mo.maximum(*inputs, nan=nan)
             if got.tobytes() != expected.tobytes():
                 fail("maximum", expected, got, inputs=inputs)
             layout = [*LAYOUTS][int(rng.integers(len(LAYOUTS)))]
             data = LAYOUTS[layout](inputs[0])
             for axis in (0, 1):
-                expected, places = best_of(inputs[0], axis)
-                got, index = mo.reduce_max(data, axis, keepdims=False, return_indices=True)
+                expected, places = best_of(inputs[0], axis, nan)
+                got, index = mo.reduce_max(data, axis, keepdims=False, return_indices=True, nan=nan)
                 if got.tobytes() != expected.tobytes() or index.tobytes() != places.tobytes():
                     fail("reduce_max", (expected, places), (got, index), data=data, axis=axis)
             counted["special values"] += 3
@@ -108,7 +114,7 @@ def _ids(rng: np.random.Generator, rows: int, most: int) -> Array:
     return np.sort(rng.integers(0, 3, rows) * rng.integers(1, 50))
 
 
-def _best(data: Array, ids: Sequence[int], count: int, fill: Any) -> tuple[Array, Array, Array]:
+def _best(data: Array, ids: Sequence[int], count: int, fill: Any, nan: str) -> tuple[Array, Array, Array]:
     """By the definition: maxima, first rows, and which segments have none."""
     best = np.full((count, *data.shape[1:]), fill, data.dtype)
     index = np.full(best.shape, -1, np.int64)
@@ -117,7 +123,7 @@ def _best(data: Array, ids: Sequence[int], count: int, fill: Any) -> tuple[Array
         if not 0 <= segment < count:
             continue
         rows = np.flatnonzero(np.equal(ids, segment))
-        best[segment], place = best_of(data[rows], 0)
+        best[segment], place = best_of(data[rows], 0, nan)
         index[segment], empty[segment] = rows[place], False
     return best, index, empty
 
@@ -136,7 +142,7 @@ def _laid(rng: np.random.Generator, data: Array) -> Array:
 SHAPES = ((), (1,), (2,), (3,), (5,), (9,), (17,), (2, 3), (3, 1, 2))
 
 
-def rows(times: int = 30, seed: int = 11) -> None:
+def rows(times: int = 45, seed: int = 11) -> None:
     """SegmentMax by ids in order, in any order and by offsets: new outputs, the caller's, indices, an initial item."""
     for count in (1, 2, 3):
         with threads(count):
@@ -164,13 +170,13 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     highest = int(ids[-1]) + 1 if size else 0
     given = [None, 0, 1, highest, highest + 2, 3 * size + 40, max(highest - 2, 0)][int(rng.integers(7))]
     count = highest if given is None else given
-    zero = np.zeros((), dtype)[()]
+    zero, nan = np.zeros((), dtype)[()], RULES[rng.integers(2)]
     lies = _laid(rng, data)
 
-    best, index, empty = _best(data, ids.tolist(), count, zero)
-    in_order = partial(mo.segment_max, lies, _laid(rng, ids.astype(width)), given)
+    best, index, empty = _best(data, ids.tolist(), count, zero, nan)
+    in_order = partial(mo.segment_max, lies, _laid(rng, ids.astype(width)), given, nan=nan)
     _same("ids in order", in_order(fill_mode="ZERO"), best)
-    _same("ids in order", made(mo, _by_the_core, *in_order.args, fill_mode="zero"), best)
+    _same("ids in order", made(mo, _by_the_core, *in_order.args, fill_mode="zero", nan=nan), best)
     _same("unchecked", in_order(fill_mode="ZERO", check_ids=False), best)
     message: Any = in_order(fill_mode="ZERO", return_indices=True, return_empty=True)
     for got, expected in zip(message, (best, index, empty), strict=True):
@@ -183,7 +189,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
 
     bounds = np.searchsorted(ids, np.arange(highest + 1)).astype(width)
     bounds[-1:] = size
-    by_offsets = partial(mo.segment_max, lies, offsets=_laid(rng, bounds), num_segments=given)
+    by_offsets = partial(mo.segment_max, lies, offsets=_laid(rng, bounds), num_segments=given, nan=nan)
     _same("offsets", by_offsets(fill_mode="ZERO"), best)
     message = by_offsets(fill_mode="ZERO", return_indices=True, return_empty=True)
     for got, expected in zip(message, (best, index, empty), strict=True):
@@ -193,7 +199,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     mixed = ids[order] - (rng.integers(0, 2) if size else 0)
     last = int(mixed.max()) + 1 if size else 0
     count = max(last, 0) if given is None else given
-    best, index, empty = _best(data, mixed.tolist(), count, zero)
+    best, index, empty = _best(data, mixed.tolist(), count, zero, nan)
     message = mo.segment_max(
         lies,
         _laid(rng, mixed.astype(width)),
@@ -203,6 +209,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
         out_of_range="drop",
         return_indices=True,
         return_empty=True,
+        nan=nan,
     )
     for got, expected in zip(message, (best, index, empty), strict=True):
         _same("ids in any order", got, expected)
@@ -212,9 +219,9 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     if width is np.int64 and given is not None:
         shifted[size - int(rng.integers(0, 3)) :] += 1 << 32  # of no segment
     count = (max(int(shifted[-1]), -1) + 1 if size else 0) if given is None else given
-    best, index, empty = _best(data, shifted.tolist(), count, zero)
+    best, index, empty = _best(data, shifted.tolist(), count, zero, nan)
     memory = np.full((count + 2, *data.shape[1:]), 1, dtype)
-    dropped = partial(mo.segment_max, lies, _laid(rng, shifted.astype(width)), given, out_of_range="drop")
+    dropped = partial(mo.segment_max, lies, _laid(rng, shifted.astype(width)), given, out_of_range="drop", nan=nan)
     dropped(fill_mode="ZERO", out=memory[1:-1])
     if memory[1:-1].tobytes() != best.tobytes() or (memory[[0, -1]] != 1).any():
         fail("segment_max, dropped, out", best, memory, ids=shifted)

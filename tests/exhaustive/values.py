@@ -24,11 +24,13 @@ def _hard(dtype: Any) -> Array:
     return np.array([x | s for s in (0, sign) for x in bits], unsigned)
 
 
-def _highest(x: int, y: int, dtype: Any) -> int:
+def _highest(x: int, y: int, dtype: Any, nan: str) -> int:
     """The maximum of two floats, all given as bits: by the definition, in Python's integers."""
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
     infinity = int(np.array(np.inf, dtype).view(unsigned))
     sign = 1 << (8 * unsigned.itemsize - 1)
+    if nan == "ignore":
+        x, y = (y if x & (sign - 1) > infinity else x), (x if y & (sign - 1) > infinity else y)
     if max(x & (sign - 1), y & (sign - 1)) > infinity:
         return int(np.array(np.nan, dtype).view(unsigned)) & (sign - 1)
     return max(x, y, key=lambda bits: sign - 1 - bits if bits & sign else bits)
@@ -36,29 +38,35 @@ def _highest(x: int, y: int, dtype: Any) -> int:
 
 def pairs(dtype: Any, sizes: tuple[int, ...] = SIZES) -> None:
     """The two in two inputs, and one between two stretches of the other: what comes after must not undo it."""
+    for nan in ("propagate", "ignore"):
+        _pairs(dtype, sizes, nan)
+
+
+def _pairs(dtype: Any, sizes: tuple[int, ...], nan: Any) -> None:
     hard = _hard(dtype)
     for x in hard:
         for y in hard:
-            expected = _highest(int(x), int(y), dtype)
+            expected = _highest(int(x), int(y), dtype, nan)
             for n in sizes:
                 a, b = np.full(n, x), np.full(n, y)
                 for inputs in ((a, b), (a, b, a), (a, b[:1])):
-                    got = mo.maximum(*(each.view(dtype) for each in inputs)).view(hard.dtype)
+                    got = mo.maximum(*(each.view(dtype) for each in inputs), nan=nan).view(hard.dtype)
                     if (got != expected).any():
                         fail("maximum", hex(expected), [hex(z) for z in got], inputs=inputs)
                 mixed = a.copy()
                 mixed[n // 3 : n - n // 3] = y
                 rows = np.tile(mixed, (5, 1))
-                alone = expected if n > 2 else _highest(int(y), int(y), dtype)
+                alone = expected if n > 2 else _highest(int(y), int(y), dtype, nan)
                 for name, got in (
-                    ("all", mo.reduce_max(mixed.view(dtype))),
-                    ("rows", mo.reduce_max(rows.view(dtype), axes=1)),
-                    ("columns", mo.reduce_max(np.ascontiguousarray(rows.T).view(dtype), axes=0)),
+                    ("all", mo.reduce_max(mixed.view(dtype), nan=nan)),
+                    ("rows", mo.reduce_max(rows.view(dtype), axes=1, nan=nan)),
+                    ("columns", mo.reduce_max(np.ascontiguousarray(rows.T).view(dtype), axes=0, nan=nan)),
                 ):
                     if (np.asarray(got).view(hard.dtype) != alone).any():
                         fail(f"reduce_max, {name}", hex(alone), got, data=rows)
                 ids = np.repeat(np.arange(n), 2)
-                got = mo.segment_max(np.tile(np.array([x, y]), n).view(dtype), ids, fill_mode="ZERO").view(hard.dtype)
+                both = np.tile(np.array([x, y]), n).view(dtype)
+                got = mo.segment_max(both, ids, fill_mode="ZERO", nan=nan).view(hard.dtype)
                 if (got != expected).any():
                     fail("segment_max", hex(expected), [hex(z) for z in got], x=hex(x), y=hex(y), ids=ids)
                 counted["values"] += 7

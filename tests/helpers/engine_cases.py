@@ -54,12 +54,17 @@ def as_dtype(dtype: DType, values: Any) -> Array:
 
 def _max_cases() -> Iterator[Case]:
     def case(name: str, *arrays: Array, dtype: DType, **options: Any) -> Case:
-        return Case(f"maximum-{name}-{dtype}", "maximum", arrays, options, (reference.maximum(*arrays),), dtype)
+        expected = reference.maximum(*arrays, nan=options.get("nan", "propagate"))
+        return Case(f"maximum-{name}-{dtype}", "maximum", arrays, options, (expected,), dtype)
 
     for dtype in STORED:
         values = np.random.default_rng(1).permutation(pool(dtype))[:300]
         yield case("pool", values, np.roll(values, 1), dtype=dtype)
         yield case("three", *(mixed(dtype, (5, 4), seed) for seed in range(3)), dtype=dtype)
+        yield case("pool-ignoring-nan", values, np.roll(values, 1), dtype=dtype, nan="ignore")
+        nans = [mixed(dtype, (5, 4), seed, nans=0.5) for seed in range(3)]
+        yield case("three-ignoring-nan", *nans, dtype=dtype, nan="ignore")
+        yield case("one-ignoring-nan", nans[0], dtype=dtype, nan="ignore")
     for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.BFLOAT16):
         one = mixed(dtype, (2, 1, 3), 7)
         yield case("one", one, dtype=dtype)
@@ -79,6 +84,8 @@ def _max_cases() -> Iterator[Case]:
     yield refused("types", errors.DTypeError, "input 1 is int32, but input 0 is float32", a, np.zeros((2, 3), np.int32))
     yield refused("shapes", errors.ShapeError, "axis -1 has size 2 against 3", a, np.zeros((2, 2), np.float32))
     yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", a, a, ties="last")
+    yield refused("nan", errors.AttributeValueError, "nan is 'omit'; it is 'propagate' or 'ignore'", a, a, nan="omit")
+    yield refused("nan-none", errors.AttributeValueError, "nan is None; it is 'propagate' or 'ignore'", a, a, nan=None)
 
 
 # ------------------------------------------------------------------------------------------------ ReduceMax
@@ -90,7 +97,14 @@ def _reduce_case(
     taken = () if axes is None else tuple(int(axis) % data.ndim for axis in np.ravel(axes))
     identity = bool(options.get("noop_with_empty_axes")) and not taken
     first = None if initial is None else as_dtype(dtype, initial)
-    values = reference.reduce_max(data, taken, keepdims=options.get("keepdims", True), identity=identity, initial=first)
+    values = reference.reduce_max(
+        data,
+        taken,
+        keepdims=options.get("keepdims", True),
+        identity=identity,
+        initial=first,
+        nan=options.get("nan", "propagate"),
+    )
     expected = [values]
     if options.get("return_indices"):
         expected.append(np.zeros(data.shape, np.int64) if identity else reference.first_in_axes(data, taken, values))
@@ -139,6 +153,7 @@ def _reduce_cases() -> Iterator[Case]:
         yield _reduce_case("initial-empty-set", mixed(dtype, (2, 0)), 1, dtype=dtype, initial=7, return_indices=True)
         yield _reduce_case("empty-set-indices", mixed(dtype, (2, 0)), 1, dtype=dtype, return_indices=True)
         yield _reduce_case("no-outputs", mixed(dtype, (0, 2)), 1, dtype=dtype, return_indices=True)
+        yield _reduce_case("ignoring-nan", data, 1, dtype=dtype, return_indices=True, nan="ignore")
     yield _axis_case(data, (2, 0), dtype)
     yield _axis_case(data, 1, dtype, keepdims=True)
     for dtype in FLOATS:
@@ -148,11 +163,29 @@ def _reduce_cases() -> Iterator[Case]:
         yield replace(rounded, options=rounded.options | {"initial": between})
         nans = mixed(dtype, (6, 8), 13, nans=0.5)
         yield _reduce_case("nans-indices", nans, 1, dtype=dtype, return_indices=True)
+        yield from _reductions_that_ignore_nan(dtype)
         zeros = of_words(dtype, [[0, 1 << dtype.bits - 1, 0], [1 << dtype.bits - 1, 0, 0]])
         yield _reduce_case("zeros-indices", zeros, 1, dtype=dtype, return_indices=True)
         lowest = of_words(dtype, np.full((2, 3), dtype.lowest_bits))
         yield _reduce_case("all-lowest-indices", lowest, 1, dtype=dtype, return_indices=True)
     yield _reduce_case("long-indices", mixed(dtypes.FLOAT32, (3, 1000), 14, nans=0.0), 1, return_indices=True)
+
+
+def _reductions_that_ignore_nan(dtype: DType) -> Iterator[Case]:
+    nans = mixed(dtype, (4, 6, 3), 15, nans=0.6)
+    nans[1], nans[:, 2], nans[:, :, 0] = (of_words(dtype, dtype.infinity_bits + 1) for _ in range(3))
+    nans[2, 1, 1] = -np.inf
+    rule: dict[str, Any] = {"nan": "ignore", "return_indices": True}
+    for axis in (0, 1, -1, (0, 2), (1, 2), None):
+        yield _axis_case(nans, axis, dtype, **rule)
+        yield _axis_case(nans, axis, dtype, nan="ignore")
+    for initial in (np.nan, -np.inf, 1):
+        yield _reduce_case(f"ignoring-nan-initial-{initial}", nans, 1, dtype=dtype, initial=initial, **rule)
+        empty = mixed(dtype, (2, 0))
+        yield _reduce_case(f"ignoring-nan-empty-{initial}", empty, 1, dtype=dtype, initial=initial, **rule)
+    yield _reduce_case("ignoring-nan-empty", empty, 1, dtype=dtype, **rule)
+    yield _reduce_case("ignoring-nan-noop", nans, dtype=dtype, noop_with_empty_axes=True, **rule)
+    yield _reduce_case("ignoring-nan-long", mixed(dtype, (3, 1000), 16, nans=0.9), 1, dtype=dtype, **rule)
 
 
 def _refused_reductions() -> Iterator[Case]:
@@ -178,6 +211,7 @@ def _refused_reductions() -> Iterator[Case]:
         "noop-initial", errors.AttributeValueError, "initial does not apply", initial=1, noop_with_empty_axes=True
     )
     yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", ties="last")
+    yield refused("nan", errors.AttributeValueError, "nan is 'omit'; it is 'propagate' or 'ignore'", nan="omit")
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
 
 
@@ -206,7 +240,9 @@ def _segment_case(
     fill = options.get("fill_value")
     if initial is None and fill is None:
         options.setdefault("fill_mode", "ZERO")
-    values = reference.segment_max(data, used, count, options.get("fill_mode"), first)
+    values = reference.segment_max(
+        data, used, count, options.get("fill_mode"), first, nan=options.get("nan", "propagate")
+    )
     if fill is not None:
         values[np.isin(np.arange(count), used, invert=True)] = reference.maximum(as_dtype(dtype, fill))
     expected = [values]
@@ -286,6 +322,8 @@ def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table
         yield _segment_case("offsets-int32", few, offsets=OFFSETS.astype(np.int32), dtype=dtype, **EVERYTHING)
         yield _segment_case("offsets-fewer", few, num_segments=3, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
         yield _segment_case("offsets-padded", few, num_segments=9, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+    for dtype in FLOATS:
+        yield from _segments_that_ignore_nan(dtype)
     few = mixed(dtypes.FLOAT32, (10, 2), 24, nans=0.1)
     for index in spec.SEGMENT_MAX.index_dtypes:
         past = np.iinfo(index.numpy).max
@@ -296,6 +334,27 @@ def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield _segment_case("infinite-initial", mixed(dtypes.FLOAT32, (10,), 23), SORTED, 9, initial=-np.inf, **EVERYTHING)
     long = np.sort(np.random.default_rng(5).integers(0, 40, 1000))
     yield _segment_case("long", distinct(dtypes.FLOAT32, (1000,)), long, **EVERYTHING)
+
+
+def _segments_that_ignore_nan(dtype: DType) -> Iterator[Case]:
+    rule: dict[str, Any] = {"nan": "ignore", **EVERYTHING}
+    data = mixed(dtype, (10, 3), 26, nans=0.6)
+    data[2:5, 0] = data[:2, 1] = of_words(dtype, dtype.infinity_bits + 1)
+    data[6, 0], data[7:, 0] = -np.inf, np.nan
+    for fill in ({"fill_mode": "ZERO"}, {"fill_value": np.nan}, {"fill_value": 2}, {"initial": np.nan}, {"initial": 1}):
+        name = "-".join(map(str, *fill.items()))
+        yield _segment_case(f"ignoring-nan-{name}", data, SORTED, 9, dtype=dtype, **fill, **rule)
+        yield _segment_case(f"ignoring-nan-{name}-unsorted", data, MIXED, 9, dtype=dtype, sorted=False, **fill, **rule)
+        yield _segment_case(f"ignoring-nan-{name}-offsets", data, offsets=OFFSETS, dtype=dtype, **fill, **rule)
+    yield _segment_case("ignoring-nan-one-column", data[:, 0].copy(), SORTED, 9, dtype=dtype, nan="ignore")
+    yield _along(1, _segment_case("ignoring-nan", data, SORTED, 9, dtype=dtype, **rule))
+    ids = np.sort(np.random.default_rng(5).integers(0, 300, 1000))
+    for order in (True, False):
+        ids = ids if order else np.random.default_rng(6).permutation(ids)
+        for width in ((), (2,)):
+            long = mixed(dtype, (1000, *width), 27, nans=0.8)
+            name = f"ignoring-nan-long-{len(width)}-{order}"
+            yield _segment_case(name, long, ids, 300, dtype=dtype, sorted=order, **rule)
 
 
 def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
@@ -347,6 +406,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
     yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
+    yield refused("nan", errors.AttributeValueError, "nan is True; it is 'propagate' or 'ignore'", nan=True)
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
     yield refused("axis", errors.AxesError, "axis is 2, but data has rank 2; it is -2 to 1", axis=2)
     yield refused("axis-below", errors.AxesError, "axis is -3, but data has rank 2; it is -2 to 1", axis=-3)

@@ -26,6 +26,7 @@ import numpy as np
 from maxops import _native, dtypes, ops, order
 from maxops.dtypes import REAL, DType
 from maxops.shapes import is_empty_along
+from maxops.typing import NanRule
 
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
@@ -84,10 +85,10 @@ def _reduced(result: Any, out: Any) -> Any:
 class _Maximum:
     """`numpy.maximum` or `numpy.fmax`, universal functions; attributes that are not below are NumPy's."""
 
-    def __init__(self, name: str, nan: str) -> None:
+    def __init__(self, name: str, nan: NanRule) -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = f"As `numpy.{name}`."
-        self._nan = nan
+        self._nan: NanRule = nan
 
     def __reduce__(self) -> str:
         """Pickled and copied by name, as NumPy's."""
