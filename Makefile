@@ -71,7 +71,7 @@ findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and wr
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
-originals:  ## test suites of NumPy, PyTorch and (of a checkout in ORIGINALS) torch_scatter, on maxops.compat; ten minutes
+originals:  ## test suites of NumPy, PyTorch and (of checkouts in ORIGINALS) torch_scatter and flox, on maxops.compat
 	$(PYTHON) -m pip install -q --group originals
 	$(PYTHON) conformance/originals.py
 

@@ -2,9 +2,9 @@
 
     python conformance/originals.py [SUITE ...]
 
-SUITE: numpy, torch or torch_scatter; the default is all. NumPy's and PyTorch's suites are parts of their packages, and
-need pytest, hypothesis and expecttest. That of torch_scatter is read from a checkout of its repository in the folder
-that the environment variable ORIGINALS names. Only tests that call a replaced function count.
+SUITE: numpy, torch, torch_scatter or flox; the default is all. NumPy's and PyTorch's suites are parts of their
+packages; those of torch_scatter and flox are read from checkouts of their repositories in the folder that the
+environment variable ORIGINALS names. Only tests that call a replaced function count.
 
 Prints what fails; if every suite ran, docs/reference/compat.md shows the counts and the reasons. Exits with 1 if a test
 fails whose reason is not in EXCEPTIONS.
@@ -16,6 +16,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable
+from copy import copy
 from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +30,7 @@ from maxops.compat import numpy as compat_numpy
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "compat.md"
 BEGIN, END = "<!-- the table of conformance/originals.py -->\n", "<!-- its end -->\n"
 # Tests that fail, by their suite and a pattern of their names, and why.
-EXCEPTIONS: dict[str, dict[str, str]] = {"numpy": {}, "torch": {}, "torch_scatter": {}}
+EXCEPTIONS: dict[str, dict[str, str]] = {"numpy": {}, "torch": {}, "torch_scatter": {}, "flox": {}}
 
 
 class Found(NamedTuple):
@@ -168,11 +169,38 @@ def results(torch: Any, function: Any, arguments: Any, options: Any) -> list[Any
     return [each.detach() for each in found]
 
 
+def checkout_of(suite: str, name: str) -> Path | None:
+    """The folder of a suite's repository."""
+    checkout = Path(os.environ.get("ORIGINALS", ""), name)
+    if (checkout / ".github").is_dir():
+        return checkout
+    print(f"{suite}: left out; ORIGINALS=FOLDER names a folder with its checkout, {name}")
+    return None
+
+
+def flox() -> Found | None:
+    """flox's own tests of max and nanmax, from a checkout, on the installed flox."""
+    checkout = checkout_of("flox", "flox")
+    if checkout is None:
+        return None
+    import flox  # noqa: PLC0415  (as above)
+    from flox.aggregations import AGGREGATIONS  # noqa: PLC0415
+
+    from maxops.compat import flox as compat  # noqa: PLC0415
+
+    for name in compat.__all__:
+        own = AGGREGATIONS[name] = copy(getattr(compat, name))
+        own.fill_value = own.fill_value | {name: own.fill_value[own.name]}
+    tests = [str(checkout / "tests" / f"test_{part}.py") for part in ("core", "xarray")]
+    plugin = run_pytest(compat, {"ops": compat.ops}, checkout, ["-kmax", *tests])
+    outcomes = {name: text for name, text in plugin.outcomes.items() if name in plugin.reached}
+    return counted("flox", flox.__version__, outcomes)
+
+
 def torch_scatter() -> Found | None:
     """torch_scatter's own tests, from a checkout; tests of other reductions and of other functions are skipped."""
-    checkout = Path(os.environ.get("ORIGINALS", ""), "pytorch_scatter")
-    if not (checkout / "test").is_dir():
-        print("torch_scatter: left out; ORIGINALS=FOLDER names a folder with its checkout, pytorch_scatter")
+    checkout = checkout_of("torch_scatter", "pytorch_scatter")
+    if checkout is None:
         return None
     from maxops.compat import torch_scatter as compat  # noqa: PLC0415  (as above)
 
@@ -213,7 +241,12 @@ def reason(suite: str, name: str) -> str:
     return next((why for pattern, why in EXCEPTIONS[suite].items() if fnmatch(name, pattern)), "")
 
 
-SUITES: dict[str, Callable[[], Found | None]] = {"numpy": numpy, "torch": torch, "torch_scatter": torch_scatter}
+SUITES: dict[str, Callable[[], Found | None]] = {
+    "numpy": numpy,
+    "torch": torch,
+    "torch_scatter": torch_scatter,
+    "flox": flox,
+}
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ class _Finder(doctest.DocTestFinder):
 
 # Parts of the package that need what not everybody has.
 NEEDED = {
+    "maxops.compat.flox": "flox",
     "maxops.compat.jax": "jax",
     "maxops.compat.torch": "torch",
     "maxops.compat.torch_scatter": "torch",

@@ -8,7 +8,7 @@
 As there, an empty segment is 0 with the index ``src.size(dim)``, and the gradient goes to the element of the index.
 What differs:
 
-- NaN is the maximum of its segment, which torch_scatter ignores, and +0 is above -0.
+- The maximum of NaN alone is NaN, where torch_scatter gives 0, and +0 is above -0.
 - Of equal elements the index is that of the first.
 - An index that is negative or too large, or that decreases in ``segment_max_coo``, is an error; torch_scatter checks
   none.
@@ -53,10 +53,24 @@ def _by_ids(
             axis=dim,
             return_indices=True,
             ties="first",
+            nan="ignore",
         )
         return values, indices
     values, indices, _ = torch.ops.maxops.segment_max(
-        src.movedim(dim, 0), ids, None, count, "ZERO", True, is_sorted, out_of_range, None, True, False, "first"
+        src.movedim(dim, 0),
+        ids,
+        None,
+        count,
+        "ZERO",
+        True,
+        is_sorted,
+        out_of_range,
+        None,
+        True,
+        False,
+        "first",
+        None,
+        "ignore",
     )
     return values.movedim(0, dim).contiguous(), indices.movedim(0, dim).contiguous()
 

@@ -1,0 +1,99 @@
+"""flox's maxima by `maxops.compat.flox`, beside flox's own: groups, types, fill values, methods, labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+
+flox = pytest.importorskip("flox")
+from flox.xarray import xarray_reduce  # noqa: E402
+
+from maxops.compat import flox as compat  # noqa: E402
+
+METHODS = (None, "map-reduce", "cohorts", "blockwise")
+GROUPS: Any = (None, np.arange(9), np.arange(3))
+
+
+def _data(dtype: str, rng: np.random.Generator) -> Any:
+    data = (rng.standard_normal((3, 40)) * 50).astype(np.int64).astype(dtype)
+    if data.dtype.kind == "f":
+        data[rng.random(data.shape) < 0.4] = np.nan
+        data[:, :3] = np.nan
+    if data.dtype.kind == "M":
+        data[0, :9] = "NaT"
+    return data
+
+
+def _reduced(*arguments: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # All-NaN slices, of flox
+        values, *groups = flox.groupby_reduce(*arguments, **options)
+    return values, groups
+
+
+def _compare(name: str, *arguments: Any, **options: Any) -> None:
+    expected, groups = _reduced(*arguments, func=name, **options)
+    values, own = _reduced(*arguments, func=getattr(compat, name), **options)
+    np.testing.assert_array_equal(np.asarray(values), np.asarray(expected), strict=True)
+    assert [part.tolist() for part in own] == [part.tolist() for part in groups]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "i8", "M8[ns]", "c16"])
+@pytest.mark.parametrize("name", compat.__all__)
+def test_groups_are_as_flox_has_them(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    data = _data(dtype, rng)
+    for by in (rng.integers(0, 7, 40), rng.choice(["a", "c", "b"], 40), np.zeros(40, int)):
+        numbers = by.dtype.kind == "i"
+        for groups in GROUPS if numbers else (None, np.array(["c", "a", "x"])):
+            for part in (data, data[0]):
+                _compare(name, part, by, expected_groups=groups, engine="numpy")
+    by = rng.choice([0.0, 1.0, np.nan], 40)  # rows of no group
+    _compare(name, data, by, engine="numpy")
+    _compare(name, data, rng.integers(0, 3, (3, 40)), axis=1, engine="numpy")  # other groups in each row
+    if data.dtype.kind == "f":
+        _compare(name, data, by, expected_groups=np.arange(4), fill_value=-1.0, engine="numpy")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", compat.__all__)
+def test_methods_for_dask_arrays(name: str, method: str | None) -> None:
+    rng = np.random.default_rng(2)
+    for dtype in ("f4", "i8"):
+        data, by = _data(dtype, rng), rng.integers(0, 7, 40)
+        by = np.sort(by) if method == "blockwise" else by
+        for columns in (13, 40):
+            lazy = da.from_array(data, chunks=(2, columns))
+            _compare(name, lazy, by, method=method, engine="numpy")
+            _compare(name, lazy, by, method=method, expected_groups=np.arange(9), fill_value=-1, engine="numpy")
+
+
+def test_results_are_maxops_own() -> None:
+    """The quiet NaN with sign 0, and +0 above -0, in blocks too."""
+    values = np.array([-0.0, 0.0, -np.nan, -np.nan, 0.0, -0.0], np.float32)
+    by = np.array([0, 0, 1, 1, 2, 2])
+    for data in (values, da.from_array(values, chunks=1), da.from_array(values, chunks=4)):
+        for own in (compat.max, compat.nanmax):
+            found = np.asarray(flox.groupby_reduce(data, by, func=own)[0])
+            assert found.view(np.uint32).tolist() == [0, 0x7FC00000, 0]
+
+
+def test_float16_and_bool() -> None:
+    halves = np.array([1, np.nan, 3], np.float16)
+    (found, _) = flox.groupby_reduce(halves, np.array([0, 0, 1]), func=compat.nanmax)
+    assert (found.dtype, found.tolist()) == (np.float16, [1, 3])
+    found, _ = flox.groupby_reduce(halves == 1, np.array([0, 0, 1]), func=compat.max)
+    assert (found.dtype, found.tolist()) == (np.int64, [1, 0])
+
+
+def test_arrays_of_xarray_keep_their_labels() -> None:
+    data = xr.DataArray(_data("f8", np.random.default_rng(3)), dims=("y", "t"), name="heat")
+    months = xr.DataArray(np.arange(40) % 12, dims="t", name="month")
+    for name in compat.__all__:
+        expected = xarray_reduce(data, months, func=name, skipna=None if name == "nanmax" else False)
+        xr.testing.assert_identical(xarray_reduce(data, months, func=getattr(compat, name)), expected)
