@@ -190,7 +190,7 @@ def flox() -> Found | None:
 
     for name in compat.__all__:
         own = AGGREGATIONS[name] = copy(getattr(compat, name))
-        own.fill_value = own.fill_value | {name: own.fill_value[own.name]}
+        own.fill_value, own.name = own.fill_value | {name: own.fill_value[own.name]}, name
     tests = [str(checkout / "tests" / f"test_{part}.py") for part in ("core", "xarray")]
     plugin = run_pytest(compat, {"ops": compat.ops}, checkout, ["-kmax", *tests])
     outcomes = {name: text for name, text in plugin.outcomes.items() if name in plugin.reached}

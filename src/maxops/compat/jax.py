@@ -1,4 +1,4 @@
-"""`jnp.maximum`, `jnp.max`, `jnp.argmax` and `jax.ops.segment_max`, with JAX's signatures, for its transformations too.
+"""Maxima of `jax.numpy`, and `jax.ops.segment_max`, with JAX's signatures, for its transformations too.
 
 >>> import jax.numpy as jnp
 >>> from maxops.compat.jax import segment_max
@@ -27,8 +27,9 @@ with needed("maxops.compat.jax", "jax"):
 
 from maxops import ops
 from maxops.shapes import is_empty_along
+from maxops.typing import NanRule
 
-__all__ = ["amax", "argmax", "max", "maximum", "segment_max"]
+__all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanmax", "segment_max"]
 
 
 def maximum(x: Any, y: Any, /) -> Any:
@@ -41,6 +42,18 @@ def maximum(x: Any, y: Any, /) -> Any:
     """
     dtype = jnp.result_type(x, y)
     return ops.maximum(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    """Return the element-wise maximum; NaN only where both are NaN.
+
+    >>> fmax(jnp.array([jnp.nan, 2.0]), 1.0)
+    Array([1., 2.], dtype=float32)
+
+    Source: JAX, `jax.numpy.fmax`.
+    """
+    dtype = jnp.result_type(x1, x2)
+    return ops.maximum(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype), nan="ignore")
 
 
 def max(
@@ -60,21 +73,45 @@ def max(
 
     Source: JAX, `jax.numpy.max`.
     """
+    return _along("max", "propagate", a, axis, out, keepdims, initial, where)
+
+
+amax = max
+
+
+def nanmax(
+    a: Any,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Return the maximum of the elements that are not NaN; NaN where all are.
+
+    >>> nanmax(jnp.array([[1.0, jnp.nan], [7.0, 2.0]]), axis=1)
+    Array([1., 7.], dtype=float32)
+
+    Raises the errors of `max`.
+
+    Source: JAX, `jax.numpy.nanmax`.
+    """
+    return _along("nanmax", "ignore", a, axis, out, keepdims, initial, where)
+
+
+def _along(name: str, nan: NanRule, a: Any, axis: Any, out: None, keepdims: bool, initial: Any, where: Any) -> Any:
     if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.max is not supported.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
     data = jnp.asarray(a)
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
     elif where is not None:
-        raise ValueError("max() with where= needs initial=, which replaces the elements that where= leaves out")
+        raise ValueError(f"{name}() with where= needs initial=, which replaces the elements that where= leaves out")
     elif is_empty_along(data.shape, axis):
-        raise ValueError("zero-size array to reduction operation max which has no identity")
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if where is not None:
         data = jnp.where(where, data, initial)
-    return ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=None if axis == () else initial)
-
-
-amax = max
+    return ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=None if axis == () else initial, nan=nan)
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,23 @@ def test_max(axis: Any, keepdims: bool) -> None:
         if axis != ():
             more: dict[str, Any] = {"keepdims": keepdims, "initial": 1, "where": np.arange(array.shape[-1]) % 2 == 0}
             same(compat.max(array, axis, **more), jnp.max(array, axis, **more))
+
+
+def test_nan_is_ignored() -> None:
+    data = np.array([[np.nan, 2, -np.inf], [np.nan, np.nan, np.nan], [1, np.nan, 3]], np.float32)
+    same(compat.fmax(data, data[0]), jnp.fmax(data, data[0]))
+    same(compat.fmax(data[0], 1), jnp.fmax(data[0], 1))
+    for axis in (None, 0, -1, (0, 1)):
+        same(compat.nanmax(data, axis), jnp.nanmax(data, axis))
+        same(jax.jit(partial(compat.nanmax, axis=axis))(data), jnp.nanmax(data, axis))
+        more: dict[str, Any] = {"keepdims": True, "initial": 1, "where": np.array([True, False, True])}
+        same(compat.nanmax(data, axis, **more), jnp.nanmax(data, axis, **more))
+    same(compat.nanmax(FEW[1]), jnp.nanmax(FEW[1]))
+    same(jax.grad(compat.nanmax)(data[0]), np.array([0, 1, 0], np.float32))
+    with pytest.raises(ValueError, match="zero-size array to reduction operation nanmax"):
+        compat.nanmax(np.zeros(0, np.float32))
+    with pytest.raises(NotImplementedError, match=r"jnp\.nanmax"):
+        compat.nanmax(data, out=data)
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
