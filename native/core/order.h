@@ -45,8 +45,8 @@ struct FloatOrder {
     // Seen as unsigned integers, the negative numbers run from -0 = kSign up to -Inf, and past
     // it come the negative NaNs. Subtracting from a constant turns them round: -Inf gets the
     // lowest key of all, and the negative NaNs wrap past it to the highest. The others move up
-    // by a constant that puts +0 next to -0. The result is a bijection. To ignore NaN is to move all keys up by
-    // the number of NaNs, which wrap past the highest to the lowest.
+    // by a constant that puts +0 next to -0. The result is a bijection. To ignore NaN is to move all keys up
+    // by the number of NaNs, which wrap past the highest to the lowest.
     static constexpr U kNaNs = static_cast<U>(2 * static_cast<U>(kSign - kInfinity - 1));
     static constexpr U kMoved = nan_is_lowest ? kNaNs : 0;
     static constexpr U kNegativeBase = static_cast<U>(kMinusInfinity - kSign + kMoved);

@@ -48,6 +48,7 @@ constexpr TypeFacts facts() {
     TypeFacts facts{};
     facts.itemsize = sizeof(typename T::Bits);
     facts.lowest = static_cast<Word>(T::kLowest);
+    facts.neutral = static_cast<Word>(T::bits(T::kLowestKey));
     facts.empty = static_cast<Word>(T::kEmpty);
     facts.lowest_finite = static_cast<Word>(T::kLowestFinite);
     facts.highest = static_cast<Word>(T::bits(T::kHighestKey));

@@ -70,7 +70,7 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
         return (copy == 0 ? call.out : copies.get() + before * row_bytes) + row * row_bytes;
     };
     // If empty segments hold the value of the lowest key, all segments may be treated alike.
-    const bool is_plain = call.fill == kernels.lowest;
+    const bool is_plain = call.fill == kernels.neutral;
     // Else a segment whose first key is the lowest has no rows, unless such an element has come by. Then it
     // has to be looked up: in an array that is had before anything is written, and touched only then.
     const std::unique_ptr<std::uint8_t[]> is_empty(

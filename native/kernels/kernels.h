@@ -159,11 +159,13 @@ struct CopyKernels {
 
 struct TypeFacts {
     std::size_t itemsize;
-    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer, a NaN
-    std::uint64_t empty;   // bits of the maximum of nothing: -Inf, False, the lowest integer
+    // Bits of the value that every other exceeds, and of the one that no other exceeds: -Inf and NaN, or a
+    // NaN and +Inf; the lowest and the highest integer; False and True.
+    std::uint64_t lowest, highest;
+    std::uint64_t neutral;        // bits of the maximum of lowest values: as lowest, but the quiet NaN
+    std::uint64_t empty;          // bits of the maximum of nothing: -Inf, False, the lowest integer
     std::uint64_t lowest_finite;  // bits
     std::uint64_t nan;            // bits; 0 for integers
-    std::uint64_t highest;  // bits of the value that no other exceeds: NaN, True, the highest integer, +Inf
 };
 
 struct Kernels : TypeFacts,
@@ -174,8 +176,8 @@ struct Kernels : TypeFacts,
                  ArgmaxKernels,
                  CopyKernels {};
 
-// The tables that kernels_*.cpp make for one instruction set, by order; those of argmax and copy by type, as no
-// order changes which elements equal a maximum.
+// The tables that kernels_*.cpp make for one instruction set, by order; those of argmax and copy by type, as
+// no order changes which elements equal a maximum.
 #define MAXOPS_DECLARE_KERNELS(isa)                \
     namespace isa {                                \
     extern const ElementwiseKernels elementwise[]; \

@@ -21,14 +21,14 @@ namespace {
 // The place of an order in the tables.
 template <class T>
 struct PlaceOf;
-#define MAXOPS_TYPE(name, order, ...)                                   \
-    template <>                                                         \
-    struct PlaceOf<order> {                                             \
+#define MAXOPS_TYPE(name, order, ...)                                                  \
+    template <>                                                                        \
+    struct PlaceOf<order> {                                                            \
         static constexpr int value = order_of(static_cast<int>(Type::name##_), false); \
     };
-#define MAXOPS_IGNORING_NAN(name, order)                                \
-    template <>                                                         \
-    struct PlaceOf<order> {                                             \
+#define MAXOPS_IGNORING_NAN(name, order)                                              \
+    template <>                                                                       \
+    struct PlaceOf<order> {                                                           \
         static constexpr int value = order_of(static_cast<int>(Type::name##_), true); \
     };
 #include "../core/types.def"

@@ -124,8 +124,9 @@ private:
     // T's order at a lane's width, for floats.
     template <class Order>
     struct OrderOf {
-        using Type = typename Order::template Widened<Lane, static_cast<Lane>(static_cast<Lane>(Order::kInfinity)
-                                                                              << kUp)>;
+        using Type =
+            typename Order::template Widened<Lane,
+                                             static_cast<Lane>(static_cast<Lane>(Order::kInfinity) << kUp)>;
     };
 
     static Lane lane(typename T::Bits bits) {

@@ -58,8 +58,9 @@ private:
     // T's order at a lane's width, for floats.
     template <class Narrow, bool is_float>
     struct Widened {
-        using type = typename Narrow::template Widened<Int, static_cast<Int>(static_cast<Int>(Narrow::kInfinity)
-                                                                             << kUp)>;
+        using type =
+            typename Narrow::template Widened<Int,
+                                              static_cast<Int>(static_cast<Int>(Narrow::kInfinity) << kUp)>;
     };
     template <class Narrow>
     struct Widened<Narrow, false> {

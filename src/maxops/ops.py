@@ -152,8 +152,8 @@ def maximum(
     Returns:
         ``out``, or a new array of the broadcast shape and of the arguments' kind; an array at rank 0 too.
 
-    NaN propagates, and a NaN result is always the quiet NaN with sign 0 and payload 0; -0 < +0. The types are float16,
-    bfloat16, float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
+    A NaN result is always the quiet NaN with sign 0 and payload 0; -0 < +0. The types are float16, bfloat16, float32,
+    float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
         InputCountError: there are no arrays.

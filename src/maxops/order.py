@@ -36,7 +36,7 @@ def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
     return bits
 
 
-def values_of(xp: Any, keys: Any, dtype: DType) -> Any:
+def values_of(xp: Any, keys: Any, dtype: DType, nan: str = "propagate") -> Any:
     """The elements whose keys these are; a NaN is the one quiet NaN."""
     if dtype.kind == "bool":
         return keys != 0
@@ -44,8 +44,8 @@ def values_of(xp: Any, keys: Any, dtype: DType) -> Any:
         keys = keys ^ -(1 << dtype.bits - 1)
     elif dtype.kind == "float":
         keys = _flipped(keys, dtype)
-        is_nan = (keys & _magnitude(dtype)) > dtype.infinity_bits  # of either sign
-        keys = xp.where(is_nan, dtype.nan_bits, keys)
+        if nan == "ignore":  # the NaN has the sign bit there
+            keys = xp.where((keys & _magnitude(dtype)) > dtype.infinity_bits, dtype.nan_bits, keys)
     return keys.view(getattr(xp, dtype.name))
 
 

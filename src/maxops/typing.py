@@ -49,7 +49,7 @@ OutOfRange: TypeAlias = Literal["error", "drop"]
 """The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
 
 NanRule: TypeAlias = Literal["propagate", "ignore"]
-"""What NaN is: above every number, or below, so that a maximum is NaN only where there is nothing else."""
+"""The rule for NaN: it is above every number, or below, so that a maximum is NaN only if all its elements are."""
 
 Ties: TypeAlias = Literal["first", "even"]
 """Which of several equal elements the gradient of a maximum goes to: all to the first, or to each an equal part."""

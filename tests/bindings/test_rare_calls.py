@@ -310,7 +310,7 @@ NATIVE: Any = _native  # as ANYHOW
         (("reduce_max", {"keywords": [5]}), ValueError, "parameter 5 is not known"),
         (("reduce_max", {"broadcast": "some"}), ValueError, "broadcast is some; it is none, numpy or strict"),
         (("reduce_max", {"positional": -2}), ValueError, "'reduce_max' has no -2 parameters"),
-        (("reduce_max", {"positional": 11}), ValueError, "'reduce_max' has no 11 parameters"),
+        (("reduce_max", {"positional": 12}), ValueError, "'reduce_max' has no 12 parameters"),
         (("maximum", {"positional": 1}), ValueError, "'maximum' has no 1 parameters"),  # arrays, and no parameters
     ],
 )

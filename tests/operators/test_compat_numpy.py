@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -156,3 +157,16 @@ def test_reduceat() -> None:
 def test_functions_are_pickled_and_copied_by_name(function: Any) -> None:
     assert pickle.loads(pickle.dumps(function)) is copy.copy(function) is copy.deepcopy(function) is function
     assert function.nin == np.maximum.nin
+
+
+def test_fmax_and_nanmax_at_their_edges() -> None:
+    scalar = np.array(np.nan)
+    compat.fmax.at(scalar, (), 3.0)
+    assert scalar == 3
+    assert compat.nanargmax(np.array(2.0), axis=0) == 0
+    halves = np.array([1, 3, 2], dtypes.BFLOAT16.numpy)
+    for function in (compat.maximum, compat.fmax):
+        assert function.accumulate(halves).tolist() == [1, 3, 3]
+    objects = np.array([Fraction(1, 2), Fraction(1, 3)], object)
+    assert compat.nanmax(objects) == Fraction(1, 2)  # NumPy's
+    assert compat.nanargmax(np.array([np.nan, -np.inf])) == 1  # where NumPy gives the index of NaN

@@ -32,8 +32,10 @@ from helpers.bits import (
     words,
 )
 from helpers.instruction_sets import by_itself, on_each_isa
-from maxops import reference
+from maxops import reference, spec
+from maxops.calls import MaxCall, ReduceCall
 from maxops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8, UINT16, DType
+from maxops.errors import AttributeValueError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -498,3 +500,11 @@ def test_any_overlap(data: st.DataObject) -> None:
         assert [index for index, word in enumerate(words(buffer).tolist()) if word not in fits[index]] == []
 
     on_each_isa(check)
+
+
+def test_standards_have_no_rule_that_ignores_nan() -> None:
+    for row in (spec.MAX_13, spec.SONNX_MAX):
+        with pytest.raises(AttributeValueError, match="nan is 'ignore'; it is 'propagate'"):
+            mo.run(MaxCall([np.ones(2, np.float32)] * 2, nan="ignore", row=row))
+    with pytest.raises(AttributeValueError, match="nan is 'ignore'"):
+        mo.run(ReduceCall(np.ones(2, np.float32), nan="ignore", row=spec.REDUCE_MAX_20))

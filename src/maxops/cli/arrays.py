@@ -37,23 +37,6 @@ _FILL_CLAUSE = "maxops.segment_max.fill_mode"
 RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # in a .npz file
 
 
-def maximum(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILES", help=".npy files of one type, of shapes that broadcast together; - is stdin."),
-    ],
-    output: Output = None,
-    form: streams.Format = "text",
-    bfloat16: BFloat16 = False,
-    overwrite: streams.Overwrite = False,
-    parents: streams.Parents = False,
-) -> None:
-    """The element-wise maximum of .npy files, broadcast; NaN propagates."""
-    target = _Target("maximum", output, form, overwrite=overwrite, parents=parents)
-    arrays = target.read(files, bfloat16=bfloat16)
-    target.give(lambda: maxops.maximum(*arrays), [RESULT])
-
-
 # The values that an option of a kind takes, and its placeholder in the help.
 _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "axes": (str | None, "AXIS,..."),
@@ -111,6 +94,26 @@ def _results(options: Mapping[str, Any]) -> list[str]:
     return [RESULT, *(name for option, name in more.items() if options.get(option))]
 
 
+@_with_options_of(spec.MAXIMUM)
+def maximum(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help=".npy files of one type, of shapes that broadcast together; - is stdin."),
+    ],
+    *,
+    output: Output = None,
+    form: streams.Format = "text",
+    bfloat16: BFloat16 = False,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
+    **options: Any,
+) -> None:
+    """The element-wise maximum of .npy files, broadcast; NaN propagates, unless --nan says ignore."""
+    target = _Target("maximum", output, form, overwrite=overwrite, parents=parents)
+    arrays = target.read(files, bfloat16=bfloat16)
+    target.give(lambda: maxops.maximum(*arrays, **options), [RESULT])
+
+
 @_with_options_of(spec.REDUCE_MAX)
 def reduce_max(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .npy file; - is stdin.")],
@@ -122,7 +125,7 @@ def reduce_max(
     parents: streams.Parents = False,
     **options: Any,
 ) -> None:
-    """The maximum of a .npy file along axes; NaN propagates."""
+    """The maximum of a .npy file along axes; NaN propagates, unless --nan says ignore."""
     target = _Target("reduce-max", output, form, overwrite=overwrite, parents=parents)
     (data,) = target.read([file], bfloat16=bfloat16)
     values = _values(spec.REDUCE_MAX, options)
@@ -146,7 +149,7 @@ def segment_max(
     parents: streams.Parents = False,
     **options: Any,
 ) -> None:
-    """The maximum of each segment of a .npy file's rows; NaN propagates."""
+    """The maximum of each segment of a .npy file's rows; NaN propagates, unless --nan says ignore."""
     target = _Target("segment-max", output, form, overwrite=overwrite, parents=parents)
     _check_segments(ids, options["offsets"])
     _check_fill(options["fill_mode"], options["fill_value"], options["initial"])

@@ -7,13 +7,13 @@
 >>> groupby_reduce(x, by, func=mflox.nanmax)
 (array([1., 5.]), array(['a', 'b'], dtype='<U1'))
 
-An aggregation goes wherever flox takes the name of one: ``func=`` of `flox.groupby_reduce` and of
-`flox.xarray.xarray_reduce`, on NumPy's and on Dask's arrays, by every method. Groups, fill values and promotion are
-flox's; ``engine`` has no effect. What differs:
+An aggregation is given as ``func=`` of `flox.groupby_reduce` and of `flox.xarray.xarray_reduce`, on arrays of NumPy and
+Dask, by every method. Groups, fill values and promotion are flox's; ``engine`` has no effect. What differs:
 
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
-- Bools give int64, which is how flox hands them to aggregations of others.
+- Bools give int64, to which flox converts them for other than its own aggregations, and arrays of objects are an error.
+- `xarray_reduce` takes no ``skipna`` beside an aggregation: `max` propagates NaN, and `nanmax` skips it.
 """
 
 from __future__ import annotations

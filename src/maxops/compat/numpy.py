@@ -190,7 +190,7 @@ class _Maximum:
             return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
         keys = _numpys.maximum.accumulate(self._keys(data, row), axis)
-        return _reduced(_values(keys, row), out)
+        return _reduced(self._values(keys, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """The maximum of each pair of elements of two arrays.
@@ -214,21 +214,19 @@ class _Maximum:
         _numpys.maximum.at(keys, indices, self._keys(others, row))
         touched = np.zeros(a.shape, bool)
         touched[indices] = True
-        np.copyto(a, _values(keys, row), where=touched)
+        np.copyto(a, self._values(keys, row), where=touched)
 
     def _keys(self, array: Any, row: DType) -> Any:
-        return order.keys_of(np, np.ascontiguousarray(array).reshape(array.shape), row, self._nan)
+        return np.asarray(order.keys_of(np, np.ascontiguousarray(array).reshape(array.shape), row, self._nan))
 
-
-def _values(keys: Any, row: DType) -> Any:
-    """The elements of keys; NumPy has no bfloat16 by name."""
-    if row is dtypes.BFLOAT16:
-        return order.values_of(_WithBfloat16, keys, row)
-    return order.values_of(np, keys, row)
+    def _values(self, keys: Any, row: DType) -> Any:
+        """The elements of keys; NumPy has no bfloat16 by name."""
+        return order.values_of(_WithBfloat16 if row is dtypes.BFLOAT16 else np, keys, row, self._nan)
 
 
 class _WithBfloat16:
     bfloat16 = dtypes.BFLOAT16.numpy
+    where = staticmethod(np.where)
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")
@@ -296,7 +294,7 @@ def nanmax(
 
     Source: NumPy 2.4, `numpy.nanmax`.
     """
-    if where is not _NOT_GIVEN or type(a) is not np.ndarray:
+    if where is not _NOT_GIVEN or type(a) is not np.ndarray or dtypes.of(a.dtype) in (None, REAL):
         return _numpys.nanmax(a, axis, out, keepdims, initial, where)
     result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
     if a.dtype.kind not in "biu" and np.isnan(result).any():
@@ -319,7 +317,8 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
-    values, indices = ops.reduce_max(data, axis=axis, keepdims=keeps, return_indices=True, nan="ignore")
+    along = None if data.ndim == 0 and axis in (0, -1) else axis
+    values, indices = ops.reduce_max(data, axis=along, keepdims=keeps, return_indices=True, nan="ignore")
     if np.isnan(values).any():
         raise ValueError("All-NaN slice encountered")
     return _reduced(indices, out)

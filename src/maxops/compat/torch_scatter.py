@@ -8,7 +8,8 @@
 As there, an empty segment is 0 with the index ``src.size(dim)``, and the gradient goes to the element of the index.
 What differs:
 
-- The maximum of NaN alone is NaN, where torch_scatter gives 0, and +0 is above -0.
+- NaN counts only where there is nothing else, also in ``out``; torch_scatter gives 0 for NaN alone, and keeps a NaN of
+  ``out``. +0 is above -0.
 - Of equal elements the index is that of the first.
 - An index that is negative or too large, or that decreases in ``segment_max_coo``, is an error; torch_scatter checks
   none.

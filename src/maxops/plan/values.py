@@ -392,8 +392,8 @@ def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> st
 
 
 def nan_rule(spec: Spec, value: object) -> str:
-    """The value of the option `nan`."""
-    return choice(spec, "nan", value, _NAN_RULES)
+    """The value of the option `nan`, which no standard has."""
+    return choice(spec, "nan", value, _NAN_RULES if spec.parameters else _NAN_RULES[:1])
 
 
 def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | None:

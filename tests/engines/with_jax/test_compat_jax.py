@@ -70,7 +70,7 @@ def test_nan_is_ignored() -> None:
     with pytest.raises(ValueError, match="zero-size array to reduction operation nanmax"):
         compat.nanmax(np.zeros(0, np.float32))
     with pytest.raises(NotImplementedError, match=r"jnp\.nanmax"):
-        compat.nanmax(data, out=data)
+        compat.nanmax(data, out=data)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])

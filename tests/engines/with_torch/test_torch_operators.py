@@ -20,15 +20,15 @@ from maxops.engines.torch import only_torch_operators  # noqa: E402
 
 # Exported programs hold these texts: a change breaks those that users have stored.
 SCHEMAS = {
-    "maximum": "(Tensor[] tensors, str ties) -> Tensor",
+    "maximum": '(Tensor[] tensors, str ties, str nan="propagate") -> Tensor',
     "reduce_max": (
         "(Tensor data, int[]? axes, bool keepdims, bool noop_with_empty_axes, Tensor? initial, bool return_indices, "
-        "str ties) -> (Tensor, Tensor)"
+        'str ties, str nan="propagate") -> (Tensor, Tensor)'
     ),
     "segment_max": (
         "(Tensor data, Tensor? segment_ids, Tensor? offsets, SymInt? num_segments, str? fill_mode, bool check_ids, "
         "bool sorted, str? out_of_range, Tensor? initial, bool return_indices, bool return_empty, str ties, "
-        "Tensor? fill_value=None) -> (Tensor, Tensor, Tensor)"
+        'Tensor? fill_value=None, str nan="propagate") -> (Tensor, Tensor, Tensor)'
     ),
     "scalar": "(Tensor like, Scalar value, str operator, str name, str beside) -> Tensor",
 }
@@ -60,6 +60,15 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schemas_stay(name: str) -> None:
     assert str(getattr(torch.ops.maxops, name).default._schema) == f"maxops::{name}{SCHEMAS[name]}"
+
+
+@pytest.mark.parametrize("options", [(), ("propagate",), ("ignore",)])
+def test_gradients_with_and_without_a_default(options: tuple[str, ...]) -> None:
+    """Torch leaves an argument out that is the schema's default, and counts what backward gives."""
+    one, two = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 1.0]))
+    for run in (torch.ops.maxops.maximum, torch.compile(torch.ops.maxops.maximum, backend="aot_eager")):
+        found = torch.autograd.grad(run([one, two], "even", *options).sum(), (one, two))
+        assert [part.tolist() for part in found] == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])

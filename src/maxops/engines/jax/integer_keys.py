@@ -26,9 +26,9 @@ def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
     return keys
 
 
-def values_of(keys: jax.Array, dtype: DType) -> jax.Array:
+def values_of(keys: jax.Array, dtype: DType, nan: str) -> jax.Array:
     """The elements whose keys these are; a NaN is the one quiet NaN."""
-    values: jax.Array = order.values_of(jnp, keys, dtype)
+    values: jax.Array = order.values_of(jnp, keys, dtype, nan)
     return values
 
 
@@ -42,14 +42,14 @@ def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     keys = (jnp.broadcast_to(keys_of(array, nan), shape) for array in arrays)
-    return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]))
+    return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]), nan)
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without; of no elements, what changes no maximum."""
     dtype = dtype_of(data)
     first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
-    return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype)
+    return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
@@ -62,4 +62,4 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     kept = jnp.where(for_columns(inside, data), keys, lowest)
     highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(kept)
     has_rows = jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) != 0
-    return jnp.where(for_columns(has_rows, data), values_of(highest, dtype), filled((), how.fill, dtype))
+    return jnp.where(for_columns(has_rows, data), values_of(highest, dtype, how.nan), filled((), how.fill, dtype))

@@ -60,7 +60,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     call: ReduceCall = reduce_call(*inputs)
     plan = plan_reduce_max(_checked(call), in_memory=False)
     data, dtype, planned, indices = call.data, plan.dtype, plan.call, nothing(call.data)
-    keys_of = partial(_keys, dtype=dtype, nan=planned.nan)
+    keys_of, values_of = (partial(function, dtype=dtype, nan=planned.nan) for function in (_keys, _values))
     axes, keepdims, return_indices = planned.axes, planned.keepdims, planned.return_indices
     if planned.noop_with_empty_axes:
         if return_indices:
@@ -75,7 +75,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = keys_of(data).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
         keys, indices = rows.max(-1)
-        values, indices = _values(keys.reshape(plan.shape), dtype), indices.reshape(plan.shape)
+        values, indices = values_of(keys.reshape(plan.shape)), indices.reshape(plan.shape)
     else:
         values = _highest(
             dtype,
@@ -86,7 +86,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
         )
     if call.initial is not None:
         keys, first = keys_of(values), keys_of(call.initial)
-        values = _values(torch.maximum(keys, first), dtype)
+        values = values_of(torch.maximum(keys, first))
         indices = torch.where(first > keys, -1, indices) if return_indices else indices
     return values, indices
 
@@ -100,7 +100,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
     data, dtype, planned = call.data, plan.dtype, plan.call
-    keys_of = partial(_keys, dtype=dtype, nan=planned.nan)
+    keys_of, values_of = (partial(function, dtype=dtype, nan=planned.nan) for function in (_keys, _values))
     ids, count = _segments(call, plan)
     shape = (count + 1, *data.shape[1:])  # the last is for rows that belong to no segment
 
@@ -117,7 +117,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
         empty = keys_of(call.fill_value)
     else:
         empty = keys_of(order.filled(torch, (), bits_of(planned.fill_value, dtype), dtype, device=data.device))
-    values = _values(torch.where(column(has_rows[:count]), top[:count], empty), dtype)
+    values = values_of(torch.where(column(has_rows[:count]), top[:count], empty))
     indices = nothing(data)
     if planned.return_indices:
         rows = column(torch.arange(len(ids), device=data.device))
@@ -144,7 +144,7 @@ def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bott
     if dtype is dtypes.UINT8:  # the only unsigned type that torch has maxima for
         return top(tensors)
     if dtype.kind != "float" or nan == "ignore":
-        return _values(top([_keys(tensor, dtype, nan) for tensor in tensors]), dtype)  # type: ignore[no-any-return]
+        return _values(top([_keys(tensor, dtype, nan) for tensor in tensors]), dtype, nan)  # type: ignore[no-any-return]
     bits = [tensor.view(getattr(torch, f"int{dtype.bits}")) for tensor in tensors]
     high, low, is_nan = top(bits), bottom(bits), top(tensors).isnan()
     return torch.where(high < 0, low, high).masked_fill_(is_nan, dtype.nan_bits).view(tensors[0].dtype)

@@ -14,9 +14,10 @@ from torch import Tensor
 from maxops.engines.torch import argmax
 
 
-def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None, None]:
+def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradient of Max, for each input that needs it in its own shape."""
-    return for_inputs(ctx, grad, ctx.needs_input_grad[0]), None, None
+    tensors, *options = ctx.needs_input_grad  # of these torch leaves out what has its default
+    return for_inputs(ctx, grad, tensors), *(None for _ in options)
 
 
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
