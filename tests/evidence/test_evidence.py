@@ -169,10 +169,11 @@ class Run:
         monkeypatch.setattr(verify, "find_spec", lambda name: "there")  # what the claims themselves need
         self.found = [of("order.a"), of("order.b")]
         self.missing: dict[str, str] = {}
+        self.isa = claims.BASELINE  # of all checks
 
     def __call__(self, *words: str) -> int:
         found = {claim.id: claim for claim in self.found}
-        checks = {name: SimpleNamespace(missing=self.missing.get(name, "")) for name in found}
+        checks = {name: SimpleNamespace(missing=self.missing.get(name, ""), isa=self.isa) for name in found}
         self.patch.setattr(verify, "checks", lambda only: {name: each for name, each in checks.items() if only in name})
         self.patch.setattr(verify, "run_all", lambda names: [found[name] for name in names])
         self.patch.setattr(sys, "argv", ["verify.py", *words])
@@ -266,6 +267,19 @@ def test_what_a_processor_cannot_run_is_claimed_while_its_files_are_unchanged(
     assert ("order.b" in run.claims()) == (not changed)
     what = "is not claimed" if changed else "stands as it was found elsewhere"
     assert f"order.b: this processor has no avx512bw; it {what}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("isa", "is_open"), [("baseline", False), ("x86-64-v4", False), ("x86-64-v4", True)])
+def test_the_check_takes_more_claims_of_a_processor_that_has_more(
+    run: Run, isa: str, is_open: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.found.pop()
+    assert run() == 0
+    run.found.append(of("order.b", open=("a goal",) if is_open else ()))
+    run.isa = isa
+    assert run("--check") == int(isa == "baseline" or is_open)
+    says = "order.b: a goal stands open" if is_open else "1 claims hold" if isa != "baseline" else "another order.b"
+    assert says in capsys.readouterr().out
 
 
 def test_a_name_of_no_claim_runs_nothing_and_says_so(
