@@ -565,6 +565,7 @@ def test_output_may_replace_an_input_if_told(place: Path) -> None:
 
 def test_maximum(place: Path) -> None:
     holds(succeeds("maximum", place / "x.npy", place / "z.npy"), "float32", "(4,)", "2.0, 0.0, nan, -3.0")
+    holds(succeeds("maximum", place / "x.npy", place / "z.npy", "--nan", "ignore"), "2.0, 0.0, 1.0, -3.0")
     assert succeeds("maximum", place / "x.npy", place / "z.npy", "--output", place / "m.npy") == ""
     assert_same_bits(np.load(place / "m.npy"), reference.maximum(X, Y))
 
@@ -809,7 +810,7 @@ SLOW = """
 import sys, time
 from maxops.cli import arrays
 from maxops.cli import main
-def slow(*arrays):
+def slow(*arrays, nan):
     print("started", flush=True)
     time.sleep({seconds})
     return arrays[0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import pytest
-import xarray as xr
 
+da = pytest.importorskip("dask.array")
+xr = pytest.importorskip("xarray")
 flox = pytest.importorskip("flox")
 from flox.xarray import xarray_reduce  # noqa: E402
 
