@@ -58,12 +58,11 @@ def _grouped(
     return ops.segment_max(data, group_idx, size, fill_value=fill, sorted=False, axis=axis, nan=nan)
 
 
-def _merged(
-    array: Any, ids: Any = None, *, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any
-) -> Any:
-    """The maxima of blocks' maxima: along axes, or by ids, which come first."""
-    if ids is not None:
-        return _grouped(array, ids, nan=nan, axis=-1 if axis is None else axis, **options)
+def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
+    """The maxima of blocks' maxima: of one array along axes, or of ids and an array by ids."""
+    if len(arrays) > 1:
+        return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
+    (array,) = arrays
     if type(array) is not np.ndarray or dtypes.of(array.dtype) in (None, dtypes.REAL):
         return (np.max if nan == "propagate" else np.nanmax)(array, axis=axis, keepdims=keepdims)
     return ops.reduce_max(array, axis=axis, keepdims=keepdims, nan=nan)

@@ -58,7 +58,7 @@ def _op(version: int = 18) -> Any:
 
 def _maximum(tensors: Any, ties: str, nan: str = "propagate") -> Any:
     row = spec.find("ONNX", "Max", 13)
-    _refuse(row, MaxCall(tensors, nan=nan), "out")
+    _refuse(row, MaxCall(tensors, nan=nan))
     for number, tensor in enumerate(tensors):
         _check_type(row, f"input {number}", tensor)
     return _op().Max(*tensors)

@@ -60,7 +60,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         rejects_negative=how.rejects_negative,
         rejects_past=how.rejects_past,
         fill=how.fill_as_int64,
-        ignores_nan=how.ignores_nan,
+        ignores_nan=how.nan == "ignore",
     )
 
 

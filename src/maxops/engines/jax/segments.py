@@ -28,11 +28,6 @@ class Segments:
     nan: str
 
     @property
-    def ignores_nan(self) -> bool:
-        """Whether NaN is the lowest value."""
-        return self.nan == "ignore"
-
-    @property
     def fill_as_int64(self) -> int:
         """The bits, as XLA's attributes hold them."""
         return self.fill - (1 << 64) if self.fill >> 63 else self.fill
