@@ -131,6 +131,21 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
         (_value("FLOAT"), [1], True, False, None, True, "even"),
         "ReduceMax-18 with return_indices has no operator in ONNX",
     ),
+    "ignoring-nan": (
+        "maximum",
+        ([_value("FLOAT"), _value("FLOAT")], "even", "ignore"),
+        "Max-13 with nan has no operator in ONNX",
+    ),
+    "rows-ignoring-nan": (
+        "reduce_max",
+        (_value("FLOAT"), [1], True, False, None, False, "even", "ignore"),
+        "ReduceMax-18 with nan has no operator in ONNX",
+    ),
+    "segments-ignoring-nan": (
+        "segment_max",
+        (*ROWS_OF, 3, "ZERO", True, True, None, None, False, False, "even", None, "ignore"),
+        "SegmentMax-16 with nan has no operator in ONNX",
+    ),
     "max-of-bool": ("maximum", ([_value("FLOAT"), _value("BOOL")], "even"), "Max-13 input 1 is bool; the types are"),
     "reduce_max-of-int16": (
         "reduce_max",
