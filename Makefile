@@ -154,7 +154,7 @@ release:  ## what would be uploaded as VERSION, built from its tag into dist/VER
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
-DOCS_MODULES = mkdocs material mkdocstrings ruff maxops
+DOCS_MODULES = mkdocs material mkdocstrings ruff onnx pandas maxops
 DOCS_NEEDS = make install && $(PYTHON) -m pip install "pip>=25.1" && $(PYTHON) -m pip install --group docs
 docs:  ## the site, into build/site
 	@$(PYTHON) -c 'import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, sys.argv[1:])))' \

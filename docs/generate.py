@@ -69,8 +69,9 @@ def operators_page() -> str:
     parts = [
         "# Operators and clauses",
         "The clauses of each operator, and the section of its specification. The id in brackets at the end of an error "
-        "is one of these. *Decided* marks what a specification leaves open: see [semantics](semantics.md). Errors of "
-        "the plain functions have clauses of their own, at the end, which belong to no standard.",
+        "is one of these; on the site it leads to a page with the reason, an example, and the runtimes that break the "
+        "clause. *Decided* marks what a specification leaves open: see [semantics](semantics.md). Errors of the plain "
+        "functions have clauses of their own, at the end, which belong to no standard.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
         lines = ["| clause | says | where |", "| --- | --- | --- |"]

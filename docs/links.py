@@ -14,14 +14,15 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
-
-import typer
 
 import maxops
 from maxops import errors, program, spec
 from maxops.cli import app
+
+sys.path.append(str(Path(__file__).parent))
+
+from clauses import by_name, page_of  # noqa: E402
 
 EXIT_CODES = (
     0, program.FAILED, program.BAD_USE, program.OUR_FAULT, program.INTERRUPTED, program.CLOSED_PIPE,
@@ -69,7 +70,6 @@ def faults(site: Path) -> list[str]:
 
 def public() -> dict[str, set[str]]:
     """The anchors that each page of the reference is to have."""
-    commands: dict[str, Any] = typer.main.get_command(app.app).commands  # type: ignore[attr-defined]  # of a group
     return {
         "reference/functions.html": {f"maxops.{name}" for name in maxops.__all__ if name != "errors"}
         | {f"maxops.calls.{name}" for name in ("MaxCall", "ReduceCall", "SegmentCall")},
@@ -80,9 +80,13 @@ def public() -> dict[str, set[str]]:
         },
         "reference/judging.html": _names("checker") | _names("conformance"),
         "reference/models.html": _names("onnx") | _names("onnxruntime") | _names("openvino"),
-        "reference/commands.html": {f"maxops-{name}" for name, command in commands.items() if not command.hidden}
+        "reference/commands.html": {f"maxops-{name}" for name in app.COMMANDS}
         | {f"exit-{code}" for code in EXIT_CODES},
         "operators.html": {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses},
+        **{
+            page_of(name).replace(".md", ".html"): {clause.id for _, clause in versions}
+            for name, versions in by_name().items()
+        },
     }
 
 

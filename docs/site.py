@@ -1,8 +1,9 @@
 """Hooks of mkdocs for the site, called by name from mkdocs.yml.
 
 Pages name files of the repository by relative links, which hold in a checkout. On the site each such file has a page,
-under repo/. The page of commands gets what the command line says of itself. Where text names an error or a clause, it
-leads to it; and what is copied of an example is what was typed, without prompts and answers.
+under repo/. Each clause has a page, under clauses/. The page of commands gets what the command line says of itself.
+Where text names an error or a clause, it leads to it; and what is copied of an example is what was typed, without
+prompts and answers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from mkdocs.structure.pages import Page
 from maxops import errors, spec
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "docs"))
+
+import clauses  # noqa: E402
+
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
@@ -42,7 +47,9 @@ WITHOUT_CONTENTS = re.compile(r"findings|evidence\.md|speed|coming-from|architec
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each file of the repository that a page names, and for those that these name."""
+    """Add a page for each clause, for each file of the repository that a page names, and for those that these name."""
+    for place, text in clauses.pages().items():
+        files.append(File.generated(config, place, content=text))
     named = ["CHANGELOG.md", "CONTRIBUTING.md"]
     for file in files.documentation_pages():
         named += _named(file.content_string, f"docs/{file.src_uri}")
@@ -106,7 +113,7 @@ def _definition(name: str) -> tuple[str, str] | None:
     found = getattr(errors, name.removeprefix("errors."), None)
     if isinstance(found, type) and issubclass(found, errors.MaxopsError):
         return "reference/errors.md", f"maxops.errors.{name.removeprefix('errors.')}"
-    return ("operators.md", name) if name in CLAUSES else None
+    return (clauses.page_of(name), name) if name in CLAUSES else None
 
 
 def _relative(uri: str, page: Page) -> str:

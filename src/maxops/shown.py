@@ -19,3 +19,12 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001 - anybody's __repr__ may fail, and Python's own does for long integers
         return f"<{kind} of {value.bit_length()} bits>" if isinstance(value, int) else f"<{kind} that is not written>"
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
+
+
+def printable(text: str) -> str:
+    r"""The text with what would move a terminal's cursor or change its colours written out.
+
+    >>> printable("scores\x1b[2J")
+    'scores\\x1b[2J'
+    """
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

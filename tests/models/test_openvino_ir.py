@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import maxops as mo
 from helpers.bits import Array, assert_same_bits, mixed
 from helpers.ir_models import layer, net, reduce_net, saved, segment_net
-from maxops import errors
+from maxops import errors, reference
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32, INT16, INT32
 from maxops.openvino import IRWarning, calls, load
@@ -337,7 +337,7 @@ def test_the_documents_examples_as_openvino_writes_them(tmp_path: Path, kind: st
         inputs["count"] = np.array(count)
         tops.append(opset.segment_max(x, ids, parameters[-1], fill_mode=mode))
     getattr(openvino, writer)(openvino.Model(tops, parameters, "example"), str(path))
-    expected = mo.reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
+    expected = reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         got = load(path).run(inputs)

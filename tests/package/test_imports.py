@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["reference", "engines"],
             ["ops", "atomic_files", "threads", "threadpool_controller"],
             [""],  # maxops itself: the public names
-            ["model", "evidence", "machine", "compat"],
+            ["model", "evidence", "machine", "compat", "explanations"],
             ["onnx", "openvino", "bench"],
             ["onnxruntime", "checker"],
             ["conformance"],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -14,12 +15,28 @@ from typer.core import TyperCommand, TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.cli import arrays, bench, check, clause, conform, evidence, info, operators, rewrite, run
-from maxops.cli.table import printable
 from maxops.errors import MaxopsError
 from maxops.program import BAD_USE, CLOSED_PIPE, INTERRUPTED, discard, print_line
+from maxops.shown import printable
+from maxops.version import version
 
 _SHOWN = 60  # characters of a wrong value, at most
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+# The commands: the module of each in maxops.cli, which is imported when the command is used, and what it does.
+COMMANDS = {
+    "run": ("run", "Run a model, and compare its outputs bit for bit."),
+    "rewrite": ("rewrite", "Make ONNX Runtime run a model's max operators here."),
+    "maximum": ("arrays", "The element-wise maximum of .npy files."),
+    "reduce-max": ("arrays", "The maximum of a .npy file along axes."),
+    "segment-max": ("arrays", "The maximum of each segment of a .npy file."),
+    "check": ("check", "Compare models with the clauses of a standard."),
+    "clause": ("clause", "Explain clauses."),
+    "operators": ("operators", "List the operators and their types."),
+    "conform": ("conform", "Judge runtimes by the standards' clauses."),
+    "bench": ("bench", "Time the operators beside other libraries."),
+    "evidence": ("evidence", "Show how the clauses are verified."),
+    "info": ("info", "Show what a report of a bug should hold."),
+}
 
 # UsageError, which typer does not export: click's class in its older versions, its own in newer ones
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -63,8 +80,39 @@ class Command(_PlainHelp, TyperCommand):
                 raise typer.BadParameter(f"is given {count} times; give it once", ctx=ctx, param_hint=names)
 
 
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"maxops.cli.{COMMANDS[name][0]}")
+        alone = typer.Typer(add_completion=False, context_settings=SETTINGS, rich_markup_mode=None)
+        alone.command(name, cls=Command)(getattr(module, name.replace("-", "_")))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
 class Group(_PlainHelp, TyperGroup):
     """Commands with one boundary: whatever the system, a file or its user has against one is a line on stderr."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        del ctx
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what each command does, without importing it."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def main(
         self,
@@ -179,7 +227,7 @@ def _warn_in_one_line(message: Warning | str, *_: object) -> str:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        print(f"maxops {info.own_version()}")
+        print(f"maxops {version}")
         print(f"native core: {_native.isa()}, threads: {maxops.get_num_threads()}")
         raise typer.Exit
 
@@ -187,8 +235,9 @@ def _print_version(is_requested: bool) -> None:
 app: typer.Typer = typer.Typer(
     name="maxops",
     cls=Group,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text: rich takes as long to import as all the rest
     help="Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them.",
 )
 
@@ -206,17 +255,3 @@ def _options(
         with redirect_stdout(sys.stderr):  # with rich, typer prints the help itself
             print(ctx.get_help())
         raise typer.Exit(BAD_USE)
-
-
-app.command("run", cls=Command)(run.run)
-app.command("rewrite", cls=Command)(rewrite.rewrite)
-app.command("maximum", cls=Command)(arrays.maximum)
-app.command("reduce-max", cls=Command)(arrays.reduce_max)
-app.command("segment-max", cls=Command)(arrays.segment_max)
-app.command("check", cls=Command)(check.check)
-app.command("clause", cls=Command)(clause.clause)
-app.command("operators", cls=Command)(operators.operators)
-app.command("conform", cls=Command)(conform.conform)
-app.command("bench", cls=Command)(bench.bench)
-app.command("evidence", cls=Command)(evidence.evidence)
-app.command("info", cls=Command)(info.info)

@@ -20,10 +20,11 @@ from maxops.cli import streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting
-from maxops.cli.table import printable, show
+from maxops.cli.table import say, show, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError
 from maxops.program import BAD_USE, FAILED, print_line
+from maxops.shown import printable
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
@@ -239,7 +240,7 @@ def _print_tables(report: Report, *, everything: bool) -> None:
     if shown:
         text = [((_judged_by(node), *_counts(node.findings)), node.where) for node in shown]
         show(
-            ("judged by", "holds", "broken", "unknown", "at run time only", "node"),
+            ("judged by", verdict("holds"), verdict("broken"), verdict("unknown"), "at run time only", "node"),
             [(*key, where) for key, where in (text if everything else _gathered(text))],
         )
     found = [finding for finding in report.findings if everything or finding.notable]
@@ -250,14 +251,14 @@ def _print_tables(report: Report, *, everything: bool) -> None:
         show(
             ("verdict", "clause", "says", "why", "node"),
             [
-                (verdict, clause, says.get(clause, "it is well formed"), why, where)
-                for (verdict, clause, why), where in (rows if everything else _shortened(rows))
+                (verdict(of), clause, says.get(clause, "it is well formed"), why, where)
+                for (of, clause, why), where in (rows if everything else _shortened(rows))
             ],
         )
     count = counts(report)
     judged = count["nodes"] - count["outside"]
     by = report.standard or ("its own standard" if judged == 1 else "their own standard")
-    print(
+    say(
         f"{printable(report.source)}: {counted(count['nodes'], 'max node')}, {judged} judged by {by}: "
         f"{counted(count['holds'], 'clause holds', 'clauses hold')}, "
         f"{counted(count['broken'], 'is broken', 'are broken')}, {count['unknown']} cannot be known statically, "

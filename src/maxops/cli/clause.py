@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -13,8 +12,10 @@ import typer
 
 from maxops import evidence, spec
 from maxops.cli import streams
-from maxops.cli.table import printable, show_json
+from maxops.cli.table import say, show_json
 from maxops.errors import UnknownOperatorError
+from maxops.explanations import explanations, without_version
+from maxops.shown import printable
 from maxops.spec import Spec
 
 MAX_NEAR = 3
@@ -67,8 +68,7 @@ def _fits(name: str, text: str) -> bool:
     name, text = name.casefold(), text.casefold()
     if "*" in text:
         return fnmatchcase(name, text)
-    of_every_version = re.sub(r"-\d+(?=\.)", "", name)
-    return any(each == text or each.startswith(f"{text}.") for each in (name, of_every_version))
+    return any(each == text or each.startswith(f"{text}.") for each in (name, without_version(name)))
 
 
 def _named(text: str) -> list[str]:
@@ -117,7 +117,7 @@ def clause(
     ],
     form: streams.Format = "text",
 ) -> None:
-    """Explain clauses: the text, its source, the operator, and how the clause is verified."""
+    """Explain clauses: the text, its source, the reason, an example, and how the clause is verified."""
     names = list(dict.fromkeys(name for part in _parts(ids, "ID") for name in _named(part)))
     shown = {row["id"]: row for row in evidence.table()}
     documents = [_document(name, shown) for name in names]
@@ -125,7 +125,10 @@ def clause(
         show_json(documents)
         return
     for number, each in enumerate(documents):
-        print("\n" * (number > 0) + "\n".join(_lines(each)))
+        if number:
+            print()
+        for line in _lines(each):
+            say(line, 12)
 
 
 def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
@@ -137,8 +140,11 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
         for other, (its_row, its_short) in _rows().items()
         if (its_row.standard, its_row.operator, its_short) == (row.standard, row.operator, short)
     ]
+    explained = explanations()[without_version(name)]
     return {
         **vars(row.rule(short)),
+        "why": explained.why,
+        "example": explained.example,
         "standard": row.standard,
         "operator": row.name,
         "url": row.url or None,
@@ -154,6 +160,10 @@ def _lines(document: dict[str, Any]) -> list[str]:
         lines.append(f"  page:     {document['url']}")
     if document["level"] == "undecided":
         lines.append("  level:    the source leaves it open, and maxops decided")
+    if "why" in document:
+        lines.append(f"  why:      {document['why']}")
+        first, *more = document["example"].splitlines()
+        lines += [f"  example:  {first}", *(f"            {line}" for line in more)]
     if "operator" in document:
         lines.append(f"  operator: {document['standard']} {document['operator']}, on {', '.join(document['types'])}")
     if document.get("also"):

@@ -18,11 +18,12 @@ from maxops.cli import streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting_bar
-from maxops.cli.table import printable, show, show_json
+from maxops.cli.table import say, show, show_json
 from maxops.conformance import repeat, timeout
 from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
 from maxops.program import BAD_USE, FAILED, print_line
+from maxops.shown import printable
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
@@ -399,7 +400,7 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
             print(compare.summary(comparison))
     for run in runs:
         for text in _summary(run):
-            print(text)
+            say(text)
 
 
 def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:

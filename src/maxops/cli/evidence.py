@@ -12,7 +12,7 @@ from maxops import _native
 from maxops import evidence as package
 from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli import streams
-from maxops.cli.table import show
+from maxops.cli.table import say, show
 from maxops.errors import OutputError
 from maxops.program import FAILED
 
@@ -20,6 +20,7 @@ from maxops.program import FAILED
 def evidence(
     form: streams.Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each claim, too.")] = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write the matrix of clauses, for other tools.")
     ] = None,
@@ -49,41 +50,43 @@ def evidence(
             document = package.read("evidence") | {"installed": installed, "assumptions": assumptions}
             print(json.dumps(document | {"clauses": package.rows()}, indent=1))
         else:
-            _show(differing)
+            _show(differing, verbose=verbose)
     if differing:
         raise typer.Exit(FAILED)
 
 
-def _show(differing: list[str]) -> None:
+def _show(differing: list[str], *, verbose: bool) -> None:
     evidence = package.read("evidence")
-    show(
-        ("claim", "method", "goals", "open", "cases", "tool", "says"),
-        [
-            (
-                *(each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or "")),
-                *(f"{each['cases']:,}" if each["cases"] else "", each["tool"], each["says"]),
-            )
-            for each in evidence["claims"]
-        ],
-    )
+    if verbose:
+        show(
+            ("claim", "method", "goals", "open", "cases", "tool", "says"),
+            [
+                (
+                    *(each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or "")),
+                    *(f"{each['cases']:,}" if each["cases"] else "", each["tool"], each["says"]),
+                )
+                for each in evidence["claims"]
+            ],
+        )
     columns = ("claims", "goals", "open", "cases")
     show(
         ("method", *columns),
         [(name, *(f"{of[column]:,}" for column in columns)) for name, of in package.by_method().items()],
     )
-    print(f"clauses: {len(package.rows())} (--csv and --html write what shows each)")
+    more = "" if verbose else "; -v shows each claim"
+    say(f"clauses: {len(package.rows())} (--csv and --html write how each is verified){more}")
     for name, value in evidence["run"].items():
-        print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+        say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
     if checks := evidence.get("release_checks"):
         dates = (f"{name} {each['date']} (commit {each['commit'][:10]})" for name, each in checks.items())
-        print(f"release checks that passed: {'; '.join(dates)}")
+        say(f"release checks that passed: {'; '.join(dates)}")
     else:
-        print("release checks: not recorded")
+        say("release checks: not recorded")
     build = evidence["build"]
-    print(f"build: {build['compiler']} {build['flags']}, with kernels for {', '.join(build['instruction_sets'])}")
+    say(f"build: {build['compiler']} {build['flags']}, with kernels for {', '.join(build['instruction_sets'])}")
     named = ", ".join(package.isas()) or "none by name"
-    print(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
+    say(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
     if differing:
-        print(f"this is another build than the evidence speaks of; what differs: {'; '.join(differing)}")
+        say(f"this is another build than the evidence speaks of; what differs: {'; '.join(differing)}")
     else:
-        print("this build, and the files that claims name, are those that the evidence speaks of")
+        say("this build, and the files that claims name, are those that the evidence speaks of")

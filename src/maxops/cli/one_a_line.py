@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from maxops.cli.table import printable
+from maxops.shown import printable
 
 
 class Line(NamedTuple):

@@ -11,8 +11,8 @@ import typer
 
 from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli import streams
-from maxops.cli.table import printable
 from maxops.errors import MaxopsError, ModelError, OutputError
+from maxops.shown import printable
 
 
 def rewrite(

@@ -20,12 +20,13 @@ from maxops.cli import random_inputs, streams
 from maxops.cli.compare import difference, different
 from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
 from maxops.cli.progress import progress
-from maxops.cli.table import describe, first_values, printable, show, show_json
+from maxops.cli.table import Cell, describe, first_values, show, show_json, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
 from maxops.model import Other, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
+from maxops.shown import printable
 from maxops.spec import Spec
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
@@ -415,8 +416,8 @@ def _show_results(results: Results) -> None:
         print(f"{each.agree} of {len(each.differences)} {each.of} agree {how}{beside}")
 
 
-def _verdict(difference: str) -> str:
-    return f"DIFFERS: {difference}" if difference else "agrees"
+def _verdict(difference: str) -> Cell:
+    return verdict(f"DIFFERS: {difference}" if difference else "agrees")
 
 
 def _inputs(

@@ -14,10 +14,10 @@ import numpy as np
 import typer
 
 from maxops.atomic_files import PlainWriter, errors_of, write_text
-from maxops.cli.table import printable
 from maxops.errors import ModelError, ModelInputError, OutputError
 from maxops.plan import Array
 from maxops.program import print_line
+from maxops.shown import printable
 
 STREAM = Path("-")
 LONGEST_MODEL = 2**31 - 1  # bytes: protobuf takes no more

@@ -6,9 +6,12 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,9 +19,20 @@ from rich.text import Text
 from maxops import dtypes
 from maxops.model import type_name
 from maxops.plan import Array
+from maxops.shown import printable
 
+Cell = str | Text
 FIRST = 6
 NO_WRAP = 1_000_000  # columns of a pipe or a file
+_FRAME = 3  # columns of the frame of a column
+# The sign and the style of a verdict.
+VERDICTS = {
+    "holds": ("\N{CHECK MARK}", "green"),
+    "agrees": ("\N{CHECK MARK}", "green"),
+    "broken": ("\N{BALLOT X}", "red"),
+    "DIFFERS": ("\N{BALLOT X}", "red"),
+    "unknown": ("?", "yellow"),
+}
 
 
 class _Console(Console):
@@ -27,23 +41,69 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def printable(text: str) -> str:
-    r"""The text with what would move a terminal's cursor or change its colours written out.
+def verdict(text: str) -> Cell:
+    """A verdict; on a terminal in its color, and with a sign for those who see none."""
+    sign, style = VERDICTS.get(text.partition(":")[0], ("", ""))
+    if not sys.stdout.isatty():
+        return text
+    can_sign = sign and "utf" in (sys.stdout.encoding or "").lower()
+    return Text(printable(f"{sign} {text}" if can_sign else text), style=style)
 
-    >>> printable("scores\x1b[2J")
-    'scores\\x1b[2J'
+
+def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
+    """Print a table. On a terminal cells wrap between words; elsewhere lines are as long as they need to be.
+
+    On a terminal that is too narrow for the words of a row beside each other, each row is a block of lines.
     """
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    heads, *cells = (
+        [Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in [columns, *rows]
+    )
+    console = _Console(file=sys.stdout, width=_width())
+    widths = _widths([heads, *cells], console.width - _FRAME * len(heads) - 1)
+    if widths:
+        table = Table()
+        for head, width in zip(heads, widths, strict=True):
+            table.add_column(head, width=width)
+        for row in cells:
+            table.add_row(*row)
+        console.print(table)
+        return
+    for row in cells:
+        block = Table.grid(padding=(0, 2, 0, 0))
+        block.add_column(no_wrap=True)
+        block.add_column(overflow="fold")
+        for head, cell in zip(heads, row, strict=True):
+            if cell:
+                block.add_row(head, cell)
+        console.print(block)
+        console.print()
 
 
-def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table. On a terminal long cells fold; elsewhere lines are as long as they need to be."""
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    _Console(file=sys.stdout, width=None if sys.stdout.isatty() else NO_WRAP).print(table)
+def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
+    """The widths of the columns, in which no word is broken; none if there is no room for the words."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
+    wanted = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
+    spare = room - sum(widths)
+    if spare < 0:
+        return []
+    for done, number in enumerate(sorted(range(len(columns)), key=wanted.__getitem__)):
+        more = min(wanted[number], spare // (len(columns) - done))
+        widths[number] += more
+        spare -= more
+    return widths
+
+
+def _width() -> int:
+    return get_terminal_size().columns if sys.stdout.isatty() else NO_WRAP
+
+
+def say(text: str, indent: int = 0) -> None:
+    """Print a line; on a terminal wrapped between words, with further lines indented."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    print(fill(text, _width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False))
 
 
 def describe(name: str, array: Array) -> dict[str, Any]:
@@ -76,7 +136,9 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def first_values(array: Array) -> str:
-    """The first values in row-major order, and three dots if there are more."""
+    """The first values in row-major order, and three dots if there are more; on a terminal, a third of its width."""
     # array.flat takes 32 axes at most
     values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
-    return ", ".join([*values, "..."] if array.size > FIRST else values)
+    while len(values) > 1 and len(", ".join(values)) > _width() // 3:
+        values.pop()
+    return ", ".join([*values, "..."] if array.size > len(values) else values)

@@ -1,0 +1,144 @@
+"""The pages of clauses on the site, one for each clause in all its versions: clauses/ONNX.Max.shape.md.
+
+`docs/site.py` adds them to the site. Statements come from spec.py, reasons and examples from clauses.toml, messages
+from running the examples, findings from the ledger of conformance runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from maxops import evidence, spec
+from maxops.checker import check
+from maxops.conformance import ledger
+from maxops.conformance.kinds import kinds
+from maxops.conformance.result import FAULTS
+from maxops.conformance.wording import runtime_label
+from maxops.counted import counted
+from maxops.errors import MaxopsError
+from maxops.explanations import explanations, without_version
+from maxops.spec import Clause, Spec
+
+ROOT = Path(__file__).resolve().parent.parent
+STANDARDS = {"ONNX": "onnx", "SONNX": "sonnx", "SONNX draft": "sonnx-draft", "OpenVINO": "openvino"}
+Versions = list[tuple[Spec, Clause]]
+
+
+def by_name() -> dict[str, Versions]:
+    """The versions of each clause, oldest first, by its id without a version."""
+    found: dict[str, Versions] = defaultdict(list)
+    for row in (*spec.ALL, *spec.PLAIN):
+        for clause in row.clauses:
+            found[without_version(clause.id)].append((row, clause))
+    return dict(found)
+
+
+def page_of(clause: str) -> str:
+    """The page of a clause among the site's sources.
+
+    >>> page_of("ONNX.Max-13.shape")
+    'clauses/ONNX.Max.shape.md'
+    """
+    return f"clauses/{without_version(clause)}.md"
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of each page, by its place among the site's sources."""
+    return {page_of(name): _page(name, versions) for name, versions in by_name().items()}
+
+
+def _page(name: str, versions: Versions) -> str:
+    row, newest = versions[-1]
+    explained = explanations()[name]
+    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for _, clause in reversed(versions):
+        texts[clause.statement, clause.source.removeprefix("decided: ")].append(
+            f'<a id="{clause.id}"></a>`{clause.id}`'
+        )
+    lines = ["| clause | says | section |", "| --- | --- | --- |"]
+    lines += [f"| {', '.join(ids)} | {statement} | {source} |" for (statement, source), ids in texts.items()]
+    by = f"of [{row.standard} {row.operator}]({row.url})" if row.url else f"of `maxops.{row.operator}`"
+    parts = [f"# {name}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
+    if newest.level == "undecided":
+        parts.append("The specification leaves this open, and maxops [decided](../semantics.md).")
+    parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]
+    if found := _findings().get(name):
+        parts += [
+            "## Runtimes that break it",
+            "\n".join(
+                f"- [{runtime}](../{page}): {counted(count, 'case')}" for (runtime, page), count in found.items()
+            ),
+        ]
+    verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
+    parts += [
+        "## Verification",
+        f"In maxops: {verified}. `maxops clause {newest.id}` explains the clause on a terminal, and `maxops evidence "
+        "--csv -` lists its code, cases and tests.",
+        "*Generated from `src/maxops/spec.py` and `src/maxops/clauses.toml`.*",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+@cache
+def _findings() -> dict[str, dict[tuple[str, str], int]]:
+    """For each clause, the number of cases that break it, by the runtime and its page."""
+    found: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+    for run in ledger.read(ROOT / "conformance" / "known"):
+        for kind in kinds(run):
+            if kind.verdict in FAULTS and kind.verdict != ledger.REFUSES:
+                name = without_version(kind.groups[0].clause)
+                key = runtime_label(run), ledger.page_name(run["runtime"])
+                found[name][key] = found[name].get(key, 0) + len(kind.findings)
+    return found
+
+
+def _example(name: str, row: Spec, newest: Clause) -> list[str]:
+    explained = explanations()[name]
+    if explained.is_model:
+        standard = STANDARDS[row.standard]
+        return [
+            "This model breaks it:",
+            f"```text\n{explained.example}\n```",
+            f"`maxops check model.onnx --standard {standard}` reports:",
+            *(f"> {each.node}: {each.message}" for each in broken(explained.example, newest)),
+        ]
+    session, error = transcript(explained.example, row)
+    raises = [f"raises `errors.{type(error).__name__}`:", f"> {error}"] if error else []
+    return [f"```pycon\n{session}\n```", *raises]
+
+
+def broken(model: str, clause: Clause) -> list[Any]:
+    """The findings of the checker by which a model in ONNX's text form breaks a clause."""
+    import onnx.parser  # noqa: PLC0415  (pages need no onnx)
+
+    standard = STANDARDS[clause.id.partition(".")[0].replace("-", " ")]
+    report = check(onnx.parser.parse_model(model), standard)
+    return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]
+
+
+def transcript(code: str, row: Spec) -> tuple[str, MaxopsError | None]:
+    """The session of an example as an interpreter shows it, and the error that ends it, which it does not show."""
+    version = "" if row.version is None else f", version={row.version}"
+    operator = f'mo.operator("{row.standard}", "{row.operator}"{version})' if row.url else f"mo.{row.operator}"
+    names: dict[str, Any] = {}
+    shown: list[str] = []
+    is_named = re.search(r"\bop\b", code)
+    code = "\n".join(["import numpy as np", "import maxops as mo", *([f"op = {operator}"] if is_named else []), code])
+    for statement in ast.parse(code).body:
+        text = ast.get_source_segment(code, statement) or ""
+        shown += [f"{'>>>' if number == 0 else '...'} {line}" for number, line in enumerate(text.splitlines())]
+        printed = StringIO()
+        try:
+            with redirect_stdout(printed):
+                exec(compile(ast.Interactive([statement]), "<example>", "single"), names)
+        except MaxopsError as error:
+            return "\n".join(shown), error
+        shown += printed.getvalue().splitlines()
+    return "\n".join(shown), None

@@ -1,0 +1,48 @@
+"""Explains clauses: for each the reason, and an example, from clauses.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a clause exists, and an example.
+
+    The example is Python code or, if `is_model`, an ONNX model as text that breaks the clause. `breaks` means that the
+    last line of the code raises an error that cites the clause.
+    """
+
+    why: str
+    example: str
+    is_model: bool
+    breaks: bool
+
+
+def without_version(clause: str) -> str:
+    """The id of a clause in every version.
+
+    >>> without_version("ONNX.ReduceMax-18.axes.range")
+    'ONNX.ReduceMax.axes.range'
+    """
+    return re.sub(r"-\d+(?=\.)", "", clause)
+
+
+@cache
+def explanations() -> dict[str, Explanation]:
+    """The explanations, by the ids of clauses without versions."""
+    table = tomllib.loads(files("maxops").joinpath("clauses.toml").read_text(encoding="utf-8"))
+    return {
+        name: Explanation(
+            " ".join(entry["why"].split()),
+            (entry.get("example") or entry["model"]).strip("\n"),
+            "model" in entry,
+            entry.get("breaks", False),
+        )
+        for entry in table["clauses"]
+        for name in entry["of"]
+    }

@@ -1,0 +1,51 @@
+"""The explanations of clauses: one for each, with an example that does what the page says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import maxops as mo
+from maxops import explanations, spec
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "docs"))
+pytest.importorskip("onnx")
+pytest.importorskip("pandas")
+
+import clauses
+
+NAMES = clauses.by_name()
+
+
+def test_each_clause_is_explained_once() -> None:
+    assert explanations.explanations().keys() == NAMES.keys()
+    every = [clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses]
+    assert sorted(clause.id for versions in NAMES.values() for _, clause in versions) == sorted(every)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_shows_its_clause(name: str) -> None:
+    row, newest = NAMES[name][-1]
+    explained = explanations.explanations()[name]
+    if explained.is_model:
+        assert clauses.broken(explained.example, newest)
+        return
+    session, error = clauses.transcript(explained.example, row)
+    assert session.startswith(">>> import numpy as np")
+    if explained.breaks:
+        assert error is not None
+        assert error.clause == newest.id
+    elif error is None:
+        assert not session.splitlines()[-1].startswith((">>>", "..."))  # but an answer
+
+
+def test_a_page_has_all_versions_the_reason_and_the_runtimes_that_break_the_clause() -> None:
+    page = clauses.pages()[clauses.page_of("ONNX.ReduceMax-18.keepdims")]
+    for version in (1, 11, 12, 13, 18, 20):
+        assert f'<a id="ONNX.ReduceMax-{version}.keepdims"></a>' in page
+    assert explanations.explanations()["ONNX.ReduceMax.keepdims"].why in page
+    assert "raises `errors.AttributeValueError`:\n\n> ReduceMax-20 keepdims is 2" in page
+    assert "](../findings/onnxruntime.md): " in page
+    assert mo.operator("ONNX", "ReduceMax", 20).clauses[0].id not in page
