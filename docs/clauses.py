@@ -65,7 +65,7 @@ def _page(name: str, versions: Versions) -> str:
     lines = ["| clause | says | section |", "| --- | --- | --- |"]
     lines += [f"| {', '.join(ids)} | {statement} | {source} |" for (statement, source), ids in texts.items()]
     by = f"of [{row.standard} {row.operator}]({row.url})" if row.url else f"of `maxops.{row.operator}`"
-    parts = [f"# {name}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
+    parts = [f"# {newest.id}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
     if newest.level == "undecided":
         parts.append("The specification leaves this open, and maxops [decided](../semantics.md).")
     parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]

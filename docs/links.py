@@ -22,7 +22,7 @@ from maxops.cli import app
 
 sys.path.append(str(Path(__file__).parent))
 
-from clauses import by_name, page_of  # noqa: E402
+from clauses import by_name, page_of
 
 EXIT_CODES = (
     0, program.FAILED, program.BAD_USE, program.OUR_FAULT, program.INTERRUPTED, program.CLOSED_PIPE,

@@ -35,9 +35,10 @@ OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and th
 # term of the field finds its meaning and its use before figures.
 BOOST = {
     r"operators\.md|semantics": 4.0,
+    r"reference/functions": 4.0,
     r"install|tutorial|coming-from|integrations/numpy": 3.0,
-    r"reference/functions": 3.0,
     r"reference/commands|reference/errors|integrations/": 2.0,
+    r"clauses/": 0.5,
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)

@@ -73,10 +73,10 @@ SEARCHES = {
     "arm": ("install",),
     "windows": ("install",),
     "threads": ("integrations/numpy", "reference/functions"),
-    "fill_mode": ("reference/functions",),
+    "fill_mode": ("reference/functions", "clauses/maxops.segment_max.fill_mode"),
     "segment_max": ("reference/functions",),
     "exit code": ("reference/commands",),
-    "ReduceMax-20.empty": ("operators",),
+    "ReduceMax-20.empty": ("operators", "clauses/ONNX.ReduceMax.empty"),
     "scatter_max": ("coming-from",),
 }
 

@@ -101,7 +101,7 @@ class Group(_PlainHelp, TyperGroup):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.commands = _Commands()  # type: ignore[assignment]
+        self.commands: Any = _Commands()
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands."""
