@@ -83,12 +83,12 @@ def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
     """The widths of the columns, in which no word is broken; none if there is no room for the words."""
     columns = list(zip(*rows, strict=True))
     widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
-    wanted = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
+    growth = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
     spare = room - sum(widths)
     if spare < 0:
         return []
-    for done, number in enumerate(sorted(range(len(columns)), key=wanted.__getitem__)):
-        more = min(wanted[number], spare // (len(columns) - done))
+    for done, number in enumerate(sorted(range(len(columns)), key=growth.__getitem__)):
+        more = min(growth[number], spare // (len(columns) - done))
         widths[number] += more
         spare -= more
     return widths
