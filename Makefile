@@ -71,9 +71,10 @@ findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and wr
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
-originals:  ## test suites of NumPy, PyTorch and (of checkouts in ORIGINALS) torch_scatter and flox, on maxops.compat
+originals:  ## suites of NumPy, PyTorch and (of checkouts in ORIGINALS) torch_scatter and flox, and programs, on maxops.compat
 	$(PYTHON) -m pip install -q --group originals
 	$(PYTHON) conformance/originals.py
+	$(PYTHON) conformance/moved.py
 
 real-models:  ## check, rewrite, run and judge the models in PyPI's packages, and write docs/real-models.md; two minutes
 	$(PYTHON) conformance/real_models.py

@@ -202,7 +202,7 @@ def flox() -> Found | None:
 
     from maxops.compat import flox as compat  # noqa: PLC0415
 
-    theirs = {name: AGGREGATIONS[name] for name in compat.__all__}
+    theirs = {name: AGGREGATIONS[name] for name in ("max", "nanmax")}
     for name in theirs:
         own = AGGREGATIONS[name] = copy(getattr(compat, name))
         own.fill_value, own.name = own.fill_value | {name: own.fill_value[own.name]}, name

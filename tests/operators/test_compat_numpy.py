@@ -170,3 +170,11 @@ def test_fmax_and_nanmax_at_their_edges() -> None:
     objects = np.array([Fraction(1, 2), Fraction(1, 3)], object)
     assert compat.nanmax(objects) == Fraction(1, 2)  # NumPy's
     assert compat.nanargmax(np.array([np.nan, -np.inf])) == 1  # where NumPy gives the index of NaN
+
+
+def test_every_other_name_is_numpys() -> None:
+    assert compat.zeros is np.zeros
+    assert compat.linalg is np.linalg
+    assert set(compat.__all__) <= set(dir(compat))
+    with pytest.raises(AttributeError):
+        compat.no_such_name  # noqa: B018

@@ -1,19 +1,20 @@
-"""The maxima of flox (0.11), as its aggregations: `max` and `nanmax`.
+"""The maxima of flox (0.11): `groupby_reduce` and `xarray_reduce`, and the aggregations `max` and `nanmax`.
 
 >>> import numpy as np
->>> from flox import groupby_reduce
->>> from maxops.compat import flox as mflox
+>>> from maxops.compat.flox import groupby_reduce
 >>> x, by = np.array([3.0, np.nan, 5.0, 1.0]), np.array(["b", "a", "b", "a"])
->>> groupby_reduce(x, by, func=mflox.nanmax)
+>>> groupby_reduce(x, by, func="nanmax")
 (array([1., 5.]), array(['a', 'b'], dtype='<U1'))
 
-An aggregation is given as ``func=`` of `flox.groupby_reduce` and of `flox.xarray.xarray_reduce`, on arrays of NumPy and
-Dask, by every method. Groups, fill values and promotion are flox's; ``engine`` has no effect. What differs:
+The functions compute "max" and "nanmax" by these aggregations, on arrays of NumPy and Dask and by every method, and
+leave every other one to flox. Flox's own functions take an aggregation as ``func=``. Groups, fill values and promotion
+are flox's; ``engine`` has no effect. What differs:
 
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
 - Bools give int64, to which flox converts them for other than its own aggregations, and arrays of objects are an error.
-- `xarray_reduce` takes no ``skipna`` beside an aggregation: `max` propagates NaN, and `nanmax` skips it.
+- Flox's own `xarray_reduce` takes no ``skipna`` beside an aggregation: `max` propagates NaN, and `nanmax` skips it.
+- `xarray_reduce` leaves to flox a dataset of floats and other types, and a reduction along a dimension without labels.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ import numpy as np
 from maxops.extras import needed
 
 with needed("maxops.compat.flox", "flox"):
+    import flox
     from flox import xrdtypes
     from flox.aggregations import Aggregation, generic_aggregate
 
 from maxops import dtypes, ops
 from maxops.typing import NanRule
 
-__all__ = ["max", "nanmax"]
+__all__ = ["groupby_reduce", "max", "nanmax", "xarray_reduce"]
 
 
 def _grouped(
@@ -82,3 +84,28 @@ def _aggregation(name: str, nan: NanRule) -> Any:
 
 max: Any = _aggregation("max", "propagate")
 nanmax: Any = _aggregation("nanmax", "ignore")
+_HERE = {"max": max, "nanmax": nanmax}
+
+
+def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
+    """Reduce groups, as `flox.groupby_reduce`: "max" and "nanmax" here, and every other aggregation in flox."""
+    func = _HERE.get(func, func) if isinstance(func, str) else func
+    return flox.groupby_reduce(array, *by, func=func, **options)
+
+
+def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
+    """Reduce groups of xarray's arrays, as `flox.xarray.xarray_reduce`: maxima here, and all else in flox."""
+    from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
+
+    theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)
+    if not isinstance(func, str) or func not in _HERE:
+        return theirs()
+    arrays = obj.data_vars.values() if hasattr(obj, "data_vars") else [obj]
+    are_floats = {array.dtype.kind in "cfO" for array in arrays}  # whose NaN flox skips by default
+    if len(are_floats) > 1:
+        return theirs()
+    skips = are_floats == {True} if skipna is None else skipna
+    try:
+        return reduce(obj, *by, func=_HERE["nanmax" if skips or func == "nanmax" else "max"], **options)
+    except NotImplementedError:  # along a dimension without labels
+        return theirs()

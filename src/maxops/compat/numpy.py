@@ -7,7 +7,8 @@ array([2.5, 4. ])
 >>> mnp.maximum.reduceat(np.array([3, 1, 5, 2]), [0, 2])
 array([3, 5])
 
-Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. What differs:
+Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. Every other name is
+NumPy's own, so that ``from maxops.compat import numpy as np`` moves a program. What differs:
 
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
 - `nanargmax` finds -inf among NaN, where NumPy gives the index of the first NaN.
@@ -33,6 +34,10 @@ __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # should ours take their places there
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(np, name)
 
 
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:

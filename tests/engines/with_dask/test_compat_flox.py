@@ -15,6 +15,7 @@ from flox.xarray import xarray_reduce  # noqa: E402
 
 from maxops.compat import flox as compat  # noqa: E402
 
+NAMES = ("max", "nanmax")
 METHODS = (None, "map-reduce", "cohorts", "blockwise")
 GROUPS: Any = (None, np.arange(9), np.arange(3))
 
@@ -44,7 +45,7 @@ def _compare(name: str, *arguments: Any, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "i8", "M8[ns]", "c16"])
-@pytest.mark.parametrize("name", compat.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_groups_are_as_flox_has_them(name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
     data = _data(dtype, rng)
@@ -61,7 +62,7 @@ def test_groups_are_as_flox_has_them(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", compat.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_methods_for_dask_arrays(name: str, method: str | None) -> None:
     rng = np.random.default_rng(2)
     for dtype in ("f4", "i8"):
@@ -94,6 +95,49 @@ def test_float16_and_bool() -> None:
 def test_arrays_of_xarray_keep_their_labels() -> None:
     data = xr.DataArray(_data("f8", np.random.default_rng(3)), dims=("y", "t"), name="heat")
     months = xr.DataArray(np.arange(40) % 12, dims="t", name="month")
-    for name in compat.__all__:
+    for name in NAMES:
         expected = xarray_reduce(data, months, func=name, skipna=None if name == "nanmax" else False)
         xr.testing.assert_identical(xarray_reduce(data, months, func=getattr(compat, name)), expected)
+
+
+@pytest.mark.parametrize("func", ["max", "nanmax", "sum"])
+@pytest.mark.parametrize("skipna", [None, True, False])
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_the_functions_are_as_those_of_flox(func: str, skipna: bool | None, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    data, by = _data(dtype, rng), rng.integers(0, 5, 40)
+    _assert_same(
+        compat.groupby_reduce(data, by, func=func, engine="numpy"),
+        flox.groupby_reduce(data, by, func=func, engine="numpy"),
+    )
+    array = xr.DataArray(data, dims=("a", "b"), name="x")
+    labels = xr.DataArray(by, dims="b", name="by")
+    both = array.to_dataset().assign(y=xr.DataArray(np.arange(40), dims="b"))
+    for obj in (array, array.chunk(b=7), array.to_dataset(), both):
+        if func == "nanmax" and skipna is False:
+            continue  # which flox takes for nanmax
+        expected = _quietly(xarray_reduce, obj, labels, func=func, skipna=skipna, engine="numpy")
+        xr.testing.assert_identical(
+            _quietly(compat.xarray_reduce, obj, labels, func=func, skipna=skipna, engine="numpy"), expected
+        )
+    whole = {"dim": ["a", "b"]} if func != "nanmax" else {"dim": "b"}
+    expected = _quietly(xarray_reduce, array, labels, func=func, engine="numpy", **whole)
+    xr.testing.assert_identical(
+        _quietly(compat.xarray_reduce, array, labels, func=func, engine="numpy", **whole), expected
+    )
+    if func != "nanmax":  # along a dimension without labels, flox wants "max" and skipna
+        expected = _quietly(xarray_reduce, array, labels, func=func, dim="a", skipna=skipna, engine="numpy")
+        xr.testing.assert_identical(
+            _quietly(compat.xarray_reduce, array, labels, func=func, dim="a", skipna=skipna, engine="numpy"), expected
+        )
+
+
+def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NaN alone
+        return function(*arguments, **options)
+
+
+def _assert_same(ours: Any, theirs: Any) -> None:
+    for own, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(own, expected, strict=True)
