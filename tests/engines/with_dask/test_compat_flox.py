@@ -125,7 +125,7 @@ def test_the_functions_are_as_those_of_flox(func: str, skipna: bool | None, dtyp
     xr.testing.assert_identical(
         _quietly(compat.xarray_reduce, array, labels, func=func, engine="numpy", **whole), expected
     )
-    if func != "nanmax":  # along a dimension without labels, flox wants "max" and skipna
+    if func != "nanmax":  # along a dimension without labels, flox expects "max" and skipna
         expected = _quietly(xarray_reduce, array, labels, func=func, dim="a", skipna=skipna, engine="numpy")
         xr.testing.assert_identical(
             _quietly(compat.xarray_reduce, array, labels, func=func, dim="a", skipna=skipna, engine="numpy"), expected
