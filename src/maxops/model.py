@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -17,6 +17,9 @@ from maxops.sizes import Dims
 
 # What runs a model's operators that are not max operators: onnx's reference evaluator, or ONNX Runtime.
 Other = Literal["onnx", "onnxruntime"]
+
+# What holds a value's arrays: nothing, a list of any length, or what may be left out.
+Container = Literal["", "sequence", "optional", "optional sequence"]
 
 # Called before each node with its number from 0, the number of nodes, and the node in words.
 Progress = Callable[[int, int, str], None]
@@ -33,36 +36,73 @@ class OtherType:
         return self.name
 
 
-def has_type(array: Array, dtype: DType | OtherType) -> bool:
+def has_type(array: Any, dtype: DType | OtherType) -> bool:
     """Whether an array's elements are of a type."""
     if isinstance(dtype, DType):
         return dtypes.of(array.dtype) is dtype
     return array.dtype.kind in "UO" if dtype.numpy.kind == "O" else array.dtype == dtype.numpy
 
 
-def type_name(array: Array) -> str:
+def type_name(array: Any) -> str:
     """The name of an array's element type."""
     return "string" if array.dtype.kind == "O" else str(dtypes.of(array.dtype) or array.dtype)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A graph's input or output as declared."""
+    """A graph's input or output as declared: an array, a list of arrays of a sequence, or None of an optional.
+
+    `dims` are None if not even the rank is declared, as it may be in a container.
+    """
 
     name: str
     dtype: DType | OtherType
-    dims: Dims
+    dims: Dims | None
+    container: Container = ""
 
     def __str__(self) -> str:
-        return f"{self.name!r}: {self.dtype} {sizes.text(self.dims)}"
+        kind = f"{self.container} of " if self.container else ""
+        return f"{self.name!r}: {kind}{self.dtype} {'of any shape' if self.dims is None else sizes.text(self.dims)}"
 
-    def admits(self, array: Array) -> bool:
-        """Whether an array has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
-        return (
-            has_type(array, self.dtype)
-            and array.ndim == len(self.dims)
-            and all(not isinstance(d, int) or d == size for d, size in zip(self.dims, array.shape, strict=True))
+    def arrays(self, given: Any) -> list[Any] | None:
+        """The arrays of a value; None for what the container cannot be."""
+        if given is None and self.container.startswith("optional"):
+            return []
+        if self.container.endswith("sequence"):
+            return [*given] if isinstance(given, (list, tuple)) else None
+        return [given]
+
+    def holds(self, given: Any) -> bool:
+        """Whether a value has the container and the element type."""
+        arrays = self.arrays(given)
+        if arrays is None:
+            return False
+        return all(isinstance(each, np.ndarray | np.generic) and has_type(each, self.dtype) for each in arrays)
+
+    def admits(self, given: Any) -> bool:
+        """Whether a value has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
+        return self.holds(given) and (self.dims is None or all(map(self._fits, self.arrays(given) or [])))
+
+    def _fits(self, array: Array) -> bool:
+        dims = self.dims or ()
+        return array.ndim == len(dims) and all(
+            not isinstance(declared, int) or declared == size for declared, size in zip(dims, array.shape, strict=True)
         )
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays among values by name, those of a sequence by name and number; of an empty optional none.
+
+    >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
+    ['y', 'z[0]', 'z[1]']
+    """
+    found: dict[str, Array] = {}
+    for name, value in values.items():
+        if isinstance(value, (list, tuple)):
+            found |= {f"{name}[{number}]": array for number, array in enumerate(value)}
+        elif value is not None:
+            found[name] = value
+    return found
 
 
 @dataclass(frozen=True)
@@ -96,7 +136,7 @@ class Evaluator(Protocol):
 
     placements: tuple[Placement, ...]
 
-    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+    def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
 
 
@@ -122,17 +162,23 @@ class Model:
 
     @property
     def required(self) -> tuple[Value, ...]:
-        """The inputs without a default."""
-        return tuple(value for value in self.inputs if value.name not in self.constants)
+        """The inputs without a default that are not optional."""
+        return tuple(
+            value
+            for value in self.inputs
+            if value.name not in self.constants and not value.container.startswith("optional")
+        )
 
     @overload
-    def run(self, inputs: Mapping[str, Array], *, progress: Progress | None = None) -> dict[str, Array]: ...
+    def run(self, inputs: Mapping[str, Any], *, progress: Progress | None = None) -> dict[str, Any]: ...
     @overload
     def run(
-        self, output_names: Sequence[str] | None, inputs: Mapping[str, Array], /, *, progress: Progress | None = None
-    ) -> list[Array]: ...
-    def run(self, *args: Any, inputs: Any = None, progress: Progress | None = None) -> dict[str, Array] | list[Array]:
+        self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], /, *, progress: Progress | None = None
+    ) -> list[Any]: ...
+    def run(self, *args: Any, inputs: Any = None, progress: Progress | None = None) -> dict[str, Any] | list[Any]:
         """Run the model on one array per input, and return one per output, by its name.
+
+        A sequence is a list of arrays; an optional that is empty is None, and may be left out as an input.
 
         With two arguments it is as in ONNX Runtime and onnx's reference evaluator: ``run(output_names, inputs)``
         returns a list of those outputs, in that order, and of all in the model's order if ``output_names`` is None.
@@ -167,7 +213,7 @@ class Model:
             raise ModelInputError(f"{self.source}: output_names names an output twice, {list(output_names)!r}")
         return output_names
 
-    def _run(self, inputs: Mapping[str, Array], progress: Progress | None) -> dict[str, Array]:
+    def _run(self, inputs: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
         if not isinstance(inputs, Mapping):
             raise ModelInputError(
                 f"{self.source}: the inputs are of type {type(inputs).__name__}; they are a mapping of names to arrays"
@@ -178,7 +224,7 @@ class Model:
                 progress(0, 1, "the graph")
             made = self.evaluator(given, [value.name for value in self.outputs])
             # all are copied: they may be views of an input or of another result, or constants that the evaluator keeps
-            return self._results(made, owned=[*made.values()])
+            return self._results(made, owned=[*flat(made).values()])
         values = dict(self.constants) | given
         last_use = {name: number for number, step in enumerate(self.steps) for name in step.inputs}
         kept = {value.name for value in self.outputs}
@@ -194,28 +240,27 @@ class Model:
                     del values[name]
         return self._results(values, owned=[*self.constants.values(), *given.values()])
 
-    def _results(self, values: Mapping[str, Array], owned: list[Array]) -> dict[str, Array]:
+    def _results(self, values: Mapping[str, Any], owned: list[Array]) -> dict[str, Any]:
         taken = {id(array) for array in owned}
-        results: dict[str, Array] = {}
+        results: dict[str, Any] = {}
         for value in self.outputs:
-            array = values[value.name]
-            if not value.admits(array):  # names of sizes are free: exporters use them loosely in outputs
-                differs = (
-                    f"{self.source}: the model declares output {value}, but its nodes make {type_name(array)} "
-                    f"{array.shape}"
-                )
-                if self.evaluator is None or not has_type(array, value.dtype):
+            made = values[value.name]
+            if not value.admits(made):  # names of sizes are free: exporters use them loosely in outputs
+                differs = f"{self.source}: the model declares output {value}, but its nodes make {_kind(made)}"
+                if self.evaluator is None or not value.holds(made):
                     raise ModelError(differs)
                 warnings.warn(differs, stacklevel=4)  # as ONNX Runtime has it: exporters declare wrong shapes
-            if id(array) in taken:
-                # an Identity returns its input: a change of a result must not change an input, the model or another
-                # result; and results have the machine's byte order
-                array = array.astype(array.dtype.newbyteorder("="))
-            taken.add(id(array))
-            results[value.name] = array
+            arrays = value.arrays(made) or []
+            for number, array in enumerate(arrays):
+                if id(array) in taken:
+                    # an Identity returns its input: a change of a result must not change an input, the model or another
+                    # result; and results have the machine's byte order
+                    arrays[number] = array.astype(array.dtype.newbyteorder("="))
+                taken.add(id(arrays[number]))
+            results[value.name] = arrays if isinstance(made, (list, tuple)) else (*arrays, None)[0]
         return results
 
-    def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         known = {value.name: value for value in self.inputs}
         for name in inputs:
             if name not in known:
@@ -225,12 +270,30 @@ class Model:
         if missing := [value for value in self.required if value.name not in inputs]:
             raise ModelInputError(f"{self.source}: no array is given for {', '.join(map(str, missing))}")
         sizes: dict[str, tuple[int, str]] = {}
-        given: dict[str, Array] = {}
+        given: dict[str, Any] = {}
         for name, value in known.items():
-            array = inputs[name] if name in inputs else self.constants[name]
-            _check_input(self.source, value, array, sizes)
-            given[name] = np.asarray(array)
+            array: Any = inputs[name] if name in inputs else self.constants.get(name)
+            if not value.container:
+                _check_input(self.source, value, array, sizes)
+                given[name] = np.asarray(array)
+                continue
+            arrays = value.arrays(array)
+            if arrays is None:
+                raise ModelInputError(
+                    f"{self.source}: input {name!r} is of type {type(array).__name__}, not a list of arrays; the model "
+                    f"expects {value}"
+                )
+            for number, each in enumerate(arrays):  # whose named sizes may differ from each other's
+                _check_input(self.source, replace(value, name=f"{name}[{number}]", container=""), each, {})
+            arrays = [np.asarray(each) for each in arrays]
+            given[name] = arrays if isinstance(array, (list, tuple)) else (*arrays, None)[0]
         return given
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray | np.generic):
+        return f"{type_name(value)} {value.shape}"
+    return f"[{', '.join(map(_kind, value))}]" if isinstance(value, (list, tuple)) else type(value).__name__
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
@@ -244,6 +307,8 @@ def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple
         )
     if not has_type(array, value.dtype):
         raise ModelInputError(f"{source}: input {value.name!r} is {type_name(array)}; {expected}")
+    if value.dims is None:
+        return
     if array.ndim != len(value.dims):
         raise ModelInputError(
             f"{source}: input {value.name!r} has rank {array.ndim} and shape {array.shape}; {expected}"

@@ -461,7 +461,7 @@ def use(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
 def test_this_build_is_the_one(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch)
     assert evidence.differences() == []
-    done = CliRunner().invoke(app, ["evidence"])
+    done = CliRunner().invoke(app, ["evidence", "-v"])
     assert done.exit_code == 0
     assert "this build, and the files that claims name, are those that the evidence speaks of" in done.stdout
     assert f"instruction set in use: {_native.isa()}" in done.stdout
@@ -557,7 +557,9 @@ def test_open_goals_are_shown_and_count(monkeypatch: pytest.MonkeyPatch) -> None
     claim = next(claim for claim in claims if claim["id"] == "order.keys")
     claim |= {"open": ["float16: a goal"]}
     use(monkeypatch, claims=claims)
-    shown = next(line for line in CliRunner().invoke(app, ["evidence"]).stdout.splitlines() if "order.keys " in line)
+    shown = next(
+        line for line in CliRunner().invoke(app, ["evidence", "-v"]).stdout.splitlines() if "order.keys " in line
+    )
     assert [cell.strip() for cell in shown.split("│")][3:6] == [str(claim["goals"]), "1", ""]
     assert "float16: a goal" in CliRunner().invoke(app, ["evidence", "--format", "json"]).stdout
     assert evidence.by_method()["proof"]["open"] == 1

@@ -152,8 +152,9 @@ _saved("two_initializers_of_a_name", "w initializer name is not unique")(
     lambda: model(MAX.graph.node, initializers=[tensor("w", np.zeros(4, np.float32))] * 2)
 )
 _saved("input_without_type", "type", "required")(_changed(lambda m: m.graph.input[0].ClearField("type")))
-_saved("sequence_input", "input 's' is a sequence", "dense tensors")(
-    lambda: model(MAX.graph.node, ["x", helper.make_tensor_sequence_value_info("s", FLOAT, None)])
+_A_MAP = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(FLOAT, []))
+_saved("map_input", "input 's' is a sequence of a map", "dense tensors")(
+    lambda: model(MAX.graph.node, ["x", helper.make_value_info("s", helper.make_sequence_type_proto(_A_MAP))])
 )
 _saved("string_input", "input 'x' has the type string", "float16")(
     lambda: model([node("Identity", ["x"], "y")], [value("x", elem_type=TensorProto.STRING)])

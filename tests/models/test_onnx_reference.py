@@ -21,6 +21,7 @@ from maxops import errors, ops, spec
 from maxops import onnx as mx
 from maxops.cli.app import app
 from maxops.dtypes import BOOL, FLOAT32, DType
+from maxops.model import Other
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
 from maxops.onnx.structure import all_nodes
 from maxops.plan import FILL_MODES
@@ -321,12 +322,104 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     assert np.load(tmp_path / "out" / "b.npy").tolist() == ["xx", "éé"]
 
 
-def test_sequences_are_refused() -> None:
-    text = (
-        """<ir_version: 9, opset_import: ["": 20]> g (float[n] x) => (seq(float[n]) y) { y = SequenceConstruct(x) }"""
-    )
-    with pytest.raises(errors.ModelError, match="output 'y' is a sequence; maxops runs dense tensors only"):
-        mx.from_proto(parser.parse_model(text))
+OF_SEQUENCES = (
+    OPSET_18
+    + """
+g (seq(float[n]) s, int64 at, float[m] a) => (float[k] y, seq(float[n]) z) {
+    t = SequenceAt(s, at) y = Max(t, a) z = SequenceInsert(s, y) }"""
+)
+OF_OPTIONALS = (
+    OPSET_18
+    + """
+g (optional(float[n]) o, float[n] a) => (bool h, float[n] y) { h = OptionalHasElement(o) y = Max(a) }"""
+)
+
+
+@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
+def test_sequences_are_lists(on: Other) -> None:
+    if on == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    loaded = mx.from_proto(parser.parse_model(OF_SEQUENCES), on=on)
+    assert str(loaded.inputs[0]) == "'s': sequence of float32 (n,)"
+    s = [np.array([1, 2], np.float32), np.array([3], np.float32)]
+    at, a = np.array(0), np.array([0, 5], np.float32)
+    got = loaded.run({"s": s, "at": at, "a": a})
+    assert_same_bits(got["y"], np.array([1, 5], np.float32))
+    assert [each.tolist() for each in got["z"]] == [[1, 2], [3], [1, 5]]
+    assert not any(np.shares_memory(one, other) for one in got["z"] for other in s)
+    assert loaded.run(["z"], {"s": tuple(s), "at": at, "a": a})[0][1].tolist() == [3]
+    for wrong, said in (
+        (s[0], "of type ndarray, not a list of arrays; the model expects 's': sequence of float32"),
+        (None, "of type NoneType, not a list of arrays"),
+        ([np.array([1.0])], r"input 's\[0\]' is float64"),
+        ([s[0], s[1][None]], r"input 's\[1\]' has rank 2"),
+    ):
+        with pytest.raises(errors.ModelInputError, match=said):
+            loaded.run({"s": wrong, "at": at, "a": a})
+
+
+@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
+def test_an_optional_is_an_array_or_none(on: Other) -> None:
+    if on == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    loaded = mx.from_proto(parser.parse_model(OF_OPTIONALS), on=on)
+    a = np.array([1, 2], np.float32)
+    assert [value.name for value in loaded.required] == ["a"]
+    assert loaded.run({"o": a, "a": a})["h"].item() is True
+    assert loaded.run({"o": None, "a": a})["h"].item() is False
+    assert loaded.run({"a": a})["h"].item() is False
+    with pytest.raises(errors.ModelInputError, match=r"input 'o\[0\]' has rank 0"):
+        loaded.run({"o": np.float32(1), "a": a})
+
+
+def test_maps_are_refused() -> None:
+    made = parser.parse_model(OF_SEQUENCES)
+    element = made.graph.input[0].type.sequence_type.elem_type
+    element.map_type.key_type = TensorProto.INT64
+    element.map_type.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(errors.ModelError, match="input 's' is a sequence of a map; maxops runs dense tensors, and"):
+        mx.from_proto(made)
+
+
+def test_sequences_on_the_command_line(tmp_path: Path) -> None:
+    onnx.save(parser.parse_model(OF_SEQUENCES), tmp_path / "model.onnx")
+    np.savez(tmp_path / "s.npz", np.array([1, 2], np.float32), np.array([3], np.float32))
+    np.save(tmp_path / "at.npy", np.array(0))
+    np.save(tmp_path / "a.npy", np.array([0, 5], np.float32))
+    given = [f"--input={name}={tmp_path / name}.{kind}" for name, kind in (("s", "npz"), ("at", "npy"), ("a", "npy"))]
+    out = ["--output", str(tmp_path / "out"), "--parents"]
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "model.onnx"), *given, *out])
+    assert result.exit_code == 0, result.output
+    written = {path.name: np.load(path).tolist() for path in (tmp_path / "out").iterdir()}
+    assert written == {"y.npy": [1, 5], "z[0].npy": [1, 2], "z[1].npy": [3], "z[2].npy": [1, 5]}
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "model.onnx"), *given, "--against", "onnx-reference"])
+    assert "--against takes tensors only; the model has 's': sequence of float32 (n,)" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["sequence", "optional"])
+def test_data_sets_of_sequences_and_optionals(kind: str, tmp_path: Path) -> None:
+    """Those of onnx's own tests of operators."""
+    from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
+
+    names = {"sequence": "test_sequence_insert_at_back", "optional": "test_optional_has_element_empty_optional_input"}
+    case: Any = next(each for each in collect_testcases("") if each.name == names[kind])
+    onnx.save(case.model, tmp_path / "model.onnx")
+    folder = tmp_path / "test_data_set_0"
+    folder.mkdir()
+    for way, values, declared in zip(
+        ("input", "output"), case.data_sets[0], (case.model.graph.input, case.model.graph.output), strict=True
+    ):
+        for number, (each, info) in enumerate(zip(values, declared, strict=True)):
+            if info.type.HasField("sequence_type"):
+                message = numpy_helper.from_list(each, info.name)
+            elif info.type.HasField("optional_type"):
+                message = numpy_helper.from_optional(each, info.name)
+            else:
+                message = numpy_helper.from_array(np.asarray(each), info.name)
+            (folder / f"{way}_{number}.pb").write_bytes(message.SerializeToString())
+    result = CliRunner().invoke(app, ["run", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^\d of \d outputs? agree", result.stdout, re.MULTILINE)
 
 
 def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +15,7 @@ from maxops.errors import ModelInputError
 from maxops.model import Value
 from maxops.plan import Array
 
+IN_SEQUENCE = 3  # arrays
 OPEN_SIZE = 4  # of each axis whose size the model leaves open, so that they broadcast together
 ONE_IN = 8  # elements is a special value
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
@@ -32,7 +35,7 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
 
 def _names(value: Value) -> list[int | str]:
     """The sizes of an input: those that are known, and names of the others, such as x.0 of one that has none."""
-    return [f"{value.name}.{axis}" if size is None else size for axis, size in enumerate(value.dims)]
+    return [f"{value.name}.{axis}" if size is None else size for axis, size in enumerate(value.dims or ())]
 
 
 def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, int]:
@@ -40,8 +43,8 @@ def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, 
     return {
         name: size
         for value in values
-        if value.name in arrays
-        for name, size in zip(value.dims, arrays[value.name].shape, strict=False)
+        if value.name in arrays and not value.container
+        for name, size in zip(value.dims or (), arrays[value.name].shape, strict=False)
         if isinstance(name, str)
     }
 
@@ -57,8 +60,14 @@ def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) 
             )
 
 
-def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str, *, special: bool) -> Array:
-    """An array for an input: integers of every magnitude that the type has, floats of the normal distribution."""
+def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str, *, special: bool) -> Any:
+    """An array for an input: integers of every magnitude that the type has, floats of the normal distribution.
+
+    For a sequence, a list of them.
+    """
+    if value.container.endswith("sequence"):
+        members = [replace(value, name=f"{value.name}[{number}]", container="") for number in range(IN_SEQUENCE)]
+        return [draw(member, seed, sizes_by_name, source, special=special) for member in members]
     if not isinstance(value.dtype, DType):
         raise ModelInputError(
             f"{source}: input {value} cannot be drawn at random; give it as --input {value.name}=FILE"

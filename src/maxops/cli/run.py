@@ -23,7 +23,7 @@ from maxops.cli.progress import progress
 from maxops.cli.table import Cell, describe, first_values, show, show_json, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
-from maxops.model import Other, type_name
+from maxops.model import Other, flat, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
 from maxops.shown import printable
@@ -89,7 +89,8 @@ def run(
             "-i",
             metavar="NAME=FILE",
             help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=. "
-            "NAME=- is a .npy on stdin, and - alone a .npz; other pipes likewise.",
+            "NAME=- is a .npy on stdin, and - alone a .npz; other pipes likewise. A sequence takes the arrays "
+            "of NAME=FILE.npz.",
         ),
     ] = None,
     output: Annotated[
@@ -174,15 +175,15 @@ def run(
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     if output is not None:
-        files = [output / place / file_name(value.name) for place in places.values() for value in loaded.outputs]
+        files = _files(output, places.values(), loaded)
         sources = chain(streams.model_files(file), (path for _, path in named))
         _check_output(output, files, len(folders), sources, overwrite, parents)
     if against is None:
         compare = None
-    elif whole or is_ir:
-        compare = _comparison(against, content, loaded, tolerance)
     else:
-        compare = _judgement(against, content, loaded)
+        _check_tensors(loaded)
+        whole = whole or is_ir
+        compare = _comparison(against, content, loaded, tolerance) if whole else _judgement(against, content, loaded)
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
     else:
@@ -251,6 +252,12 @@ def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
         return model_there
 
 
+def _files(output: Path, places: Iterable[Path], model: Model) -> list[Path]:
+    """The files of the outputs; of a sequence, whose length is not known yet, the first."""
+    names = [f"{value.name}[0]" if value.container else value.name for value in model.outputs]
+    return [output / place / file_name(name) for place in places for name in names]
+
+
 def _check_output(
     output: Path, files: list[Path], data_sets: int, inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
@@ -265,6 +272,12 @@ def _check_output(
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
         raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
+
+
+def _check_tensors(model: Model) -> None:
+    for value in (*model.inputs, *model.outputs):
+        if value.container:
+            raise ModelInputError(f"{model.source}: --against takes tensors only; the model has {value}")
 
 
 def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
@@ -332,14 +345,19 @@ def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float)
 
 def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Results:
     outputs = _compute(model, data.inputs)
-    own = Compared("", {name: difference(array, data.expected[name]) for name, array in outputs.items()})
+    expected = flat(data.expected)
+    if expected.keys() != outputs.keys():
+        raise ModelInputError(f"{data.name}: has the outputs {[*expected]}; the model gives {[*outputs]}")
+    own = Compared("", {name: difference(array, expected[name]) for name, array in outputs.items()})
     return Results(data.name, outputs, (own, compare(data.inputs, outputs)) if compare else (own,))
 
 
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
     with progress(model.source) as stage, _warnings_as_lines():
-        return model.run(
-            inputs, progress=lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}")
+        return flat(
+            model.run(
+                inputs, progress=lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}")
+            )
         )
 
 
@@ -424,8 +442,11 @@ def _inputs(
     model: Model, named: list[tuple[str, Path]], seed: int | None, sizes: Mapping[str, int], *, special: bool
 ) -> dict[str, Array]:
     declared = {value.name: value for value in model.inputs}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Any] = {}
     for own_name, path in named:
+        if own_name in declared and declared[own_name].container.endswith("sequence"):
+            arrays[own_name] = [*read_npz(path).values()]
+            continue
         for name, array in _named_arrays(own_name, path):
             if name in arrays:
                 raise ModelInputError(f"--input {_argument(own_name, path)}: input {name!r} is given twice")

@@ -73,7 +73,7 @@ class GraphEvaluator:
         except Exception as error:  # onnx raises whatever it met
             raise ModelError(f"{source}: {REFERENCE} cannot run it: {in_words(error)}") from error
 
-    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+    def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
         names = list(outputs)
         try:

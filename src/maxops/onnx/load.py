@@ -6,18 +6,19 @@ import os
 import stat
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, get_args
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
-from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
+from onnx import ModelProto, OperatorSetIdProto, TypeProto, ValueInfoProto
 from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
 from maxops.errors import ConfigurationError, MaxopsError, ModelError
-from maxops.model import Model, Other, Step, Value
+from maxops.model import Container, Model, Other, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
 from maxops.onnx.external import without_external
@@ -198,7 +199,18 @@ def known_opset(version: int, source: str) -> int:
 
 def _is_plain(proto: ModelProto) -> bool:
     """Whether maxops runs all of it by itself: one graph, of dense tensors and of operators that it knows."""
-    return not proto.functions and not proto.graph.sparse_initializer and all(map(nodes.is_ours, proto.graph.node))
+    holders = (container_of(info.type)[0] for info in (*proto.graph.input, *proto.graph.output))
+    others = proto.functions or proto.graph.sparse_initializer or any(holders)
+    return not others and all(map(nodes.is_ours, proto.graph.node))
+
+
+def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
+    """The sequence or optional that a type is, and the type in it."""
+    is_optional = kind.HasField("optional_type")
+    held = kind.optional_type.elem_type if is_optional else kind
+    if held.HasField("sequence_type"):
+        return "optional sequence" if is_optional else "sequence", held.sequence_type.elem_type
+    return "optional" if is_optional else "", held
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
@@ -265,24 +277,27 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
     values: list[Value] = []
     for info in infos:
         where = f"{source}: {kind} {info.name!r}"
-        form = info.type.WhichOneof("value")
+        container, held = container_of(info.type)
+        form = held.WhichOneof("value")
         if form != "tensor_type":
             actual = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
-            raise ModelError(f"{where} is {actual}; maxops runs dense tensors only")
-        tensor = info.type.tensor_type
+            if container:
+                actual = f"{'an' if container.startswith('optional') else 'a'} {container} of {actual}"
+            raise ModelError(f"{where} is {actual}; maxops runs dense tensors, and sequences and optionals of them")
+        tensor = held.tensor_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
             listed = ", ".join(row.onnx for row in DTYPES.values())
             raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
         if any(value.name == info.name for value in values):
             raise ModelError(f"{where} appears twice")
-        dims = dims_of(tensor.shape)
-        value = Value(info.name, dtype, dims)
-        if any(isinstance(size, int) and size < -1 for size in dims):
+        dims = dims_of(tensor.shape) if tensor.HasField("shape") or not container else None
+        value = Value(info.name, dtype, dims, container)
+        if any(isinstance(size, int) and size < -1 for size in dims or ()):
             raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")
-        if -1 in dims:
+        if dims and -1 in dims:
             warnings.warn(f"{where} has a size of -1: {value}; it is taken as open", stacklevel=2)
-            value = Value(info.name, dtype, tuple(None if size == -1 else size for size in dims))
+            value = replace(value, dims=tuple(None if size == -1 else size for size in dims))
         values.append(value)
     return tuple(values)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import TensorProto, TensorShapeProto, helper, numpy_helper
+from onnx import OptionalProto, SequenceProto, TensorProto, TensorShapeProto, helper, numpy_helper
 from onnx.checker import ValidationError
 
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
-from maxops.model import OtherType
+from maxops.model import Container, OtherType
 from maxops.plan import Array
 from maxops.sizes import Dims, Size
 
@@ -146,7 +147,30 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
         raise ModelInputError(f"{path}: is truncated, or not a TensorProto file") from error
     if tensor.data_type == TensorProto.UNDEFINED:
         raise ModelInputError(f"{path}: is not a TensorProto file, or an empty one: it names no element type")
+    return tensor.name, _held(tensor, path)
+
+
+def read_held_file(path: Path, container: Container) -> Any:
+    """The data of a SequenceProto or OptionalProto file: a list of arrays, or None of an optional that is empty."""
+    message = OptionalProto() if container.startswith("optional") else SequenceProto()
+    kind = type(message).__name__
     try:
-        return tensor.name, to_array(tensor, f"{path}: the tensor")
+        message.ParseFromString(path.read_bytes())
+    except OSError as error:
+        raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
+    except DecodeError as error:
+        raise ModelInputError(f"{path}: is truncated, or not a {kind} file") from error
+    if isinstance(message, OptionalProto):
+        if message.HasField("tensor_value"):
+            return _held(message.tensor_value, path)
+        if not message.HasField("sequence_value"):
+            return None
+        message = message.sequence_value
+    return [_held(tensor, path) for tensor in message.tensor_values]
+
+
+def _held(tensor: TensorProto, path: Path) -> Array:
+    try:
+        return to_array(tensor, f"{path}: the tensor")
     except MaxopsError as error:
         raise ModelInputError(str(error)) from error

@@ -42,7 +42,7 @@ class SessionEvaluator:
         # of IR version 3, whose defaults are constants to ONNX Runtime
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
-    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+    def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
         names = list(outputs)
         for name, array in self._fixed.items():
@@ -51,7 +51,7 @@ class SessionEvaluator:
                     f"{self._source}: input {name!r} has a default, which ONNX Runtime takes as a constant in a model "
                     f"of IR version 3; {_ELSEWHERE}"
                 )
-        given = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in inputs.items()}
+        given = {name: _in_order(value) for name, value in inputs.items()}
         given = {name: array for name, array in given.items() if name in self._taken}
         try:
             return dict(zip(names, outputs_of(self._session, given, names), strict=True))
@@ -60,3 +60,10 @@ class SessionEvaluator:
 
     def _failure(self, what: str, error: Exception) -> ModelError:
         return ModelError(f"{self._source}: {self._name} {what}: {in_words(error)}; {_ELSEWHERE}")
+
+
+def _in_order(value: Any) -> Any:
+    """An array, or the arrays of a sequence, in C order; None of an optional that is empty."""
+    if isinstance(value, list):
+        return [_in_order(each) for each in value]
+    return value if value is None else np.ascontiguousarray(value).reshape(value.shape)
