@@ -67,7 +67,7 @@ def program():
         "torch_geometric/typing.py",
         "import torch_scatter",
         "from maxops.compat import torch_scatter",
-        "ten steps of training on 64 graphs that are pooled by their maxima",
+        "ten steps of training on 64 graphs that are pooled by their maxima; the original is PyG without torch_scatter",
         """
 import torch
 from torch_geometric import seed_everything
@@ -104,8 +104,10 @@ for _ in sys.stdin:  # a line for each run
     start = time.perf_counter()
     result = program()
     seconds = time.perf_counter() - start
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in result)).hexdigest()
-    print(json.dumps([seconds, digest]), flush=True)
+    digest = hashlib.sha256()
+    for each in result:
+        digest.update(f"{each.dtype.str}{each.shape}".encode() + np.ascontiguousarray(each).tobytes())
+    print(json.dumps([seconds, digest.hexdigest()]), flush=True)
 """
 
 
@@ -141,7 +143,14 @@ def row(program: Program) -> tuple[str, bool]:
                 assert process.stdout is not None
                 process.stdin.write("\n")
                 process.stdin.flush()
-                seconds, digest = json.loads(process.stdout.readline())
+                line = process.stdout.readline()
+                if not line:
+                    for each in running:
+                        each.kill()
+                    raise SystemExit(
+                        f"{program.package}: the {('original', 'moved program')[number]} failed, see above"
+                    )
+                seconds, digest = json.loads(line)
                 times[number].append(seconds)
                 digests[number].add(digest)
         for process in running:
@@ -158,7 +167,9 @@ def main() -> None:
     lines = ["| program | import | runs | same bits | speedup |", "| --- | --- | --- | --- | --- |"]
     text = "\n".join([*lines, *(line for line, _ in rows)])
     print(text)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count(BEGIN) == page.count(END) == 1
+    before, _, rest = page.partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
     sys.exit(not all(are_equal for _, are_equal in rows))
 

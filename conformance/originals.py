@@ -2,9 +2,10 @@
 
     python conformance/originals.py [SUITE ...]
 
-SUITE: numpy, torch, torch_scatter or flox; the default is all. NumPy's and PyTorch's suites are parts of their
-packages; those of torch_scatter and flox are read from checkouts of their repositories in the folder that the
-environment variable ORIGINALS names. Only tests that call a replaced function count.
+SUITE: numpy, torch, torch_scatter, flox, jax or array_api; the default is all. NumPy's and PyTorch's suites are parts
+of their packages; the others are read from checkouts of their repositories (pytorch_scatter, flox, jax,
+array-api-tests) in the folder that the environment variable ORIGINALS names. Only tests that call a replaced function
+count.
 
 Prints what fails; if every suite ran, docs/reference/compat.md shows the counts and the reasons. Exits with 1 if a test
 fails whose reason is not in EXCEPTIONS.
@@ -34,6 +35,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "numpy": {},
     "torch": {},
     "torch_scatter": {},
+    "jax": {},
+    "array_api": {},
     "flox": {
         "*test_groupby_reduce_all[[]*-nanmax-True-*-True]": "flox's `nanmax` with labels that are NaN, in sparse arrays"
     },
@@ -214,6 +217,46 @@ def flox() -> Found | None:
     return counted("flox", flox.__version__, without_theirs("flox", compat, checkout, outcomes))
 
 
+def jax() -> Found | None:
+    """JAX's own tests of jax.numpy, from a checkout, on the installed JAX."""
+    checkout = checkout_of("jax", "jax")
+    if checkout is None:
+        return None
+    import jax  # noqa: PLC0415  (as above)
+    from jax import numpy as jnp  # noqa: PLC0415
+
+    from maxops.compat import jax as compat  # noqa: PLC0415
+
+    ours = {name: getattr(compat, name) for name in compat.__all__ if hasattr(jnp, name)}
+    theirs = {name: getattr(jnp, name) for name in ours}
+    tests = [str(checkout / "tests" / f"lax_numpy{part}_test.py") for part in ("_reducers", "_operators", "")]
+    plugin = run_pytest(jnp, ours, checkout, ["-kmax", *tests])
+    outcomes = {name: text for name, text in plugin.outcomes.items() if name in plugin.reached}
+    return counted("jax", jax.__version__, without_theirs("jax", jnp, checkout, outcomes, theirs))
+
+
+def array_api() -> Found | None:
+    """The tests of the array API standard, from a checkout with its submodule, on array_api_strict."""
+    checkout = checkout_of("array_api", "array-api-tests")
+    if checkout is None:
+        return None
+    import array_api_strict  # noqa: PLC0415  (as above)
+
+    from maxops.compat import array_api as compat  # noqa: PLC0415
+
+    os.environ["ARRAY_API_TESTS_MODULE"] = "array_api_strict"
+    sys.path.insert(0, str(checkout))
+    ours = {name: getattr(compat, name) for name in compat.__all__}
+    theirs = {name: getattr(array_api_strict, name) for name in ours}
+    parts = ("operators_and_elementwise", "statistical", "searching")
+    tests = [str(checkout / "array_api_tests" / f"test_{part}_functions.py") for part in parts]
+    tests.append(str(checkout / "array_api_tests" / "test_special_cases.py"))
+    plugin = run_pytest(array_api_strict, ours, checkout, ["-kmax", *tests])
+    outcomes = {name: text for name, text in plugin.outcomes.items() if name in plugin.reached}
+    own = without_theirs("array_api", array_api_strict, checkout, outcomes, theirs)
+    return counted("array_api", array_api_strict.__array_api_version__, own)
+
+
 def torch_scatter() -> Found | None:
     """torch_scatter's own tests, from a checkout; tests of other reductions and of other functions are skipped."""
     checkout = checkout_of("torch_scatter", "pytorch_scatter")
@@ -263,6 +306,8 @@ SUITES: dict[str, Callable[[], Found | None]] = {
     "torch": torch,
     "torch_scatter": torch_scatter,
     "flox": flox,
+    "jax": jax,
+    "array_api": array_api,
 }
 
 

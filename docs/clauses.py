@@ -7,8 +7,7 @@ from running the examples, findings from the ledger of conformance runs.
 from __future__ import annotations
 
 import ast
-import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
@@ -19,9 +18,8 @@ from maxops import evidence, spec
 from maxops.checker import check
 from maxops.conformance import ledger
 from maxops.conformance.kinds import kinds
-from maxops.conformance.result import FAULTS
-from maxops.conformance.wording import runtime_label
-from maxops.counted import counted
+from maxops.conformance.result import FAULTS, Verdict
+from maxops.conformance.wording import WORDS, runtime_label
 from maxops.errors import MaxopsError
 from maxops.explanations import explanations, without_version
 from maxops.spec import Clause, Spec
@@ -70,11 +68,14 @@ def _page(name: str, versions: Versions) -> str:
         parts.append("The specification leaves this open, and maxops [decided](../semantics.md).")
     parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]
     if found := _findings().get(name):
+        lines = []
+        for (runtime, page), counts in found.items():
+            said = ", ".join(f"{count} {WORDS[verdict].many}" for verdict, count in counts.items())
+            lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
-            "## Runtimes that break it",
-            "\n".join(
-                f"- [{runtime}](../{page}): {counted(count, 'case')}" for (runtime, page), count in found.items()
-            ),
+            "## Results of runtimes",
+            "The kit judges each runtime by each standard, also by standards that it does not claim:",
+            "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
     parts += [
@@ -87,15 +88,15 @@ def _page(name: str, versions: Versions) -> str:
 
 
 @cache
-def _findings() -> dict[str, dict[tuple[str, str], int]]:
-    """For each clause, the number of cases that break it, by the runtime and its page."""
-    found: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+def _findings() -> dict[str, dict[tuple[str, str], Counter[Verdict]]]:
+    """For each clause, the number of faults by verdict, by the runtime and its page."""
+    found: dict[str, dict[tuple[str, str], Counter[Verdict]]] = defaultdict(dict)
     for run in ledger.read(ROOT / "conformance" / "known"):
         for kind in kinds(run):
             if kind.verdict in FAULTS and kind.verdict != ledger.REFUSES:
                 name = without_version(kind.groups[0].clause)
                 key = runtime_label(run), ledger.page_name(run["runtime"])
-                found[name][key] = found[name].get(key, 0) + len(kind.findings)
+                found[name].setdefault(key, Counter())[kind.verdict] += len(kind.findings)
     return found
 
 
@@ -109,7 +110,7 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
             f"`maxops check model.onnx --standard {standard}` reports:",
             *(f"> {each.node}: {each.message}" for each in broken(explained.example, newest)),
         ]
-    session, error = transcript(explained.example, row)
+    session, error = transcript(explained.code(row))
     raises = [f"raises `errors.{type(error).__name__}`:", f"> {error}"] if error else []
     return [f"```pycon\n{session}\n```", *raises]
 
@@ -123,14 +124,10 @@ def broken(model: str, clause: Clause) -> list[Any]:
     return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]
 
 
-def transcript(code: str, row: Spec) -> tuple[str, MaxopsError | None]:
+def transcript(code: str) -> tuple[str, MaxopsError | None]:
     """The session of an example as an interpreter shows it, and the error that ends it, which it does not show."""
-    version = "" if row.version is None else f", version={row.version}"
-    operator = f'mo.operator("{row.standard}", "{row.operator}"{version})' if row.url else f"mo.{row.operator}"
     names: dict[str, Any] = {}
     shown: list[str] = []
-    is_named = re.search(r"\bop\b", code)
-    code = "\n".join(["import numpy as np", "import maxops as mo", *([f"op = {operator}"] if is_named else []), code])
     for statement in ast.parse(code).body:
         text = ast.get_source_segment(code, statement) or ""
         shown += [f"{'>>>' if number == 0 else '...'} {line}" for number, line in enumerate(text.splitlines())]

@@ -1,15 +1,19 @@
-"""Draws the pictures of the pages as SVG: the order of floats, segments, and how a call reaches a kernel.
+"""Draws the pictures of the pages as SVG: the order of floats, segments, chunks, calls, and findings.
 
 Colours are readable on light and dark pages; the width fits a phone. `docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 import maxops as mo
+from maxops.conformance.matrix import by_standard
+from maxops.conformance.result import Run, Verdict
+from maxops.conformance.wording import runtime_label
 
 WIDTH = 360
 INK, FILLS = "#7a828e", ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
@@ -112,6 +116,70 @@ def segments() -> Drawing:
     return drawing
 
 
+def dask() -> Drawing:
+    """How the maxima of chunks are merged; maxops computes them."""
+    data, ids = np.array([3, 1, 4, 6, 5, 9, 2, 8, 7]), np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
+    result = mo.segment_max(data, ids, fill_value=0)
+    drawing = Drawing("segment_max of a Dask array: each task sends its segments' maxima; shared segments merge", 236)
+    wide, gap, left = 36, 12, 6
+    for label, y in (("chunks", 14), ("tasks", 92), ("result", 174)):
+        drawing.text(2, y, label, anchor="start", size=11, bold=True)
+    sent: list[tuple[int, float]] = []
+    for chunk in range(3):
+        rows = slice(3 * chunk, 3 * chunk + 3)
+        x = left + chunk * (3 * wide + gap)
+        for column, (value, segment) in enumerate(zip(data[rows], ids[rows], strict=True)):
+            drawing.box(x + wide * column + 1, 26, wide - 2, 28, (str(value),), fill=FILLS[segment])
+            drawing.text(x + wide * column + wide / 2, 63, f"id {segment}", size=10)
+        drawing.arrow(x + 1.5 * wide, 72, x + 1.5 * wide, 104)
+        segments = np.unique(ids[rows])
+        highest = mo.segment_max(data[rows], ids[rows] - segments[0], fill_value=0)
+        width = 3 * wide / len(segments)
+        for place, (segment, value) in enumerate(zip(segments, highest, strict=True)):
+            drawing.box(x + width * place + 1, 106, width - 2, 28, (str(value),), fill=FILLS[segment])
+            sent.append((int(segment), x + width * (place + 0.5)))
+    for segment, x in sent:
+        drawing.arrow(x, 136, 48 + 88 * segment, 186)
+    for segment, value in enumerate(result):
+        x = 48 + 88 * segment
+        drawing.box(x - 28, 188, 56, 28, (str(value),), fill=FILLS[segment])
+        drawing.text(x, 226, f"segment {segment}", size=10)
+    return drawing
+
+
+def findings(runs: Sequence[Run]) -> Drawing:
+    """The share of each verdict among the cases of a runtime that apply, by standard."""
+    rows = [
+        (f"{runtime_label(run)}, {standard}", counts)
+        for run in runs
+        for standard, counts in by_standard(run).items()
+        if counts["not applicable"] < counts.total()
+    ]
+    kinds: list[tuple[str, str, tuple[Verdict, ...]]] = [
+        ("conform", FILLS[1], ("conforms",)),
+        ("permitted", FILLS[0], ("permitted", "not the same twice")),
+        ("refuse", INK, ("refuses",)),
+        ("wrong", FILLS[2], ("violates", "missing error")),
+        ("crash, memory", FILLS[3], ("crashes", "uninitialized memory", "corrupted state", "hangs")),
+    ]
+    drawing = Drawing("Share of the verdicts among the applicable cases, by runtime and standard", 34 + 15 * len(rows))
+    x = 4.0
+    for name, fill, _ in kinds:
+        drawing.parts.append(f'<rect x="{x:g}" y="7" width="10" height="10" fill="{fill}"/>')
+        drawing.text(x + 14, 12, name, anchor="start", size=10)
+        x += 26 + 5.6 * len(name)
+    for number, (label, counts) in enumerate(rows):
+        y = 30 + 15 * number
+        drawing.text(4, y + 5, label, anchor="start", size=10)
+        whole = counts.total() - counts["not applicable"]
+        x = 190.0
+        for _, fill, verdicts in kinds:
+            width = (WIDTH - 194) * sum(counts[each] for each in verdicts) / whole
+            drawing.parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="10" fill="{fill}"/>')
+            x += width
+    return drawing
+
+
 def architecture() -> Drawing:
     """How a call reaches a kernel."""
     drawing = Drawing("How a call reaches a kernel: from Python or a model, by C or the planner, to the kernels", 470)
@@ -145,6 +213,7 @@ def architecture() -> Drawing:
     return drawing
 
 
-def files() -> dict[str, str]:
-    """The texts of the pictures, by the names of their files."""
-    return {f"{draw.__name__}.svg": draw().svg() for draw in (order, segments, architecture)}
+def files(runs: Sequence[Run]) -> dict[str, str]:
+    """The texts of the pictures, by the names of their files; `runs` are those of the ledger."""
+    drawings = {draw.__name__: draw() for draw in (order, segments, dask, architecture)}
+    return {f"{name}.svg": each.svg() for name, each in (drawings | {"findings": findings(runs)}).items()}

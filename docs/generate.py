@@ -184,7 +184,7 @@ def main() -> int:
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
-        **{ROOT / "docs" / name: text for name, text in drawings.files().items()},
+        **{ROOT / "docs" / name: text for name, text in drawings.files(runs).items()},
         **{ROOT / "docs" / name: text for name, text in ledger.pages(runs).items()},
         ROOT / "docs" / "evidence.md": evidence_page(made, facts[1]),
         matrix.FILE: in_lines(made) + "\n",

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from maxops.spec import Spec
+
+IMPORTS = ("import numpy as np", "import maxops as mo")
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -21,6 +25,15 @@ class Explanation:
     example: str
     is_model: bool
     breaks: bool
+
+    def code(self, row: Spec) -> str:
+        """The example as a program, on the operator of a row; or the model."""
+        if self.is_model:
+            return self.example
+        version = "" if row.version is None else f", version={row.version}"
+        operator = f'mo.operator("{row.standard}", "{row.operator}"{version})' if row.url else f"mo.{row.operator}"
+        is_named = re.search(r"\bop\b", self.example)
+        return "\n".join([*IMPORTS, *([f"op = {operator}"] if is_named else []), self.example])
 
 
 def without_version(clause: str) -> str:

@@ -69,7 +69,7 @@ class Value:
         if given is None and self.container.startswith("optional"):
             return []
         if self.container.endswith("sequence"):
-            return [*given] if isinstance(given, (list, tuple)) else None
+            return [*given] if _is_list(given) else None
         return [given]
 
     def holds(self, given: Any) -> bool:
@@ -98,11 +98,16 @@ def flat(values: Mapping[str, Any]) -> dict[str, Array]:
     """
     found: dict[str, Array] = {}
     for name, value in values.items():
-        if isinstance(value, (list, tuple)):
-            found |= {f"{name}[{number}]": array for number, array in enumerate(value)}
-        elif value is not None:
-            found[name] = value
+        members = [(f"{name}[{number}]", array) for number, array in enumerate(value)] if _is_list(value) else []
+        for key, array in members or ([(name, value)] if value is not None and not _is_list(value) else []):
+            if key in found:
+                raise ModelError(f"an element of a sequence and another value are both named {key!r}")
+            found[key] = array
     return found
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 @dataclass(frozen=True)
@@ -224,7 +229,9 @@ class Model:
                 progress(0, 1, "the graph")
             made = self.evaluator(given, [value.name for value in self.outputs])
             # all are copied: they may be views of an input or of another result, or constants that the evaluator keeps
-            return self._results(made, owned=[*flat(made).values()])
+            return self._results(
+                made, owned=[each for value in self.outputs for each in value.arrays(made[value.name]) or []]
+            )
         values = dict(self.constants) | given
         last_use = {name: number for number, step in enumerate(self.steps) for name in step.inputs}
         kept = {value.name for value in self.outputs}
@@ -257,7 +264,7 @@ class Model:
                     # result; and results have the machine's byte order
                     arrays[number] = array.astype(array.dtype.newbyteorder("="))
                 taken.add(id(arrays[number]))
-            results[value.name] = arrays if isinstance(made, (list, tuple)) else (*arrays, None)[0]
+            results[value.name] = arrays if _is_list(made) else (*arrays, None)[0]
         return results
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,25 +282,33 @@ class Model:
             array: Any = inputs[name] if name in inputs else self.constants.get(name)
             if not value.container:
                 _check_input(self.source, value, array, sizes)
-                given[name] = np.asarray(array)
+                given[name] = self._taken(array)
                 continue
             arrays = value.arrays(array)
             if arrays is None:
+                none = " or None" if value.container.startswith("optional") else ""
                 raise ModelInputError(
-                    f"{self.source}: input {name!r} is of type {type(array).__name__}, not a list of arrays; the model "
-                    f"expects {value}"
+                    f"{self.source}: input {name!r} is of type {type(array).__name__}, not a list of arrays{none}; the "
+                    f"model expects {value}"
                 )
+            is_list = value.container.endswith("sequence")
             for number, each in enumerate(arrays):  # whose named sizes may differ from each other's
-                _check_input(self.source, replace(value, name=f"{name}[{number}]", container=""), each, {})
-            arrays = [np.asarray(each) for each in arrays]
-            given[name] = arrays if isinstance(array, (list, tuple)) else (*arrays, None)[0]
+                member = replace(value, name=f"{name}[{number}]" if is_list else name, container="")
+                _check_input(self.source, member, each, {})
+            arrays = [self._taken(each) for each in arrays]
+            given[name] = arrays if _is_list(array) else (*arrays, None)[0]
         return given
+
+    def _taken(self, array: Any) -> Array:
+        """An input as it is computed with; other evaluators take bytes in the machine's order alone."""
+        taken: Array = np.asarray(array)
+        return taken if self.evaluator is None else taken.astype(taken.dtype.newbyteorder("="), copy=False)
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return f"{type_name(value)} {value.shape}"
-    return f"[{', '.join(map(_kind, value))}]" if isinstance(value, (list, tuple)) else type(value).__name__
+    return f"[{', '.join(map(_kind, value))}]" if _is_list(value) else type(value).__name__
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:

@@ -56,6 +56,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+def test_a_terminal_of_a_few_columns_loses_no_letter(model: str) -> None:
+    shown = "".join(Text.from_ansi(on_terminal(12, "check", model)).plain.split())
+    for words in ("ONNX.Max-13.shape", "multidirectional", "broken", "graph/node"):
+        assert words in shown
+
+
 @pytest.mark.parametrize("width", [120, 80, 60, 40])
 def test_names_are_whole_at_any_width(width: int, model: str) -> None:
     shown = Text.from_ansi(on_terminal(width, "check", model)).plain

@@ -396,7 +396,12 @@ FAULTS = (
         "return least",
     ),
     Fault("onnx/nodes.py", "an attribute given twice", "        seen.add(attribute.name)\n", ""),
-    Fault("model.py", "an input's fixed sizes are not looked at", "not isinstance(d, int) or d == size", "True"),
+    Fault(
+        "model.py",
+        "an input's fixed sizes are not looked at",
+        "not isinstance(declared, int) or declared == size",
+        "True",
+    ),
 )
 
 

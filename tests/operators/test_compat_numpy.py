@@ -178,3 +178,5 @@ def test_every_other_name_is_numpys() -> None:
     assert set(compat.__all__) <= set(dir(compat))
     with pytest.raises(AttributeError):
         compat.no_such_name  # noqa: B018
+    assert not hasattr(compat, "__path__")  # of a package
+    assert {"zeros", "maximum"} <= set(dir(compat))

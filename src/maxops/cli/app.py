@@ -89,6 +89,10 @@ class _Commands(Mapping[str, Any]):
         alone.command(name, cls=Command)(getattr(module, name.replace("-", "_")))
         return typer.main.get_command(alone)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The command; an error while it is imported is no missing command."""
+        return self[name] if name in COMMANDS else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
 

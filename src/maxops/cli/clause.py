@@ -14,7 +14,7 @@ from maxops import evidence, spec
 from maxops.cli import streams
 from maxops.cli.table import say, show_json
 from maxops.errors import UnknownOperatorError
-from maxops.explanations import explanations, without_version
+from maxops.explanations import IMPORTS, explanations, without_version
 from maxops.shown import printable
 from maxops.spec import Spec
 
@@ -128,7 +128,10 @@ def clause(
         if number:
             print()
         for line in _lines(each):
-            say(line, 12)
+            if line.startswith(("  page:", "  example:", " " * 12)):  # as it is, to be copied
+                print(line)
+            else:
+                say(line, 12)
 
 
 def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
@@ -144,7 +147,9 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
     return {
         **vars(row.rule(short)),
         "why": explained.why,
-        "example": explained.example,
+        "example": explained.code(_rows()[alike[-1]][0]),
+        "example_is_a_model": explained.is_model,
+        "example_raises": explained.breaks,
         "standard": row.standard,
         "operator": row.name,
         "url": row.url or None,
@@ -152,6 +157,17 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
         "also": [other for other in alike if other != name],
         "shown_by": shown[name]["verification"] if name in shown else "",
     }
+
+
+def _example(document: dict[str, Any]) -> list[str]:
+    """The lines of the example; of code without the imports, which are those of every page."""
+    lines = document["example"].splitlines()
+    if document["example_is_a_model"]:
+        lines = ["a model that breaks it:", *lines]
+    else:
+        lines = [line for line in lines if not line.startswith(IMPORTS)]
+        lines += ["raises an error"] * document["example_raises"]
+    return [f"{'            ' if number else '  example:  '}{line}" for number, line in enumerate(lines)]
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
@@ -162,8 +178,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
         lines.append("  level:    the source leaves it open, and maxops decided")
     if "why" in document:
         lines.append(f"  why:      {document['why']}")
-        first, *more = document["example"].splitlines()
-        lines += [f"  example:  {first}", *(f"            {line}" for line in more)]
+        lines += _example(document)
     if "operator" in document:
         lines.append(f"  operator: {document['standard']} {document['operator']}, on {', '.join(document['types'])}")
     if document.get("also"):

@@ -65,13 +65,16 @@ def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str,
 
     For a sequence, a list of them.
     """
-    if value.container.endswith("sequence"):
-        members = [replace(value, name=f"{value.name}[{number}]", container="") for number in range(IN_SEQUENCE)]
-        return [draw(member, seed, sizes_by_name, source, special=special) for member in members]
     if not isinstance(value.dtype, DType):
         raise ModelInputError(
             f"{source}: input {value} cannot be drawn at random; give it as --input {value.name}=FILE"
         )
+    if value.container.endswith("sequence"):
+        dims = tuple(_names(value))  # by the sequence's own name
+        members = [
+            replace(value, name=f"{value.name}[{number}]", dims=dims, container="") for number in range(IN_SEQUENCE)
+        ]
+        return [draw(member, seed, sizes_by_name, source, special=special) for member in members]
     generator = np.random.default_rng([seed, crc32(value.name.encode())])
     shape = tuple(size if isinstance(size, int) else sizes_by_name.get(size, OPEN_SIZE) for size in _names(value))
     if value.dtype is BOOL:

@@ -23,7 +23,7 @@ from maxops.cli.progress import progress
 from maxops.cli.table import Cell, describe, first_values, show, show_json, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
-from maxops.model import Other, flat, type_name
+from maxops.model import Other, Value, flat, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
 from maxops.shown import printable
@@ -197,16 +197,11 @@ def run(
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output]):
         _show(loaded, results, form)
-    if output is not None and streams.is_stream(output):
-        (array,) = results[0].outputs.values()
-        write_npy({output: array}, make_folders=False)
-    elif output is not None:
-        arrays = {
-            output / place / file_name(name): array
-            for place, each in zip(places.values(), results, strict=True)
-            for name, array in each.outputs.items()
-        }
-        write_npy(arrays, make_folders=True)
+    if output is not None:
+        by_place = dict(zip(places.values(), (each.outputs for each in results), strict=True))
+        sources = chain(streams.model_files(file), (path for _, path in named))
+        has_sequence = any(value.container for value in loaded.outputs)
+        _write(output, by_place, sources if has_sequence else (), overwrite, parents)
     if not all(each.agree for each in results):
         raise typer.Exit(FAILED)
 
@@ -254,7 +249,7 @@ def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
 
 def _files(output: Path, places: Iterable[Path], model: Model) -> list[Path]:
     """The files of the outputs; of a sequence, whose length is not known yet, the first."""
-    names = [f"{value.name}[0]" if value.container else value.name for value in model.outputs]
+    names = [f"{each.name}[0]" if each.container.endswith("sequence") else each.name for each in model.outputs]
     return [output / place / file_name(name) for place in places for name in names]
 
 
@@ -272,6 +267,20 @@ def _check_output(
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
         raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
+
+
+def _write(
+    output: Path, by_place: Mapping[Path, Mapping[str, Array]], inputs: Iterable[Path], overwrite: bool, parents: bool
+) -> None:
+    """Write the outputs of each place; `inputs` are those that a sequence's files, known only now, might replace."""
+    arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
+    if not streams.is_stream(output):
+        streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
+        write_npy(arrays, make_folders=True)
+    elif len(arrays) == 1:
+        write_npy({output: next(iter(arrays.values()))}, make_folders=False)
+    else:
+        raise OutputError(f"stdout: takes one array, and there are {len(arrays)}; --output FOLDER takes them all")
 
 
 def _check_tensors(model: Model) -> None:
@@ -346,10 +355,18 @@ def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float)
 def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Results:
     outputs = _compute(model, data.inputs)
     expected = flat(data.expected)
-    if expected.keys() != outputs.keys():
-        raise ModelInputError(f"{data.name}: has the outputs {[*expected]}; the model gives {[*outputs]}")
-    own = Compared("", {name: difference(array, expected[name]) for name, array in outputs.items()})
+    own = Compared("", {name: _beside(outputs.get(name), expected.get(name)) for name in {**outputs, **expected}})
     return Results(data.name, outputs, (own, compare(data.inputs, outputs)) if compare else (own,))
+
+
+def _beside(result: Array | None, expected: Array | None) -> str:
+    """The first difference of an output, which an element of a sequence or an optional may lack on one side."""
+    if result is None or expected is None:
+        sides = (("expected", expected), ("got", result))
+        return ", ".join(
+            f"{side} {'nothing' if each is None else f'{each.dtype} {each.shape}'}" for side, each in sides
+        )
+    return difference(result, expected)
 
 
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
@@ -366,16 +383,24 @@ def _show(model: Model, results: list[Results], form: str) -> None:
         show_json(
             {
                 "model": model.source,
-                "runs": [_as_json(each) for each in results],
+                "runs": [_as_json(each) | {"empty": _empty(model, each.outputs)} for each in results],
                 "placements": [vars(row) for row in model.placements],
             }
         )
         return
     for each in results:
         _show_results(each)
+        for name in _empty(model, each.outputs):
+            print(f"{name}: empty")
     if model.placements:
         print()
         show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.placements])
+
+
+def _empty(model: Model, outputs: Mapping[str, Array]) -> list[str]:
+    """The sequences and optionals without an array."""
+    held = [value.name for value in model.outputs if value.container]
+    return [name for name in held if name not in outputs and f"{name}[0]" not in outputs]
 
 
 def _as_json(results: Results) -> dict[str, Any]:
@@ -415,14 +440,8 @@ def _show_results(results: Results) -> None:
     show(
         ("output", "type", "shape", "first values", *titles),
         [
-            (
-                name,
-                type_name(array),
-                str(array.shape),
-                first_values(array),
-                *(_verdict(each.differences[name]) for each in of_outputs),
-            )
-            for name, array in results.outputs.items()
+            (name, *_described(results.outputs.get(name)), *(_verdict(each.differences[name]) for each in of_outputs))
+            for name in {**results.outputs, **{name: None for each in of_outputs for name in each.differences}}
         ],
     )
     for each in results.compared:
@@ -432,6 +451,10 @@ def _show_results(results: Results) -> None:
         beside = f" with {each.other}" if each.other else ""
         how = f"within {each.tolerance:g}" if each.tolerance else "bit for bit"
         print(f"{each.agree} of {len(each.differences)} {each.of} agree {how}{beside}")
+
+
+def _described(array: Array | None) -> tuple[str, str, str]:
+    return ("", "", "nothing") if array is None else (type_name(array), str(array.shape), first_values(array))
 
 
 def _verdict(difference: str) -> Cell:
@@ -444,8 +467,10 @@ def _inputs(
     declared = {value.name: value for value in model.inputs}
     arrays: dict[str, Any] = {}
     for own_name, path in named:
-        if own_name in declared and declared[own_name].container.endswith("sequence"):
-            arrays[own_name] = [*read_npz(path).values()]
+        if own_name in declared and declared[own_name].container:
+            if own_name in arrays:
+                raise ModelInputError(f"--input {_argument(own_name, path)}: input {own_name!r} is given twice")
+            arrays[own_name] = _held(declared[own_name], path)
             continue
         for name, array in _named_arrays(own_name, path):
             if name in arrays:
@@ -464,6 +489,22 @@ def _inputs(
             f"{model.source}: no file is given for {listed}; give each as --input NAME=FILE, or --seed N draws them"
         )
     return arrays
+
+
+def _held(value: Value, path: Path) -> Any:
+    """What a file holds of a sequence or an optional."""
+    from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
+
+    kind = path.suffix.lower()
+    if kind == ".pb":
+        return read_held_file(path, value.container)
+    is_list = value.container.endswith("sequence")
+    if kind != (".npz" if is_list else ".npy") and not streams.is_pipe(path):
+        file = "a .npz file of its arrays" if is_list else "a .npy file"
+        raise ModelInputError(f"--input {value.name}={path}: input {value} takes {file}, or a .pb file")
+    arrays = [*read_npz(path).values()] if is_list else [read_npy(path)]
+    arrays = [as_bfloat16(array) if value.dtype is dtypes.BFLOAT16 else array for array in arrays]
+    return arrays if is_list else arrays[0]
 
 
 def _split(argument: str) -> tuple[str, Path]:

@@ -68,15 +68,19 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
             table.add_row(*row)
         console.print(table)
         return
+    beside = max(head.cell_len for head in heads) <= console.width // 2
     for row in cells:
         block = Table.grid(padding=(0, 2, 0, 0))
-        block.add_column(no_wrap=True)
-        block.add_column(overflow="fold")
+        for _ in range(1 + beside):
+            block.add_column(overflow="fold")
         for head, cell in zip(heads, row, strict=True):
             if cell:
-                block.add_row(head, cell)
+                for line in [(head, cell)] if beside else [(head,), (cell,)]:
+                    block.add_row(*line)
         console.print(block)
         console.print()
+    if not cells:
+        say(", ".join(head.plain for head in heads))
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:

@@ -13,7 +13,8 @@ are flox's; ``engine`` has no effect. What differs:
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
 - Bools give int64, to which flox converts them for other than its own aggregations, and arrays of objects are an error.
-- Flox's own `xarray_reduce` takes no ``skipna`` beside an aggregation: `max` propagates NaN, and `nanmax` skips it.
+- Flox's own functions take an aggregation without ``skipna``: `max` propagates NaN, and `nanmax` skips it. With
+  ``fill_value``, they fill a group of NaN alone only if ``min_count`` is 1.
 - `xarray_reduce` leaves to flox a dataset of floats and other types, and a reduction along a dimension without labels.
 """
 
@@ -55,6 +56,8 @@ def _grouped(
         name = "max" if nan == "propagate" else "nanmax"
         given = {"size": size, "fill_value": fill_value, "dtype": dtype, **options}
         return generic_aggregate(group_idx, array, axis=axis, engine="numpy", func=name, **given)
+    if array.shape[axis] != len(group_idx):
+        raise ValueError(f"got {len(group_idx)} labels for {array.shape[axis]} elements along the axis {axis}")
     fill = np.asarray(fill_value, dtype)[()]
     data = array.astype(dtype, copy=False)
     return ops.segment_max(data, group_idx, size, fill_value=fill, sorted=False, axis=axis, nan=nan)
@@ -87,10 +90,16 @@ nanmax: Any = _aggregation("nanmax", "ignore")
 _HERE = {"max": max, "nanmax": nanmax}
 
 
+def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options with an aggregation; a group of NaN alone is filled as if it were empty, as flox does by name."""
+    is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
+    return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
+
+
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
     """Reduce groups, as `flox.groupby_reduce`: "max" and "nanmax" here, and every other aggregation in flox."""
-    func = _HERE.get(func, func) if isinstance(func, str) else func
-    return flox.groupby_reduce(array, *by, func=func, **options)
+    is_here = isinstance(func, str) and func in _HERE
+    return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
@@ -106,6 +115,6 @@ def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **o
         return theirs()
     skips = are_floats == {True} if skipna is None else skipna
     try:
-        return reduce(obj, *by, func=_HERE["nanmax" if skips or func == "nanmax" else "max"], **options)
+        return reduce(obj, *by, **_chosen("nanmax" if skips else func, options))
     except NotImplementedError:  # along a dimension without labels
         return theirs()

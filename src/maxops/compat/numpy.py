@@ -37,7 +37,13 @@ _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__") and name != "__version__":  # such as __path__, which would make this a package
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(np, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(np), *__all__})
 
 
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:

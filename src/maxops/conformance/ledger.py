@@ -31,6 +31,8 @@ with native instructions. `maxops conform RUNTIME --only CASE` repeats a case; s
 
 Each result is judged by each standard, including standards that a runtime does not claim (none claims SONNX). Standards
 without applicable cases are omitted. Each runtime has a page with its results, and scripts that reproduce them.
+
+![Share of the verdicts among the applicable cases, by runtime and standard](findings.svg)
 """
 ABOUT_A_PAGE = """\
 [About the findings, and other runtimes](../findings.md). Findings with the same cause share a heading, with the values,

@@ -13,7 +13,7 @@ from onnx.backend.base import BackendRep, namedtupledict
 
 from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
-from maxops.model import Model
+from maxops.model import Model, Value
 from maxops.onnx import nodes
 from maxops.onnx.load import from_proto, known_opset
 from maxops.onnx.structure import canonical_node
@@ -46,9 +46,14 @@ class Representation(BackendRep):
         return in_order(self.model, inputs)
 
 
+def in_list(model: Model, count: int) -> tuple[Value, ...]:
+    """The inputs that a list of so many values gives: all, or those that are required."""
+    return model.required if count == len(model.required) else model.inputs
+
+
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
     """Name arrays in the order of the graph's inputs, with or without those that have defaults."""
-    values = model.required if len(inputs) == len(model.required) else model.inputs
+    values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
         raise ModelInputError(f"{model.source}: {_given(inputs)}; the model's inputs are {listed}")

@@ -68,6 +68,11 @@ class GraphEvaluator:
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
         self.placements: tuple[Placement, ...] = placements(written, REFERENCE)
+        self._optional = {
+            info.name: info.type.optional_type.elem_type.HasField("sequence_type")
+            for info in proto.graph.output
+            if info.type.HasField("optional_type")
+        }
         try:
             self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:  # onnx raises whatever it met
@@ -85,7 +90,12 @@ class GraphEvaluator:
         except Exception as error:  # as above
             where = f"{self._source}: {label(node)} on" if (node := _failed(error)) else f"{self._source}:"
             raise ModelError(f"{where} {REFERENCE}: {in_words(error)}") from error
-        return dict(zip(names, results, strict=True))
+        found = dict(zip(names, results, strict=True))
+        for name, holds_list in self._optional.items():  # onnx's Optional gives a list of what it holds
+            held = found.get(name)
+            if isinstance(held, list) and len(held) == 1 and (not holds_list or not isinstance(held[0], np.ndarray)):
+                found[name] = held[0]
+        return found
 
 
 def _failed(error: BaseException) -> NodeProto | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from maxops.counted import counted
 from maxops.errors import ModelInputError
 from maxops.model import Model, Value
-from maxops.onnx.backend import in_order
+from maxops.onnx.backend import in_list, in_order
 from maxops.onnx.tensors import read_held_file, read_tensor_file
 
 MODEL = "model.onnx"
@@ -34,27 +34,28 @@ def data_set_folders(folder: Path) -> list[Path]:
 
 def read_data_set(folder: Path, model: Model) -> DataSet:
     """Read a data set; files go by number to the model's inputs and outputs, whatever names are in them."""
-    outputs = _numbered(folder, "output", model.outputs)
-    if len(outputs) != len(model.outputs):
+    files = _numbered(folder, "output")
+    if len(files) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))
         raise ModelInputError(
-            f"{folder}: has {counted(len(outputs), 'file')} output_*.pb; the model's outputs are {listed}"
+            f"{folder}: has {counted(len(files), 'file')} output_*.pb; the model's outputs are {listed}"
         )
-    names = [value.name for value in model.outputs]
-    return DataSet(
-        folder.name, in_order(model, _numbered(folder, "input", model.inputs)), dict(zip(names, outputs, strict=True))
-    )
+    expected = {value.name: _read(file, value) for value, file in zip(model.outputs, files, strict=True)}
+    files = _numbered(folder, "input")
+    declared = in_list(model, len(files))
+    inputs = [_read(file, value) for file, value in zip_longest(files, declared[: len(files)])]
+    return DataSet(folder.name, in_order(model, inputs), expected)
 
 
-def _numbered(folder: Path, kind: str, values: Sequence[Value]) -> list[Any]:
+def _numbered(folder: Path, kind: str) -> list[Path]:
     found = {}
     for path in folder.glob(f"{kind}_*.pb"):
         if match := re.fullmatch(rf"{kind}_(0|[1-9][0-9]*)\.pb", path.name):
             found[int(match[1])] = path
     if sorted(found) != list(range(len(found))):
         raise ModelInputError(f"{folder}: has {kind}_*.pb numbered {sorted(found)}; numbers run from 0 without a gap")
-    containers = [value.container for value in values] + [""] * len(found)
-    return [
-        read_held_file(found[number], containers[number]) if containers[number] else read_tensor_file(found[number])[1]
-        for number in range(len(found))
-    ]
+    return [found[number] for number in range(len(found))]
+
+
+def _read(file: Path, value: Value | None) -> Any:
+    return read_held_file(file, value.container) if value and value.container else read_tensor_file(file)[1]

@@ -155,17 +155,24 @@ def read_held_file(path: Path, container: Container) -> Any:
     message = OptionalProto() if container.startswith("optional") else SequenceProto()
     kind = type(message).__name__
     try:
-        message.ParseFromString(path.read_bytes())
+        data = path.read_bytes()
+        message.ParseFromString(data)
     except OSError as error:
         raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
     except DecodeError as error:
         raise ModelInputError(f"{path}: is truncated, or not a {kind} file") from error
+    known = type(message).FromString(data)
+    known.DiscardUnknownFields()
+    if known.ByteSize() != message.ByteSize() or not data:
+        raise ModelInputError(f"{path}: is {'not' if data else 'empty; it should be'} a {kind} file")
     if isinstance(message, OptionalProto):
         if message.HasField("tensor_value"):
             return _held(message.tensor_value, path)
         if not message.HasField("sequence_value"):
             return None
         message = message.sequence_value
+    if message.elem_type != SequenceProto.TENSOR:
+        raise ModelInputError(f"{path}: is not a sequence of dense tensors")
     return [_held(tensor, path) for tensor in message.tensor_values]
 
 

@@ -37,6 +37,11 @@ class SessionEvaluator:
         except Exception as error:  # onnxruntime raises what derives from no common class
             raise self._failure("cannot run it", error) from error
 
+        types = [each.type for each in (*self._session.get_inputs(), *self._session.get_outputs())]
+        if "tensor(bfloat16)" in types and any(not each.startswith("tensor(") for each in types):
+            raise ModelError(
+                f"{source}: {self._name} takes no bfloat16 from Python beside sequences and optionals; {_ELSEWHERE}"
+            )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
         # of IR version 3, whose defaults are constants to ONNX Runtime

@@ -132,6 +132,22 @@ def test_the_functions_are_as_those_of_flox(func: str, skipna: bool | None, dtyp
         )
 
 
+def test_groups_of_nan_alone_are_filled() -> None:
+    data, by = np.array([np.nan, np.nan, 5.0, 1.0]), np.array([0, 0, 1, 1])
+    for options in (
+        {"fill_value": -1.0},
+        {"fill_value": -1.0, "min_count": 0},
+        {"fill_value": -1.0, "min_count": 2},
+        {},
+    ):
+        for each in (data, da.from_array(data, chunks=2)):
+            found, _ = _quietly(compat.groupby_reduce, each, by, func="nanmax", engine="numpy", **options)
+            expected, _ = _quietly(flox.groupby_reduce, each, by, func="nanmax", engine="numpy", **options)
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected), strict=True)
+    with pytest.raises(ValueError, match="aligned"):
+        compat.groupby_reduce(np.ones((2, 3)), by, func="max")
+
+
 def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of NaN alone
