@@ -492,7 +492,7 @@ def _inputs(
 
 
 def _held(value: Value, path: Path) -> Any:
-    """What a file holds of a sequence or an optional."""
+    """The arrays of a file for a sequence or an optional."""
     from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
 
     kind = path.suffix.lower()
