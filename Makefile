@@ -71,7 +71,7 @@ findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and wr
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
-originals:  ## suites of NumPy, PyTorch and (of checkouts in ORIGINALS) torch_scatter and flox, and programs, on maxops.compat
+originals:  ## suites of NumPy, PyTorch and (of checkouts in ORIGINALS) others, and programs, on maxops.compat
 	$(PYTHON) -m pip install -q --group originals
 	$(PYTHON) conformance/originals.py
 	$(PYTHON) conformance/moved.py

@@ -38,8 +38,10 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays in their common type, by their library's own promotion; Python scalars as they are."""
+    """Arrays in their common type, by their library's own promotion; a Python int beside floats as a float."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
+    if typed and "float" in str(typed[0].dtype):
+        arrays = tuple([float(array) if type(array) is int else array for array in arrays])
     if len({str(array.dtype) for array in typed}) < 2:
         return arrays
     if hasattr(typed[0], "__array_namespace__"):
