@@ -232,9 +232,8 @@ def test_mistakes_are_mistakes(name: str) -> None:
         exec(MISTAKES[name], names)
 
 
-# Reading the types of frameworks takes mypy a minute; of all at once, not five.
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("checker", [pytest.param("mypy", marks=pytest.mark.release), "pyright"])
+@pytest.mark.exhaustive  # reading the types of frameworks takes a minute; of all at once, not five
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_the_kind_of_arrays_is_kept(checker: str, tmp_path: Path) -> None:
     for kind in KINDS:
         pytest.importorskip(kind)
