@@ -22,7 +22,7 @@ PAIRS = 5
 
 
 class Program(NamedTuple):
-    """A package, the file and the import that change, what is run, and code whose `result` is a list of arrays."""
+    """A package, the file and the import that change, what is run, and code: its `program` returns a list of arrays."""
 
     package: str
     file: str

@@ -14,6 +14,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import onnx.parser
+
 from maxops import evidence, spec
 from maxops.checker import check
 from maxops.conformance import ledger
@@ -117,8 +119,6 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
 
 def broken(model: str, clause: Clause) -> list[Any]:
     """The findings of the checker by which a model in ONNX's text form breaks a clause."""
-    import onnx.parser  # noqa: PLC0415  (pages need no onnx)
-
     standard = STANDARDS[clause.id.partition(".")[0].replace("-", " ")]
     report = check(onnx.parser.parse_model(model), standard)
     return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]

@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -256,6 +255,5 @@ def _options(
     del show_version
     warnings.formatwarning = _warn_in_one_line  # type: ignore[assignment]
     if ctx.invoked_subcommand is None:
-        with redirect_stdout(sys.stderr):  # with rich, typer prints the help itself
-            print(ctx.get_help())
+        print(ctx.get_help(), file=sys.stderr)
         raise typer.Exit(BAD_USE)
