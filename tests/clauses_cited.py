@@ -29,7 +29,7 @@ TESTS = (
     "test_bad_input.py", "test_contracts.py", "test_scalars.py", "test_offsets.py", "test_unsorted_ids.py",
     "test_indices.py", "test_id_types.py", "test_segment_ids.py", "test_reduce_max.py", "test_segment_max.py",
     "test_conformance_cases.py", "test_dispatch.py", "test_columns.py", "test_xarray.py", "test_torch.py",
-    "test_segment_axis.py",
+    "test_segment_axis.py", "test_scatter.py",
 )  # fmt: skip
 
 _cited: dict[str, set[str]] = defaultdict(set)

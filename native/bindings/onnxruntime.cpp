@@ -1,4 +1,5 @@
-// Max, ReduceMax and SegmentMax as operators of ONNX Runtime, in the domain "maxops". The runtime's tensors
+// Max, ReduceMax, SegmentMax, ScatterElements and ScatterND as operators of ONNX Runtime, in the domain
+// "maxops". The runtime's tensors
 // are views to the native API, without the GIL; what is not clearly valid goes to Python
 // (maxops.onnxruntime.node), which runs it or says what is wrong.
 #define PY_SSIZE_T_CLEAN
@@ -31,8 +32,8 @@
 namespace maxops::onnxruntime {
 namespace {
 
-enum Kind { kMax, kReduceMax, kSegmentMax };
-const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax"};
+enum Kind { kMax, kReduceMax, kSegmentMax, kScatterElements, kScatterND };
+const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax", "ScatterElements", "ScatterND"};
 
 // ONNX's numbers of our types, in their order.
 constexpr int kElementTypes[kTypes] = {
@@ -195,7 +196,12 @@ public:
     }
 
     Fault run() {
-        return kernel_.kind == kMax ? maximum() : kernel_.kind == kReduceMax ? reduce_max() : segment_max();
+        switch (kernel_.kind) {
+            case kMax: return maximum();
+            case kReduceMax: return reduce_max();
+            case kSegmentMax: return segment_max();
+            default: return {Fault::kNotHandled};  // Python has the indices' rules, and the core the maxima
+        }
     }
 
     // By the planner: it raises what is wrong, or gives the result. With the GIL.
@@ -390,22 +396,23 @@ Owned attributes_of(const Api& api, const KernelInfo* info) {
         if (value == nullptr || PyDict_SetItemString(attributes.get(), name, value) < 0)
             throw python_error(api);
     };
-    for (const char* name : {"since_version", "keepdims", "noop_with_empty_axes"}) {
+    for (const char* name : {"since_version", "keepdims", "noop_with_empty_axes", "axis"}) {
         std::int64_t number = 0;
         if (Status* status = api.attribute_int64(info, name, &number); status != nullptr)
             api.release_status(status);  // it is not there
         else
             set(name, PyLong_FromLongLong(number));
     }
-    std::size_t size = 0;
-    if (Status* status = api.attribute_string(info, "fill_mode", nullptr, &size); status != nullptr) {
-        api.release_status(status);
-    } else {
+    for (const char* name : {"fill_mode", "reduction"}) {
+        std::size_t size = 0;
+        if (Status* status = api.attribute_string(info, name, nullptr, &size); status != nullptr) {
+            api.release_status(status);
+            continue;
+        }
         std::string text(size, '\0');
-        check(api.attribute_string(info, "fill_mode", text.data(), &size));
+        check(api.attribute_string(info, name, text.data(), &size));
         text.resize(size - 1);  // without the zero at its end
-        set("fill_mode",
-            PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+        set(name, PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     }
     return attributes;
 }
@@ -450,13 +457,14 @@ Operator make(Kind kind, int type, int second, int third) {
     op.name = [](const CustomOperator* self) { return kNames[own(self).kind]; };
     op.execution_provider = [](const CustomOperator*) -> const char* { return nullptr; };
     op.input_type = element_of;
-    op.input_types = [](const CustomOperator* self) { return std::size_t{1} + own(self).kind; };
+    op.input_types = [](const CustomOperator* self) { return std::min<std::size_t>(1 + own(self).kind, 3); };
     op.output_type = [](const CustomOperator* self, std::size_t) { return element_of(self, 0); };
     op.output_types = [](const CustomOperator*) { return std::size_t{1}; };
     op.destroy = destroy;
     op.input_characteristic = [](const CustomOperator* self, std::size_t input) {
-        if (own(self).kind == kMax) return kVariadic;
-        const std::size_t required = own(self).kind == kReduceMax ? 1 : 2;
+        const Kind kind = own(self).kind;
+        if (kind == kMax) return kVariadic;
+        const std::size_t required = kind == kReduceMax ? 1 : kind == kSegmentMax ? 2 : 3;
         return input < required ? kRequired : kOptional;
     };
     op.output_characteristic = [](const CustomOperator*, std::size_t) { return kRequired; };
@@ -481,8 +489,11 @@ const std::vector<Operator>& operators() {
         for (int type = 0; type < kTypes; ++type) {
             made->push_back(make(kMax, type, type, type));
             made->push_back(make(kReduceMax, type, wide, wide));
-            for (int ids : kIndexTypes)
+            for (int ids : kIndexTypes) {
                 for (int count : kIndexTypes) made->push_back(make(kSegmentMax, type, ids, count));
+                made->push_back(make(kScatterElements, type, ids, type));
+            }
+            made->push_back(make(kScatterND, type, wide, type));
         }
         return made;
     }();

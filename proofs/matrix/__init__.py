@@ -33,7 +33,13 @@ HERE = Path(__file__).resolve().parent
 COLUMNS = ("code", "cases", "tests", "proofs", "assumed")
 FAMILIES = {"maximum": "Max", "reduce_max": "ReduceMax", "segment_max": "SegmentMax"}
 # Which planner is whose; those of the other files are everybody's.
-PLANNERS = {"max": "Max", "reduce": "ReduceMax", "segment": "SegmentMax", "faults": "SegmentMax"}
+PLANNERS = {
+    "max": ("Max",),
+    "reduce": ("ReduceMax",),
+    "segment": ("SegmentMax",),
+    "faults": ("SegmentMax",),
+    "scatter": spec.SCATTERS,
+}
 
 
 class MatrixError(Exception):
@@ -56,7 +62,7 @@ def planners() -> dict[tuple[str, str], list[str]]:
     """By operator and short name: the planner's functions that raise the clause's errors."""
     found = defaultdict(list)
     for path in sorted((ROOT / "src" / "maxops" / "plan").glob("*.py")):
-        families = [PLANNERS[path.stem]] if path.stem in PLANNERS else sorted(set(PLANNERS.values()))
+        families = PLANNERS.get(path.stem, sorted({family for each in PLANNERS.values() for family in each}))
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(function, ast.FunctionDef):
                 continue

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Key = tuple[str, int, str]  # operator, version, and what is compared
 
 OPERATORS = ("Max", "ReduceMax")
+SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # maxima by their attribute `reduction`
 # Where a row differs from the schema on purpose, what each has. It is all that may differ, and has to. Nothing does:
 # the legacy attribute of Max-1 is accepted, bool came with ReduceMax-20, and types that maxops lacks are in no schema.
 FILES = (
@@ -41,7 +42,8 @@ def claim() -> Claim:
         "tables.onnx",
         "each row of ONNX has the version, types, attributes with their defaults and numbers of inputs of its schema",
         "exhaustive", f"onnx {version('onnx')}", FILES, len(compared), tuple(found), len(compared),
-        f"every version of {' and '.join(OPERATORS)} that the package has",
+        f"every version of {' and '.join(OPERATORS)} that the package has, and of {' and '.join(SCATTERS)} from "
+        f"{FIRST_WITH_MAX} on",
         "the schemas are what ONNX says; what they say in words alone is not compared",
     )  # fmt: skip
 
@@ -61,13 +63,13 @@ def _compared() -> Iterator[tuple[Key, Any, Any]]:
 
     rows = {(row.operator, row.version or 0): row for row in spec.ALL if row.standard == "ONNX"}
     every = [schema for schema in defs.get_all_schemas_with_history() if schema.domain == ""]
-    versions = {(schema.name, schema.since_version) for schema in every if schema.name in OPERATORS}
+    versions = {(schema.name, schema.since_version) for schema in every if _is_maximum(schema)}
     for of in sorted({*rows, *versions}):
         yield (*of, "is there"), of in rows, of in versions
     for of in sorted(rows.keys() & versions):
         row, schema = rows[of], defs.get_schema(*of)
         yield (*of, "in force in its operator set"), spec.in_opset(*of) is row, schema.since_version == of[1]
-        types = next({*each.allowed_type_strs} for each in schema.type_constraints if each.type_param_str == "T")
+        types = {name for name in _types(schema, "T") if "complex" not in name and "string" not in name}
         yield (*of, "types"), _tensors(row.dtypes), types
         yield (*of, "names of types"), {f"tensor({dtype.onnx})" for dtype in row.dtypes}, types
         yield (*of, "types of data and result"), ("T", "T"), (schema.inputs[0].type_str, schema.outputs[0].type_str)
@@ -76,13 +78,25 @@ def _compared() -> Iterator[tuple[Key, Any, Any]]:
         for name, attribute in schema.attributes.items():
             value = attribute.default_value
             default = helper.get_attribute_value(value) if value.name else None
+            default = default.decode() if isinstance(default, bytes) else default
             yield (
                 (*of, f"{name}: required, and its default"),
                 (False, _default(row, name)),
                 (attribute.required, default),
             )
         if len(schema.inputs) > 1:
-            yield (*of, "types of axes"), _tensors(row.index_dtypes), {schema.inputs[1].type_str}
+            yield (*of, "types of indices"), _tensors(row.index_dtypes), _types(schema, schema.inputs[1].type_str)
+
+
+def _is_maximum(schema: Any) -> bool:
+    """Whether an operator is a maximum, or has one among its reductions."""
+    of_reduction = schema.name in SCATTERS and schema.since_version >= FIRST_WITH_MAX
+    return schema.name in OPERATORS or of_reduction
+
+
+def _types(schema: Any, name: str) -> set[str]:
+    """The types by the name of a constraint, or the one that is named."""
+    return next(({*each.allowed_type_strs} for each in schema.type_constraints if each.type_param_str == name), {name})
 
 
 def _tensors(types: Iterable[DType]) -> set[str]:
@@ -96,11 +110,14 @@ def _tensors(types: Iterable[DType]) -> set[str]:
 def _inputs(row: Spec) -> tuple[int, int]:
     from maxops.plan import MOST_INPUTS  # noqa: PLC0415
 
+    if row.is_scatter:
+        return (3, 3)
     return (1, MOST_INPUTS if row.operator == "Max" else 1 + row.axes_input)
 
 
 def _default(row: Spec, name: str) -> Any:
     """What a call has where nothing is given."""
-    from maxops.calls import MaxCall, ReduceCall  # noqa: PLC0415
+    from maxops.calls import MaxCall, ReduceCall, ScatterCall  # noqa: PLC0415
 
-    return (MaxCall if row.operator == "Max" else ReduceCall)._field_defaults.get(name)
+    call = {"Max": MaxCall, "ReduceMax": ReduceCall}.get(row.operator, ScatterCall)
+    return call._field_defaults.get(name)

@@ -127,6 +127,23 @@ class SegmentCall(NamedTuple):
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
+class ScatterCall(NamedTuple):
+    """A call of ONNX's ScatterElements or ScatterND, which no plain function has."""
+
+    data: Any
+    indices: Any
+    updates: Any
+    axis: Any = 0
+    reduction: Any = "none"
+    out: Any = None
+    row: Spec = spec.SCATTER_ND_18
+
+    @property
+    def arrays(self) -> list[tuple[str, Any]]:
+        """The arrays, with their names."""
+        return [("data", self.data), ("indices", self.indices), ("updates", self.updates)]
+
+
 def _mapped(call: ReduceCall | SegmentCall, array: Function | None, scalar: Function | None) -> dict[str, Any]:
     mapped = {} if array is None else {name: array(name, value) for name, value in call.arrays}
     if scalar is not None:
@@ -137,7 +154,7 @@ def _mapped(call: ReduceCall | SegmentCall, array: Function | None, scalar: Func
 Call = MaxCall | ReduceCall | SegmentCall
 
 
-def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out: Any = None) -> Call:
+def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out: Any = None) -> Call | ScatterCall:
     """The call of an operator as its standard has it: inputs by position, attributes by name."""
     check_attributes(row, attributes)
     named: dict[str, Any] = {**attributes, "out": out, "row": row}
@@ -150,6 +167,13 @@ def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out
                 row.clause("inputs"),
             )
         return SegmentCall(*inputs, **named)
+    if row.is_scatter:
+        if len(inputs) != 3:
+            raise InputCountError(
+                f"{row.name} got {counted(len(inputs), 'input')}; it takes 3: data, indices and updates",
+                row.clause("inputs"),
+            )
+        return ScatterCall(*inputs, **named)
     if not 1 <= len(inputs) <= 1 + row.axes_input:
         takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute, as in axes=[0]"
         raise InputCountError(f"{row.name} got {counted(len(inputs), 'input')}; it takes {takes}", row.clause("inputs"))

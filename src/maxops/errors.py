@@ -71,6 +71,10 @@ class OffsetsError(MaxopsError, ValueError):
     """Offsets of segments that decrease, or do not run from 0 to the number of rows."""
 
 
+class IndicesError(MaxopsError, IndexError):
+    """An index of ScatterElements or ScatterND that lies outside the data. Also an IndexError."""
+
+
 class NumSegmentsError(MaxopsError, ValueError):
     """A number of segments that is negative or no scalar."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxops import _native, spec
-from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attributes, of_node
+from maxops.calls import Call, MaxCall, ReduceCall, ScatterCall, SegmentCall, check_attributes, of_node
 from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
@@ -47,14 +47,16 @@ from maxops.typing import (
 )
 
 
-def run(call: Call) -> Any:
+def run(call: Call | ScatterCall) -> Any:
     """Run a request of `maxops.calls`: a plain function's on the engine of its arrays, a standard's on NumPy's alone.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
     array([4, 5])
     """
-    return table.run(call) if call.row.standard == "maxops" else engine.run(call)
+    if isinstance(call, ScatterCall) or call.row.standard != "maxops":
+        return engine.run(call)
+    return table.run(call)
 
 
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
@@ -681,6 +683,13 @@ class Operator(_native.Entry):
         return f"<{self.standard} {self.spec.name}>"
 
 
+_CALLS: dict[str, type[ReduceCall | SegmentCall | ScatterCall]] = {
+    "ReduceMax": ReduceCall,
+    "SegmentMax": SegmentCall,
+    **dict.fromkeys(spec.SCATTERS, ScatterCall),
+}
+
+
 def _signature(row: Spec) -> inspect.Signature:
     """The inputs of a row by position, its attributes by name; the plain functions have their own."""
     if row.operator in _PLAIN:
@@ -690,8 +699,7 @@ def _signature(row: Spec) -> inspect.Signature:
         inputs = [parameter("inputs", parameter.VAR_POSITIONAL)]
         defaults: Mapping[str, Any] = dict.fromkeys(row.attributes)
     else:
-        call = ReduceCall if row.operator == "ReduceMax" else SegmentCall
-        defaults = call._field_defaults
+        defaults = _CALLS[row.operator]._field_defaults
         inputs = [
             parameter(name, parameter.POSITIONAL_ONLY, default=None if is_optional else parameter.empty)
             for name, is_optional in row.inputs
@@ -735,6 +743,8 @@ def _native_rules(row: Spec) -> dict[str, Any]:
     """The rules of a row for the native entry point; the planner judges all other calls."""
     if row.operator in _PLAIN:
         return {"operator": row.operator, "keywords": ["out", *row.attributes]}
+    if row.is_scatter:  # no call fits, so that each goes to the planner
+        return {"operator": "segment_max", "types": [], "positional": 0, "keywords": []}
     name, positional = {
         "Max": ("maximum", 0),
         "ReduceMax": ("reduce_max", 1 + row.axes_input),

@@ -144,6 +144,31 @@ def segment_max(
     return _from_items(dtype, result)
 
 
+def scatter_max(data: Array, indices: Array, updates: Array, axis: int | None = None) -> Array:
+    """ScatterElements along an axis, or ScatterND without one, with the reduction "max".
+
+    >>> scatter_max(np.int8([1, 2, 3]), np.array([-1, 0, -1]), np.int8([7, 0, 9]), 0)
+    array([1, 2, 9], dtype=int8)
+    """
+    dtype, items = _to_items(data)
+    named: dict[tuple[int, ...], list[Any]] = {}
+    _, given = _to_items(updates)
+    for position in np.ndindex(updates.shape):
+        if axis is None:
+            depth = indices.ndim - 1
+            first = tuple(indices[position[:depth]].tolist())
+            target = [*first, *position[depth:]]
+        else:
+            target = list(position)
+            target[axis] = int(indices[position])
+        at = tuple(place % size for place, size in zip(target, data.shape, strict=True))
+        named.setdefault(at, []).append(given[position])
+    result = items.copy()
+    for at, column in named.items():
+        result[at] = _highest_bits(dtype, [items[at], *column])
+    return _from_items(dtype, result)
+
+
 def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
     """The first row of each segment that holds the result there; or -1."""
     dtype, items = _to_items(data)

@@ -70,6 +70,8 @@ class Parameter:
     help: str = ""
 
 
+SCATTERS = ("ScatterElements", "ScatterND")
+
 _SONNX_PAGE = "https://github.com/onnx/working-groups/tree/main/safety-related-profile"
 _PAGES = {
     "ONNX": "https://onnx.ai/onnx/operators/onnx__{name}.html#l-onnx-op-{anchor}",
@@ -133,7 +135,14 @@ class Spec:
             return (("data", False), ("axes", True))[: 1 + self.axes_input]
         if self.operator == "SegmentMax":
             return (("data", False), ("segment_ids", False), ("num_segments", True))
+        if self.is_scatter:
+            return (("data", False), ("indices", False), ("updates", False))
         return ()
+
+    @property
+    def is_scatter(self) -> bool:
+        """Whether it is one of ONNX's operators that scatter updates, of which the maximum is a reduction."""
+        return self.operator in SCATTERS
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
@@ -280,6 +289,74 @@ REDUCE_MAX_20 = _evolve(
     dtypes=_types([dtypes.BOOL], to=REDUCE_MAX_18),
 )
 
+# ------------------------------------------------------------------------------------------------ ONNX Scatter
+
+# With the reduction "max", which version 18 added. Other reductions are no maximum.
+
+
+def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str, str, Level]], axis: bool) -> Spec:
+    """The row of an operator that scatters: its own rules, and those of both."""
+    where = f"ONNX {name}-18"
+    kind = "int32 or int64" if dtypes.INT32 in indices else "int64"
+    return Spec(
+        "ONNX",
+        name,
+        18,
+        _types((*_FLOATS, dtypes.BFLOAT16, *_INTEGERS, dtypes.BOOL)),
+        (
+            ("inputs", ("three inputs: data, indices and updates", f"{where}, Inputs", "must")),
+            ("T", ("data, updates and the output have one type", f"{where}, Types", "must")),
+            ("data", ("data has rank 1 or more", f"{where}, Inputs", "must")),
+            ("T_IDX", (f"indices is {kind}", f"{where}, Types", "must")),
+            *rules,
+            (
+                "reduction",
+                (
+                    "max; other reductions are no maximum, and maxops leaves them to others",
+                    f"{where}, Attributes",
+                    "must",
+                ),
+            ),
+            ("shape", ("the output has the shape of data", f"{where}, Summary", "must")),
+            ("copy", ("an element without updates is that of data", f"{where}, Summary", "must")),
+            ("value", ("the maximum of the element of data and all of its updates", f"{where}, Summary", "must")),
+            ("nan", _NAN),
+        ),
+        index_dtypes=indices,
+        attributes=("axis", "reduction") if axis else ("reduction",),
+    )
+
+
+_ELEMENTS, _ND = (f"ONNX {name}-18" for name in SCATTERS)
+SCATTER_ELEMENTS_18 = _scatter(
+    "ScatterElements",
+    (dtypes.INT32, dtypes.INT64),
+    ("indices.shape", ("indices has the rank of data", f"{_ELEMENTS}, Inputs", "must")),
+    (
+        "indices.size",
+        (
+            "indices is no larger than data along other axes",
+            "decided: the index of an entry is one of data",
+            "undecided",
+        ),
+    ),
+    ("updates.shape", ("updates has the shape of indices", f"{_ELEMENTS}, Inputs", "must")),
+    ("axis", ("an integer in -r..r-1, with r the rank; 0 by default", f"{_ELEMENTS}, Attributes", "must")),
+    ("indices", ("indices lie in -s..s-1, with s the size of data along axis", f"{_ELEMENTS}, Inputs", "must")),
+    axis=True,
+)
+SCATTER_ND_18 = _scatter(
+    "ScatterND",
+    (dtypes.INT64,),
+    (
+        "indices.shape",
+        ("indices has rank 1 or more; its last size, k, is at most the rank of data", f"{_ND}, Summary", "must"),
+    ),
+    ("updates.shape", ("updates has the shape indices.shape[:-1] + data.shape[k:]", f"{_ND}, Summary", "must")),
+    ("indices", ("indices lie in -s..s-1, with s the size of data along their axis", f"{_ND}, Summary", "must")),
+    axis=False,
+)
+
 # --------------------------------------------------------------------------------------------------- SONNX
 
 # For every operator of the profile, from the page that SONNX's Max links.
@@ -370,6 +447,8 @@ ALL = (
     REDUCE_MAX_13,
     REDUCE_MAX_18,
     REDUCE_MAX_20,
+    SCATTER_ELEMENTS_18,
+    SCATTER_ND_18,
     SONNX_MAX,
     SONNX_DRAFT_MAX,
     SEGMENT_MAX_16,

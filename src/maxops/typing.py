@@ -178,3 +178,4 @@ class Attributes(_Segments, total=False):
     keepdims: Flag
     noop_with_empty_axes: Flag
     offsets: Any
+    reduction: Literal["max"]

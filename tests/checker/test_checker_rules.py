@@ -439,14 +439,152 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
     "nan": {UNKNOWN: [of(value(), IDS)]},
 }
 
-CASES = {"Max": MAX, "ReduceMax": REDUCE_MAX, "SegmentMax": SEGMENT_MAX}
+# --------------------------------------------------------------------------------- ScatterElements, ScatterND
+
+# Data of (2, 1): there both operators mean the same by indices of (2, 1).
+DATA, COLUMN = value((2, 1)), value((2, 1), INT64)
+GOOD = of(DATA, COLUMN, value((2, 1)), output=DATA)
+
+
+def placed(places: Any, data: Known = DATA, **more: Any) -> Case:
+    return of(data, constant(places), value(np.shape(places)), **more)
+
+
+SCATTER: dict[str, dict[str, list[Case]]] = {
+    "inputs": {HOLDS: [GOOD], BROKEN: [of(DATA, COLUMN), of(DATA, None, DATA), of(DATA, COLUMN, DATA, DATA)]},
+    "T": {
+        HOLDS: [GOOD, of(value(dtype=BOOL), COLUMN, value(dtype=BOOL))],
+        BROKEN: [
+            of(DATA, COLUMN, value((2, 1), FLOAT64)),
+            of(value(dtype="string"), COLUMN, value(dtype="string")),
+            of(DATA, COLUMN, DATA, output=value((2, 1), INT64)),
+        ],
+        UNKNOWN: [of(value(dtype=None), COLUMN, value(dtype=None)), of()],
+    },
+    "data": {HOLDS: [GOOD], BROKEN: [of(value(()), COLUMN, DATA)], UNKNOWN: [of(value(None)), of()]},
+    "T_IDX": {
+        HOLDS: [GOOD],
+        BROKEN: [of(DATA, value((2, 1)), DATA), of(DATA, value((2, 1), BOOL), DATA)],
+        UNKNOWN: [of(DATA, value((2, 1), None), DATA), of(DATA)],
+    },
+    "reduction": {HOLDS: [GOOD]},
+    "shape": {
+        HOLDS: [GOOD, of(DATA, COLUMN, DATA), of(value(("n", 1)), COLUMN, DATA, output=value(("n", 1)))],
+        BROKEN: [of(DATA, COLUMN, DATA, output=value((2, 2))), of(DATA, COLUMN, DATA, output=value((2,)))],
+        UNKNOWN: [of(value(None), COLUMN, DATA, output=DATA), of(value(("n", 1)), COLUMN, DATA, output=DATA)],
+    },
+    "copy": {UNKNOWN: [GOOD]},
+    "value": {UNKNOWN: [GOOD]},
+    "nan": {UNKNOWN: [GOOD]},
+    "indices": {
+        HOLDS: [placed([[0], [1]]), placed([[-2], [-1]]), of(DATA, value((0, 1), INT64), value((0, 1)))],
+        BROKEN: [placed([[0], [2]]), placed([[-3], [0]]), placed([[2**62]], value((2, "n")))],
+        UNKNOWN: [
+            GOOD,
+            placed([[0]], value(("n", 1))),
+            placed([[0]], value(None)),
+            of(DATA, constant([[5.0]], FLOAT32), DATA),
+            of(DATA),
+            of(),
+        ],
+    },
+}
+SCATTER_ELEMENTS: dict[str, dict[str, list[Case]]] = {
+    **SCATTER,
+    "T_IDX": {**SCATTER["T_IDX"], HOLDS: [GOOD, of(DATA, value((2, 1), INT32), DATA)]},
+    "indices": {
+        HOLDS: [*SCATTER["indices"][HOLDS], placed([[0, 2]], value(), axis=1), placed([[2]], value(), axis=-1)],
+        BROKEN: [*SCATTER["indices"][BROKEN], placed([[3]], value(), axis=1)],
+        UNKNOWN: [
+            *SCATTER["indices"][UNKNOWN],
+            *(placed([[5]], axis=axis) for axis in (2, -3, OPEN, Invalid("x"))),
+        ],
+    },
+    "indices.shape": {
+        HOLDS: [GOOD, of(value(("n", "m")), COLUMN)],
+        BROKEN: [of(DATA, IDS, IDS), of(DATA, value((), INT64)), of(value(None), value((), INT64))],
+        UNKNOWN: [of(value(None), COLUMN), of(DATA, value(None, INT64)), of()],
+    },
+    "indices.size": {
+        HOLDS: [
+            GOOD,
+            of(value(), value((9, 3), INT64)),
+            of(value(), value((2, 9), INT64), axis=1),
+            of(value((2, "n")), value((9, "n"), INT64)),
+            of(value((2, "n")), value((9, 0), INT64)),
+        ],
+        BROKEN: [of(value(), value((2, 4), INT64)), of(value(), value((3, 1), INT64), axis=-1)],
+        UNKNOWN: [
+            of(value((2, "n")), value((2, 1), INT64)),
+            of(value(), value((2, "n"), INT64)),
+            of(value(), value((2, 4), INT64), axis=OPEN),
+            of(value(), IDS),
+            of(value(None), COLUMN),
+            of(),
+        ],
+    },
+    "updates.shape": {
+        HOLDS: [GOOD, of(value(None), COLUMN, DATA), of(DATA, value(("n", 1), INT64), value(("n", 1)))],
+        BROKEN: [of(DATA, COLUMN, value((2,))), of(DATA, COLUMN, value((1, 1)))],
+        UNKNOWN: [of(DATA, COLUMN, value(None)), of(DATA, COLUMN, value(("n", 1))), of(DATA, COLUMN), of()],
+    },
+    "axis": {
+        HOLDS: [GOOD, of(DATA, axis=1), of(DATA, axis=-2)],
+        BROKEN: [of(DATA, axis=2), of(DATA, axis=-3), of(DATA, axis=Invalid("x"))],
+        UNKNOWN: [of(value(None), axis=0), of(DATA, axis=OPEN), of()],
+    },
+}
+SCATTER_ND: dict[str, dict[str, list[Case]]] = {
+    **SCATTER,
+    "T_IDX": {**SCATTER["T_IDX"], BROKEN: [*SCATTER["T_IDX"][BROKEN], of(DATA, value((2, 1), INT32), DATA)]},
+    "indices": {
+        HOLDS: [*SCATTER["indices"][HOLDS], placed([[1, 2], [-2, -3]], value())],
+        BROKEN: [*SCATTER["indices"][BROKEN], placed([[0, 0], [0, 3]], value())],
+        UNKNOWN: [*SCATTER["indices"][UNKNOWN], placed([[0, 0, 9]], value()), placed(0)],
+    },
+    "indices.shape": {
+        HOLDS: [GOOD, of(value(), value((2, 2), INT64)), of(value(), value(("n", 0), INT64))],
+        BROKEN: [of(value(), value((2, 3), INT64)), of(value(), value((), INT64))],
+        UNKNOWN: [of(value(), value((2, "n"), INT64)), of(value(None), COLUMN), of()],
+    },
+    "updates.shape": {
+        HOLDS: [GOOD, of(value(), value((5, 2), INT64), value((5,))), of(value(), value((1,), INT64), value((3,)))],
+        BROKEN: [of(value(), value((5, 2), INT64), value((5, 3))), of(value(), COLUMN, value((2, 2)))],
+        UNKNOWN: [
+            of(value(), value((5, "n"), INT64), value((5,))),
+            of(value(), value((5, 3), INT64), value((5,))),
+            of(value(("n", "m")), COLUMN, value((2, 2))),
+            of(value(None), COLUMN, DATA),
+            of(),
+        ],
+    },
+}
+
+CASES = {
+    "Max": MAX,
+    "ReduceMax": REDUCE_MAX,
+    "SegmentMax": SEGMENT_MAX,
+    "ScatterElements": SCATTER_ELEMENTS,
+    "ScatterND": SCATTER_ND,
+}
 # What the model cannot break, since the operator alone keeps it; and what is never open.
 NEVER = {
     BROKEN: {
-        *("value", "nan", "NaN", "empty", "lowest", "num_segments.smaller", "num_segments.larger", "axes.unique", "GR4")
+        *(
+            "value",
+            "nan",
+            "NaN",
+            "empty",
+            "lowest",
+            "num_segments.smaller",
+            "num_segments.larger",
+            "axes.unique",
+            "GR4",
+        ),
+        *("copy", "reduction"),
     },
-    HOLDS: {"value", "nan", "NaN"},
-    UNKNOWN: {"inputs", "L", "GR2", "GR4", "consumed_inputs"},
+    HOLDS: {"value", "nan", "NaN", "copy"},
+    UNKNOWN: {"inputs", "L", "GR2", "GR4", "consumed_inputs", "reduction"},
 }
 
 
@@ -511,7 +649,7 @@ def test_values_are_for_a_run_to_show() -> None:
     for row in spec.ALL:
         judged = judge(make(row, value(), IDS, output=value(), fill_mode="LOWEST"))
         shown = {finding.clause.rsplit(".", 1)[1] for finding in judged.findings if finding.at_run_time}
-        assert {"value", "nan"} <= shown <= {"value", "nan", "NaN", "lowest"}
+        assert {"value", "nan"} <= shown <= {"value", "nan", "NaN", "lowest", "copy"}
 
 
 # ------------------------------------------------------------------------------------------------------- sizes

@@ -64,7 +64,11 @@ def test_there_are_official_cases() -> None:
     assert used >= {"Max", "ReduceMax"}
 
 
-@pytest.mark.parametrize("row", [row for row in spec.ALL if row.standard == "ONNX"], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row",
+    [row for row in spec.ALL if row.operator in ("Max", "ReduceMax") and row.standard == "ONNX"],
+    ids=lambda row: row.name,
+)
 def test_every_version_in_the_evaluator(row: spec.Spec) -> None:
     assert row.version is not None
     a, b = mixed(FLOAT32, (3, 4), 1), mixed(FLOAT32, (3, 4), 2)

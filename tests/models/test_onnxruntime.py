@@ -605,10 +605,10 @@ runtime.given_output = data
 expected = [[7, 5], [7, 2]]
 assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (expected, ["input_count", *ONE * 2, *OUTPUT * 2])
 runtime.given_output, failed = None, []
-for runtime.fails_at in range(5):
+for runtime.fails_at in range(6):
     runtime.calls = 0
     failed.append(runtime.create("SegmentMax", fill_mode=b"ZERO")[1])
-assert failed == [None] * 4 + [(9, "attribute_string fails")], failed  # of the others it means that there is none
+assert failed == [None] * 5 + [(9, "attribute_string fails")], failed  # of the others it means that there is none
 """
 
 INPUTS = """

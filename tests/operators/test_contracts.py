@@ -57,10 +57,26 @@ def some(dtype: DType, shape: tuple[int, ...] = (2, 3), seed: int = 0) -> Array:
     return array
 
 
-def call(operator: mo.Operator, data: Array) -> Array:
+# What each operator needs beside data.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "SegmentMax": {"fill_mode": "ZERO"},
+    "ScatterElements": {"reduction": "max"},
+    "ScatterND": {"reduction": "max"},
+}
+
+
+def inputs_of(operator: mo.Operator, data: Array) -> tuple[Array, ...]:
     if operator.name == "SegmentMax":
-        return operator(data, np.zeros(len(data), np.int64), fill_mode="ZERO")
-    return operator(data)
+        return data, np.zeros(len(data), np.int64)
+    if operator.name in spec.SCATTERS:
+        shape = data.shape if operator.name == "ScatterElements" else (len(data), 1)
+        return data, np.zeros(shape, np.int64), data
+    return (data,)
+
+
+def call(operator: mo.Operator, data: Array, **more: Any) -> Array:
+    result: Array = operator(*inputs_of(operator, data), **OPTIONS.get(operator.name, {}), **more)
+    return result
 
 
 def assert_refused(operator: mo.Operator, short: str, error: type[MaxopsError], call: Callable[[], object]) -> str:
@@ -83,6 +99,7 @@ def test_operators_are_those_of_the_documents() -> None:
     assert versions == (
         {("ONNX", "Max", version) for version in (1, 6, 8, 12, 13)}
         | {("ONNX", "ReduceMax", version) for version in (1, 11, 12, 13, 18, 20)}
+        | {("ONNX", name, 18) for name in spec.SCATTERS}
         | {("SONNX", "Max", None), ("SONNX draft", "Max", None), ("OpenVINO", "SegmentMax", 16)}
     )
 
@@ -105,6 +122,8 @@ TYPES = {
     "ONNX ReduceMax-13": [*FLOAT_NAMES, *WIDE_INTEGERS, *NARROW, "bfloat16"],
     "ONNX ReduceMax-18": [*FLOAT_NAMES, *WIDE_INTEGERS, *NARROW, "bfloat16"],
     "ONNX ReduceMax-20": [*FLOAT_NAMES, *WIDE_INTEGERS, *NARROW, "bfloat16", "bool"],
+    "ONNX ScatterElements-18": [*FLOAT_NAMES, *ALL_INTEGERS, "bfloat16", "bool"],
+    "ONNX ScatterND-18": [*FLOAT_NAMES, *ALL_INTEGERS, "bfloat16", "bool"],
     "OpenVINO SegmentMax-16": [*FLOAT_NAMES, *ALL_INTEGERS, "bfloat16"],
 }
 
@@ -186,15 +205,16 @@ VALUES: dict[str, Any] = {
     "keepdims": 0,
     "noop_with_empty_axes": 1,
     "fill_mode": "LOWEST",
+    "axis": 0,
+    "reduction": "max",
 }
 
 
 @each_operator
 @pytest.mark.parametrize("attribute", [*VALUES, "no_such_attribute", "out_", "check_ids", "num_segments"])
 def test_only_the_attributes_of_the_version(operator: mo.Operator, attribute: str) -> None:
-    inputs = (some(FLOAT32), np.array([0, 1])) if operator.name == "SegmentMax" else (some(FLOAT32),)
-    more = {"fill_mode": "ZERO"} if operator.name == "SegmentMax" else {}
-    attributes = more | {attribute: VALUES.get(attribute, 1)}
+    inputs = inputs_of(operator, some(FLOAT32))
+    attributes = OPTIONS.get(operator.name, {}) | {attribute: VALUES.get(attribute, 1)}
     if attribute in operator.spec.attributes:
         operator(*inputs, **attributes)
         return
@@ -413,10 +433,7 @@ def test_out_is_filled_and_returned(operator: mo.Operator) -> None:
     data = some(FLOAT32, (4, 3))
     expected = call(operator, data)
     out = np.empty(expected.shape, np.float32)
-    if operator.name == "SegmentMax":
-        result = operator(data, np.zeros(4, np.int64), fill_mode="ZERO", out=out)
-    else:
-        result = operator(data, out=out)
+    result = call(operator, data, out=out)
     assert_same_bits(out, expected)
     assert result is out
 

@@ -36,18 +36,6 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-OPERATORS = {(domain, name): name for domain in ("", schemas.DOMAIN) for name in schemas.NEWEST} | {
-    (schemas.DOMAIN, SEGMENT_MAX): SEGMENT_MAX
-}
-# The kinds of attributes; the names are those of the table.
-KINDS = {
-    "consumed_inputs": AttributeProto.INTS,
-    "axes": AttributeProto.INTS,
-    "keepdims": AttributeProto.INT,
-    "noop_with_empty_axes": AttributeProto.INT,
-    "fill_mode": AttributeProto.STRING,
-    schemas.SINCE_VERSION: AttributeProto.INT,
-}
 # Calls of one function with the same types are one; a model may still make more of them than anybody waits for.
 MAX_CALLS = 1000
 
@@ -121,7 +109,7 @@ class _Reader:
         self._waiting: list[_Graph | _Call] = []
         self._calls: set[tuple[object, ...]] = set()
         self._entered: dict[FunctionKey, _Opset] = {}
-        self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in all_nodes(proto))
+        self._has_nodes = any(map(_is_max, all_nodes(proto)))
 
     def run(self) -> None:
         proto, functions = self._proto, self._functions
@@ -233,7 +221,7 @@ class _Reader:
         for position, (node, partner) in enumerate(zip(graph.node, partners, strict=True)):
             where = f"{task.path} / {nodes.label(node)}"
             key = self._functions.called_by(node)
-            operator = OPERATORS.get((node.domain, node.op_type))
+            operator = node.op_type if _is_max(node) else None
             if key is not None:
                 self._call(where, key, node, scope)
             elif operator is not None:
@@ -409,7 +397,7 @@ class _Reader:
             own = spec.in_opset(operator, task.opset.number or 0)
         found: dict[str, Any] = {}
         for attribute in node.attribute:
-            name, kind = attribute.name, KINDS.get(attribute.name)
+            name, kind = attribute.name, schemas.ATTRIBUTE_KINDS.get(attribute.name)
             if name in found:
                 self._fault(where, f"the attribute {name!r} appears twice")
             is_version = name == schemas.SINCE_VERSION and node.domain == schemas.DOMAIN
@@ -427,6 +415,11 @@ class _Reader:
             else:
                 found[name] = attribute.i if kind == AttributeProto.INT else tuple(attribute.ints)
         return found
+
+
+def _is_max(node: NodeProto) -> bool:
+    ours = node.domain == schemas.DOMAIN and node.op_type in (*schemas.NEWEST, SEGMENT_MAX)
+    return ours or nodes.is_max(node)
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from maxops.checker import rules_max, rules_reduce_max, rules_segment_max
+from maxops.checker import rules_max, rules_reduce_max, rules_scatter, rules_segment_max
 from maxops.checker.facts import Node
 from maxops.checker.ruling import Verdict
 from maxops.spec import Clause, Spec
@@ -19,6 +19,8 @@ RULES = {
     "Max": rules_max.RULES,
     "ReduceMax": rules_reduce_max.RULES,
     "SegmentMax": rules_segment_max.RULES,
+    "ScatterElements": rules_scatter.OF_ELEMENTS,
+    "ScatterND": rules_scatter.OF_ND,
 }
 
 

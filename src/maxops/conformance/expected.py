@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes, reference
-from maxops.calls import MaxCall, ReduceCall, of_node
+from maxops.calls import MaxCall, ReduceCall, ScatterCall, of_node
 from maxops.conformance import keys
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.pool import is_nan, of_words
@@ -60,7 +60,7 @@ def _plan(row: Spec, call: Call, feed: Feed) -> Plan[Any]:
 
 
 def _arrays(plan: Plan[Any]) -> list[Array]:
-    return [array for name, array in plan.call.arrays if name not in ("segment_ids", "offsets")]
+    return [array for name, array in plan.call.arrays if name not in ("segment_ids", "offsets", "indices")]
 
 
 def _compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
@@ -70,6 +70,9 @@ def _compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
     call = plan.call
     if isinstance(call, MaxCall):
         return reference.maximum(*arrays)
+    if isinstance(call, ScatterCall):
+        data, updates = arrays
+        return reference.scatter_max(data, call.indices, updates, call.axis)
     (data,) = arrays
     if isinstance(call, ReduceCall):
         return reference.reduce_max(data, call.axes, keepdims=call.keepdims, identity=call.noop_with_empty_axes)

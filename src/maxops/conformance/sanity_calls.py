@@ -13,7 +13,8 @@ from maxops.spec import Spec
 
 def sanity_calls() -> list[Trial]:
     """One of each operator, in its newest version."""
-    return [sanity_call(row) for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SEGMENT_MAX_16)]
+    rows = (spec.MAX_13, spec.REDUCE_MAX_20, spec.SEGMENT_MAX_16, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)
+    return [sanity_call(row) for row in rows]
 
 
 def sanity_call(row: Spec) -> Trial:
@@ -27,4 +28,10 @@ def sanity_call(row: Spec) -> Trial:
         ids = Input("segment_ids", INT64, (3,))
         call = Call(row, (data, ids), (("fill_mode", "ZERO"),), rank=1)
         feed = (*feed, np.array([0, 0, 1], np.int64))
+    if row.is_scatter:
+        names = zip(("indices", "updates"), (INT64, FLOAT32), (1 if row.has("axis") else 2, 1), strict=True)
+        inputs = (Input(name, dtype, (3,) * rank if rank == 1 else (3, 1)) for name, dtype, rank in names)
+        call = Call(row, (data, *inputs), (("reduction", "max"),), rank=1)
+        indices = np.array([0, 0, 1], np.int64)
+        feed = (*feed, indices if row.has("axis") else indices.reshape(3, 1), feed[0][::-1].copy())
     return Trial(call, (feed,), (expected_result(row, call, feed),))

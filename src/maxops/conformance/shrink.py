@@ -21,6 +21,7 @@ from maxops.conformance.outcome import Outcome
 from maxops.conformance.result import words
 from maxops.errors import MaxopsError
 from maxops.plan import Array
+from maxops.spec import SCATTERS
 
 MAX_TRIES = 80
 MANY = 4096  # items, for which half the budget would not do
@@ -244,10 +245,35 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
     yield _Form(range(len(data)), of)
 
 
+def _forms_of_scatter(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
+    """The updates of the wrong element, then any of all; data of several axes stays as it is."""
+    data, indices, updates = whole
+    assert data is not None
+    assert indices is not None
+    assert updates is not None
+    if data.ndim != 1 or updates.ndim != 1 or len(indices) != len(updates):
+        return
+    if index is not None and data.size:
+        rows: Sequence[int] = np.flatnonzero(indices.reshape(-1) % len(data) == index[0]).tolist()
+
+        def of_one(items: Sequence[int]) -> tuple[Call, Whole]:
+            at = index[0]
+            return call, [data[at : at + 1], np.zeros_like(indices[_index(items)]), updates[_index(items)]]
+
+        if rows:
+            yield _Form(rows, of_one)
+
+    def of(items: Sequence[int]) -> tuple[Call, Whole]:
+        return call, [data, indices[_index(items)], updates[_index(items)]]
+
+    yield _Form(range(len(updates)), of)
+
+
 _FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form]]] = {
     "Max": _forms_of_max,
     "ReduceMax": _forms_of_reduce,
     "SegmentMax": _forms_of_segments,
+    **dict.fromkeys(SCATTERS, _forms_of_scatter),
 }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from maxops import dtypes
-from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.calls import Call, MaxCall, ReduceCall, ScatterCall, SegmentCall
 from maxops.engines import native, rational
 from maxops.engines.base import Run, by_operator
-from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
+from maxops.engines.scatter import scatter_max
+from maxops.plan import plan_max, plan_reduce_max, plan_scatter_max, plan_segment_max
 
 
 def _maximum(call: MaxCall) -> Any:
@@ -26,11 +27,18 @@ def _segment_max(call: SegmentCall) -> Any:
     return _with_out(call, rational.segment_max(plan) if plan.dtype is dtypes.REAL else native.segment_max(plan))
 
 
-def _with_out(call: Call, result: Any) -> Any:
+def _with_out(call: Call | ScatterCall, result: Any) -> Any:
     """The result, with the plan's view of the caller's output replaced by the output itself."""
     if call.out is None:
         return result
     return (call.out, *result[1:]) if isinstance(result, tuple) else call.out
 
 
-run: Run = by_operator(_maximum, _reduce_max, _segment_max)
+_of_plain: Run = by_operator(_maximum, _reduce_max, _segment_max)
+
+
+def run(call: Call | ScatterCall) -> Any:
+    """Run a request on arrays of NumPy's."""
+    if isinstance(call, ScatterCall):
+        return _with_out(call, scatter_max(plan_scatter_max(call)))
+    return _of_plain(call)

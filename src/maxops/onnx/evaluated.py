@@ -21,8 +21,9 @@ from onnx.reference.op_run import OpRun
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Evaluator, Other, Placement
 from maxops.onnx.inline import by_key, called
-from maxops.onnx.nodes import label
-from maxops.onnx.reference import ReferenceEvaluator, reference_ops
+from maxops.onnx.nodes import is_max, label
+from maxops.onnx.reference import ReferenceEvaluator
+from maxops.onnx.schemas import DOMAIN
 from maxops.onnx.structure import call_key, with_inner
 from maxops.plan import Array
 
@@ -51,14 +52,16 @@ def evaluator(
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
     """The runtime of each operator of a model; `other` runs those that are not ours."""
-    ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
-    counted = Counter((node.domain, node.op_type) for node in with_inner(run) if call_key(node) not in functions)
+    counted = Counter(
+        (not (is_max(node) or node.domain == DOMAIN), node.domain, node.op_type)
+        for node in with_inner(run)
+        if call_key(node) not in functions and node.op_type != "Constant"
+    )
     return tuple(
-        Placement(".".join(filter(None, key)), count, OURS if key in ours else other)
-        for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
-        if key[1] != "Constant"
+        Placement(".".join(filter(None, key)), count, other if is_others else OURS)
+        for (is_others, *key), count in sorted(counted.items())
     )
 
 

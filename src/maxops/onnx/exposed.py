@@ -19,8 +19,6 @@ from maxops.onnx.tensors import to_array
 from maxops.plan import Array
 from maxops.spec import Spec
 
-_JUDGED = ("Max", "ReduceMax")
-
 
 class Judged(NamedTuple):
     """A max node: the row of its version, and its step on our kernels."""
@@ -53,12 +51,13 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     except MaxopsError as error:
         raise error.at(source) from error
     graph = proto.graph
-    ours = [node for node in graph.node if _is_judged(node)]
-    inside = sum(map(_is_judged, with_inner(graph.node))) - len(ours)
+    ours = [node for node in graph.node if nodes.is_max(node)]
+    inside = sum(map(nodes.is_max, with_inner(graph.node))) - len(ours)
     if not ours:
         hidden = f"; {counted(inside, 'node is', 'nodes are')} in subgraphs, whose values runtimes do not show"
         raise ModelError(
-            f"{source}: has no Max or ReduceMax to judge{hidden if inside else ''}; --whole compares its outputs"
+            f"{source}: has no Max, ReduceMax or scatter of maxima to judge{hidden if inside else ''}; --whole "
+            "compares its outputs"
         )
     opset = opset_of(proto, source)
     judged = tuple(_judged(node, source, opset, proto) for node in ours)
@@ -72,10 +71,6 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     around = dict.fromkeys(name for each in judged for name in (*each.step.inputs, each.step.output) if name)
     graph.output.extend(ValueInfoProto(name=name) for name in around if name not in known)
     return Exposed(to_bytes(proto, source), tuple(value.name for value in graph.output), judged, constants, inside)
-
-
-def _is_judged(node: NodeProto) -> bool:
-    return not node.domain and node.op_type in _JUDGED
 
 
 def _judged(node: NodeProto, source: str, opset: int, proto: ModelProto) -> Judged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,7 @@ from maxops.model import Step, identity
 from maxops.onnx.schemas import since
 from maxops.onnx.tensors import to_array
 from maxops.plan import Array
-from maxops.spec import Spec
+from maxops.spec import SCATTERS, Spec
 
 DOMAINS = ("", "ai.onnx")  # two names of one domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
@@ -39,15 +40,25 @@ def label(node: NodeProto) -> str:
 
 def is_ours(node: NodeProto) -> bool:
     """Whether maxops runs the node by itself."""
-    return not node.domain and node.op_type in OPERATORS
+    return is_max(node) or (not node.domain and node.op_type in OPERATORS)
+
+
+def is_max(node: NodeProto) -> bool:
+    """Whether a node of ONNX's own domain is a maximum: by its operator, or by its reduction."""
+    if node.domain:
+        return False
+    if node.op_type in spec.SCATTERS:
+        return any(each.name == "reduction" and each.s == b"max" for each in node.attribute)
+    return node.op_type in ("Max", "ReduceMax")
 
 
 def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     """Refuse an operator that maxops does not run, and a node that its operator's schema does not allow."""
     if not is_ours(node):
         raise ModelError(
-            f"{where}: maxops runs the operators {', '.join(OPERATORS)} of ONNX's own domain; take the part of the "
-            "graph with these out (onnx.utils.extract_model), or run the model in another runtime"
+            f"{where}: maxops runs the operators {', '.join(OPERATORS)} of ONNX's own domain, and "
+            f'{" and ".join(SCATTERS)} with the reduction "max"; take the part of the graph with these out '
+            "(onnx.utils.extract_model), or run the model in another runtime"
         )
     seen: set[str] = set()
     for attribute in node.attribute:
@@ -69,7 +80,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 
 
 def step(node: NodeProto, where: str, opset: int) -> Step:
-    """The step of a checked node of Max, ReduceMax or Identity."""
+    """The step of a checked node that is a maximum, or Identity."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
@@ -81,13 +92,18 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
                 "input there",
                 row.clause("inputs"),
             )
-    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
     operator = ops.Operator(row)
     return Step(label(node), tuple(node.input), node.output[0], lambda inputs: operator(*inputs, **attributes))
 
 
+def _value(attribute: AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
 def row_of(operator: str, opset: int, where: str) -> Spec:
-    """The row of Max or ReduceMax that an operator set has."""
+    """The row of an operator that an operator set has."""
     row = spec.in_opset(operator, opset)
     newest = since(operator, opset, "")
     if row is None or row.version != newest:

@@ -1,4 +1,4 @@
-"""Max, ReduceMax and SegmentMax for onnx's reference evaluator: any model, with our operators inside."""
+"""Our operators for onnx's reference evaluator, which runs all else of a model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from onnx import reference
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_scatter_elements, op_scatternd
 
 from maxops import ops, spec
-from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.calls import MaxCall, ReduceCall, ScatterCall, SegmentCall
 from maxops.errors import ModelError
 from maxops.onnx import schemas
 from maxops.plan import Array
@@ -54,8 +55,47 @@ class SegmentMax(OpRun):
         return (ops.run(call),)
 
 
+class ScatterElements(OpRun):
+    """ONNX ScatterElements: ours with the reduction "max", else onnx's."""
+
+    op_domain = ""
+
+    def _run(
+        self,
+        data: Array,
+        indices: Array,
+        updates: Array,
+        axis: int | None = 0,
+        reduction: str | None = None,
+        since_version: int | None = None,
+    ) -> tuple[Array]:
+        if reduction != "max":
+            others = op_scatter_elements.scatter_elements
+            return (others(data, indices, updates, axis=axis, reduction=reduction),)  # type: ignore[no-untyped-call]
+        row = _row(self, since_version)
+        return (ops.run(ScatterCall(data, indices, updates, axis or 0, reduction, row=row)),)
+
+
+class ScatterND(OpRun):
+    """ONNX ScatterND, as ScatterElements."""
+
+    op_domain = ""
+
+    def _run(
+        self,
+        data: Array,
+        indices: Array,
+        updates: Array,
+        reduction: str | None = None,
+        since_version: int | None = None,
+    ) -> tuple[Array]:
+        if reduction != "max":
+            return (op_scatternd._scatter_nd_impl(data, indices, updates, reduction),)  # type: ignore[no-untyped-call]
+        return (ops.run(ScatterCall(data, indices, updates, reduction=reduction, row=_row(self, since_version))),)
+
+
 def reference_ops() -> list[type[OpRun]]:
-    """Return operators for `onnx.reference.ReferenceEvaluator`: Max and ReduceMax at every version, and our domain's.
+    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's maxima at every version, and our domain's.
 
     >>> import numpy as np, onnx
     >>> from onnx.reference import ReferenceEvaluator
@@ -70,8 +110,9 @@ def reference_ops() -> list[type[OpRun]]:
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
-    of_our_domain = [type(op.__name__, (op,), {"op_domain": schemas.DOMAIN}) for op in (Max, ReduceMax)]
-    return [Max, ReduceMax, *of_our_domain, SegmentMax]
+    of_onnx = (Max, ReduceMax, ScatterElements, ScatterND)
+    of_our_domain = [type(op.__name__, (op,), {"op_domain": schemas.DOMAIN}) for op in of_onnx]
+    return [*of_onnx, *of_our_domain, SegmentMax]
 
 
 class ReferenceEvaluator(reference.ReferenceEvaluator):

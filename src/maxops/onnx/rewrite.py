@@ -1,4 +1,4 @@
-"""Max and ReduceMax of a model moved to our own domain, where a runtime that has our operators runs them."""
+"""The maxima of a model moved to our own domain, where a runtime that has our operators runs them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.external import without_external
 from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same
-from maxops.onnx.schemas import DOMAIN, REFUSALS, SINCE_VERSION, VERSION, register
+from maxops.onnx.schemas import ATTRIBUTE_KINDS, DOMAIN, NEWEST, REFUSALS, SINCE_VERSION, VERSION, register
 from maxops.onnx.structure import (
     FIRST_IR_WITH_OPSETS,
     FunctionKey,
@@ -45,15 +45,14 @@ from maxops.onnx.structure import (
 )
 from maxops.spec import Spec
 
-OPERATORS = ("Max", "ReduceMax")
-FLAGS = ("keepdims", "noop_with_empty_axes")
+OPERATORS = (*NEWEST, "SegmentMax")
 FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before it every initializer is an input, too
 FIRST_WITH_INTEGERS = 9  # the first operator sets whose Constant holds integers, and has `value_ints`
 FIRST_WITH_INTS = 12
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """A copy of a model with its Max and ReduceMax nodes in the domain "maxops", in subgraphs and functions too.
+    """A copy of a model with its maxima in the domain "maxops", in subgraphs and functions too.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -61,11 +60,12 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    Each node keeps the meaning of the version that its operator set has; SegmentMax is in that domain already. A
-    ReduceMax that has its axes as an attribute gets them as an input. Functions that hold such nodes are inlined where
-    ONNX Runtime would not find the types of their results. External data and training graphs stay as they are. Raises
-    ModelError for a version that maxops does not know, for inputs and attributes that the version does not have, and
-    where `onnx.checker` refuses the result.
+    They are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps the meaning of
+    the version that its operator set has; SegmentMax is in that domain already. A ReduceMax that has its axes as an
+    attribute gets them as an input. Functions that hold such nodes are inlined where ONNX Runtime would not find the
+    types of their results. External data and training graphs stay as they are. Raises ModelError for a version that
+    maxops does not know, for inputs and attributes that the version does not have, and where `onnx.checker` refuses the
+    result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -135,14 +135,14 @@ def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
 def counts(model: ModelProto) -> dict[str, int]:
     """How many nodes of each of our operators a model holds in our domain."""
     found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
-    return {operator: found.count(operator) for operator in (*OPERATORS, "SegmentMax") if operator in found}
+    return {operator: found.count(operator) for operator in OPERATORS if operator in found}
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Put Max and ReduceMax into our domain with the version that they follow; how many were."""
+    """Put maxima into our domain with the version that they follow; how many were."""
     pinned = 0
     for node in with_inner(found):
-        if not node.domain and node.op_type in OPERATORS:
+        if nodes.is_max(node):
             _pin_node(node, opset)
             pinned += 1
         elif node.domain == DOMAIN and onnx.defs.has(node.op_type, DOMAIN):
@@ -168,11 +168,11 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
             raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
         if attribute.name not in row.attributes:
             raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
-        expected = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
+        expected = ATTRIBUTE_KINDS[attribute.name]
         if attribute.type != expected:
             actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
             raise ModelError(f"{where}: the attribute {attribute.name!r} is of kind {actual}; it is {expected_kind}")
-        if attribute.name in (*FLAGS, "axes"):
+        if attribute.name != "consumed_inputs":
             kept.append(attribute)
     node.ClearField("attribute")
     node.attribute.extend(kept)

@@ -1,4 +1,4 @@
-"""Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and Max and ReduceMax for runtimes that get them wrong.
+"""Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes that get them wrong.
 
 `register` tells the onnx package of them, so that its checker and its shape inference accept them.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from onnx import TensorProto, TypeProto, numpy_helper
+from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
 from onnx.shape_inference import InferenceError
@@ -25,9 +25,20 @@ DOMAIN = "maxops"
 VERSION = 1
 SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
-NEWEST = {"Max": spec.MAX_13, "ReduceMax": spec.REDUCE_MAX_20}
+NEWEST = {row.operator: row for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)}
 # Which version of ONNX's operator a node of ours follows; without it, the newest.
 SINCE_VERSION = "since_version"
+# The kinds of the operators' attributes.
+ATTRIBUTE_KINDS = {
+    "consumed_inputs": AttributeProto.INTS,
+    "axes": AttributeProto.INTS,
+    "keepdims": AttributeProto.INT,
+    "noop_with_empty_axes": AttributeProto.INT,
+    "axis": AttributeProto.INT,
+    "reduction": AttributeProto.STRING,
+    "fill_mode": AttributeProto.STRING,
+    SINCE_VERSION: AttributeProto.INT,
+}
 # What onnx's C++ raises about a model, whichever of its functions is called: each calls the others inside.
 REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
@@ -37,14 +48,13 @@ Attribute = OpSchema.Attribute
 
 
 def register() -> None:
-    """Tell the onnx package of maxops.Max, ReduceMax and SegmentMax; a second call changes nothing.
+    """Tell the onnx package of maxops.Max, ReduceMax, SegmentMax and the scatters; a second call changes nothing.
 
     >>> register()
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
     1
     """
-    for make in (_max, _reduce_max, _segment_max):
-        schema = make()
+    for schema in (_max(), _reduce_max(), _segment_max(), *map(_scatter, spec.SCATTERS)):
         if not onnx.defs.has(schema.name, DOMAIN):
             onnx.defs.register_schema(schema)
 
@@ -151,7 +161,42 @@ def _segment_max() -> OpSchema:
     return schema
 
 
+def _scatter(operator: str) -> OpSchema:
+    row = NEWEST[operator]
+    attributes = [
+        _version_attribute(operator),
+        Attribute("reduction", OpSchema.AttrType.STRING, "max", required=True),
+    ]
+    if row.has("axis"):
+        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis that indices are of."))
+    schema = OpSchema(
+        operator,
+        DOMAIN,
+        VERSION,
+        f"ONNX's {operator} with the reduction max.",
+        inputs=[
+            Parameter("data", "T", "Rank 1 or more."),
+            Parameter("indices", "T_IDX", "Indices of elements or slices of data."),
+            Parameter("updates", "T", "A value, or a slice of values, for each."),
+        ],
+        outputs=[Parameter("output", "T", "data with the maximum of each element and its updates.")],
+        type_constraints=[
+            ("T", _type_strings(row.dtypes), "Types of the operator."),
+            ("T_IDX", _type_strings(row.index_dtypes), "Types of indices."),
+        ],
+        attributes=attributes,
+    )
+    schema.set_type_and_shape_inference_function(_infer_scatter)
+    return schema
+
+
 # ------------------------------------------------------------------------------------- type and shape inference
+
+
+def _infer_scatter(context: Any) -> None:
+    """The output has the type and the shape of data."""
+    if (data := context.get_input_type(0)) is not None:
+        context.set_output_type(0, data)
 
 
 def _infer_max(context: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from maxops import ops
-from maxops.calls import Call, ReduceCall, of_node
+from maxops.calls import Call, ReduceCall, ScatterCall, of_node
 from maxops.errors import AttributeValueError, DTypeError
 from maxops.onnx import schemas
 from maxops.plan import Array, flag
@@ -59,7 +59,7 @@ def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Nod
     )
 
 
-def _request(row: Spec, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> Call:
+def _request(row: Spec, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> Call | ScatterCall:
     if row.operator == "ReduceMax":  # in our domain the axes are an input at every version
         return ReduceCall(*inputs, **attributes)._replace(row=row)
     return of_node(row, inputs, attributes)

@@ -7,12 +7,13 @@ have their shapes and types and hold nothing.
 
 from typing import Any
 
-from maxops.calls import Call, MaxCall, ReduceCall
+from maxops.calls import Call, MaxCall, ReduceCall, ScatterCall
 from maxops.plan.faults import are_offsets, check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.plan import Plan
 from maxops.plan.reduce import plan_reduce_max
+from maxops.plan.scatter import plan_scatter_max
 from maxops.plan.segment import (
     FILL_MODES,
     axis_of,
@@ -43,6 +44,7 @@ __all__ = [
     "plan",
     "plan_max",
     "plan_reduce_max",
+    "plan_scatter_max",
     "plan_segment_max",
     "shape_along",
     "widened",
@@ -50,8 +52,10 @@ __all__ = [
 ]
 
 
-def plan(call: Call) -> Plan[Any]:
+def plan(call: Call | ScatterCall) -> Plan[Any]:
     """Plan a call on arrays in memory."""
     if isinstance(call, MaxCall):
         return plan_max(call)
+    if isinstance(call, ScatterCall):
+        return plan_scatter_max(call)
     return plan_reduce_max(call) if isinstance(call, ReduceCall) else plan_segment_max(call)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
-from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.calls import Call, MaxCall, ReduceCall, ScatterCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.shapes import Shape
 
-AnyCall = TypeVar("AnyCall", MaxCall, ReduceCall, SegmentCall, Call)
+AnyCall = TypeVar("AnyCall", MaxCall, ReduceCall, SegmentCall, ScatterCall, Call)
 
 
 class Plan(NamedTuple, Generic[AnyCall]):

@@ -249,7 +249,7 @@ def index_dtype(spec: Spec, name: str, array: Array) -> None:
     """Raise unless an array is of a type for ids."""
     if dtypes.of(array.dtype) not in spec.index_dtypes:
         *first, last = map(str, spec.index_dtypes)
-        listed = f"{', '.join(first)} or {last}"
+        listed = f"{', '.join(first)} or {last}" if first else last
         raise DTypeError(
             f"{spec.name} {name} is {array.dtype}; it is {listed}; {_how_to_index(array.dtype.kind)}",
             spec.clause("T_IDX", "index_types"),

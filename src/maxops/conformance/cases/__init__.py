@@ -16,6 +16,7 @@ from maxops.conformance.cases import (
     reduce_axes,
     reduce_max,
     refusals,
+    scatter,
     segment_ids,
     segment_max,
 )
@@ -24,7 +25,7 @@ from maxops.conformance.cases.choice import NoSuchCaseError, select
 
 __all__ = ["FAMILIES", "NoSuchCaseError", "cases", "select"]
 
-FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_ids, large, forms, refusals)
+FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_ids, scatter, large, forms, refusals)
 
 
 def cases() -> Iterator[Case]:

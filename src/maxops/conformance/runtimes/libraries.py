@@ -48,6 +48,8 @@ class Library(Scripted):
 
     def answer(self, call: Call) -> list[str]:
         """The operator's lines."""
+        if call.row.is_scatter:
+            raise NotApplicableError(f"{self.name} has no {call.row.operator}")
         if call.row.operator == "Max":
             return self._maximum(call)
         return self._reduce_max(call) if call.row.operator == "ReduceMax" else self._segment_max(call)

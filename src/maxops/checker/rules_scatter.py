@@ -1,0 +1,168 @@
+"""The clauses of ScatterElements and ScatterND with the reduction "max"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxops import sizes
+from maxops.checker.facts import OPEN, Invalid, Node, shape
+from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
+from maxops.checker.ruling import Ruling, broken, holds, unknown
+from maxops.plan import Array
+from maxops.sizes import Dims
+from maxops.spec import SCATTER_ND_18, Spec
+
+
+def _inputs(node: Node, row: Spec) -> Ruling:
+    return count(node, 3, 3, 3)
+
+
+def _type(node: Node, row: Spec) -> Ruling:
+    return one_type([node.input(0), node.input(2)], node.outputs, row)
+
+
+def _data(node: Node, row: Spec) -> Ruling:
+    data = node.input(0)
+    if data is None or data.dims is None:
+        return unknown("the rank of data is not known")
+    return holds(f"rank {len(data.dims)}") if data.dims else broken(f"{data.name!r} has rank 0; data has 1 or more")
+
+
+def _index_type(node: Node, row: Spec) -> Ruling:
+    indices = node.input(1)
+    return unknown("there are no indices") if indices is None else listed_type(indices, row.index_dtypes)
+
+
+def _shapes(node: Node) -> tuple[Dims | None, Dims | None]:
+    """The known shapes of data and of indices."""
+    data, indices = node.input(0), node.input(1)
+    return None if data is None else data.dims, None if indices is None else indices.dims
+
+
+def _indices_shape(node: Node, row: Spec) -> Ruling:
+    data, indices = _shapes(node)
+    if indices is not None and not indices:
+        return broken(f"{node.input(1)} gives the indices; their rank is 1 or more")
+    if data is None or indices is None:
+        return unknown("the ranks of data and indices are not known")
+    if row.has("axis"):
+        same = len(data) == len(indices)
+        text = f"{node.input(1)} {'has' if same else 'lacks'} the rank of {node.input(0)}"
+        return holds(text) if same else broken(text)
+    if not isinstance(indices[-1], int):
+        return unknown("the last size of indices is open")
+    text = f"{node.input(1)} names {indices[-1]} of the {len(data)} axes of {node.input(0)}"
+    return holds(text) if indices[-1] <= len(data) else broken(text)
+
+
+def _indices_size(node: Node, row: Spec) -> Ruling:
+    data, indices = _shapes(node)
+    axis = _axis_number(node)
+    if data is None or indices is None or len(data) != len(indices) or axis is None:
+        return unknown("the shapes of data and indices, or axis, are not known")
+    others = [pair for number, pair in enumerate(zip(indices, data, strict=True)) if number != axis]
+    text = f"indices {shape(indices)} beside data {shape(data)}, along axis {axis}"
+    if any(isinstance(size, int) and isinstance(room, int) and size > room for size, room in others):
+        return broken(f"{text}: they are larger than data along another axis")
+    fits = all(size == room is not None or size == 0 or _is_at_most(size, room) for size, room in others)
+    return holds(text) if fits else unknown(f"{text}: a size is open")
+
+
+def _is_at_most(size: sizes.Size, room: sizes.Size) -> bool:
+    return isinstance(size, int) and isinstance(room, int) and size <= room
+
+
+def _updates_shape(node: Node, row: Spec) -> Ruling:
+    data, indices = _shapes(node)
+    updates = node.input(2)
+    if updates is None or updates.dims is None or indices is None:
+        return unknown("the shapes of indices and updates are not known")
+    expected = indices
+    if not row.has("axis"):
+        if data is None or not indices or not isinstance(indices[-1], int) or indices[-1] > len(data):
+            return unknown("the shape of updates follows from indices and data, which are not known")
+        expected = (*indices[:-1], *data[indices[-1] :])
+    same = sizes.equal(updates.dims, expected)
+    if same is None:
+        return unknown(f"whether {updates} has the shape {shape(expected)} is open")
+    return holds(f"{shape(expected)}") if same else broken(f"{updates} gives the updates; they are {shape(expected)}")
+
+
+def _axis(node: Node, row: Spec) -> Ruling:
+    given = node.attributes.get("axis", 0)
+    if given is OPEN:
+        return unknown("axis is set by the function's caller")
+    if isinstance(given, Invalid):
+        return broken(given.text)
+    data, _ = _shapes(node)
+    if data is None:
+        return unknown("the rank of data is not known")
+    text = f"axis is {given}, and data has rank {len(data)}"
+    return holds(text) if -len(data) <= given < len(data) else broken(text)
+
+
+def _axis_number(node: Node) -> int | None:
+    """The axis of ScatterElements from the start, where it is known and there is one."""
+    given, (data, _) = node.attributes.get("axis", 0), _shapes(node)
+    if not isinstance(given, int) or data is None or not -len(data) <= given < len(data):
+        return None
+    return given % len(data)
+
+
+def _indices(node: Node, row: Spec) -> Ruling:
+    known = node.input(1)
+    if known is not None and known.dims is not None and 0 in known.dims:
+        return holds("there are none")
+    constant: Array | None = None if known is None else known.constant
+    if constant is None or constant.dtype.kind != "i":
+        return unknown("indices are not constants in the model")
+    data, axis = _shapes(node)[0], _axis_number(node)
+    rooms = _rooms(data, axis, constant, row)
+    if rooms is None:
+        return unknown("the sizes of data that the indices are of are not known")
+    wrong = (constant < -rooms) | (constant >= rooms)
+    if not wrong.any():
+        return holds(f"{constant.size} constant indices, in range")
+    position = tuple(map(int, np.unravel_index(int(wrong.argmax()), constant.shape)))
+    room = int(np.broadcast_to(rooms, constant.shape)[position])
+    return broken(f"position {position} holds {constant[position]}; it is {-room} to {room - 1}")
+
+
+def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Array | None:
+    """The sizes of data that the indices are of, if all are known."""
+    if data is None:
+        return None
+    if row.has("axis"):
+        named = () if axis is None else data[axis : axis + 1]
+    else:
+        named = data[: indices.shape[-1]] if indices.ndim and indices.shape[-1] <= len(data) else ()
+    if not named:
+        return None
+    return np.array(named, np.int64) if all(isinstance(size, int) for size in named) else None
+
+
+def _reduction(node: Node, row: Spec) -> Ruling:
+    return holds("max")  # a node with another is no maximum, and not judged
+
+
+def _shape(node: Node, row: Spec) -> Ruling:
+    return output_shape(node, _shapes(node)[0], "data has the shape")
+
+
+OF_ELEMENTS = {
+    "inputs": _inputs,
+    "T": _type,
+    "data": _data,
+    "T_IDX": _index_type,
+    "indices.shape": _indices_shape,
+    "indices.size": _indices_size,
+    "updates.shape": _updates_shape,
+    "axis": _axis,
+    "indices": _indices,
+    "reduction": _reduction,
+    "shape": _shape,
+    "copy": value,
+    "value": value,
+    "nan": value,
+}
+OF_ND = {short: rule for short, rule in OF_ELEMENTS.items() if SCATTER_ND_18.has(short)}

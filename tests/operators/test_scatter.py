@@ -1,0 +1,184 @@
+"""ScatterElements and ScatterND with the reduction "max": against the reference, whatever the indices and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import STORED, Array, assert_same_bits, mixed, of_words, swapped
+from maxops import reference
+from maxops.dtypes import BOOL, FLOAT32, INT8, DType
+from maxops.errors import DTypeError, IndicesError, OutputError, ShapeError
+
+ELEMENTS, ND = mo.operator("ONNX", "ScatterElements", 18), mo.operator("ONNX", "ScatterND", 18)
+
+
+def scatter_elements(data: Any, indices: Any, updates: Any, axis: int = 0, **more: Any) -> Array:
+    result: Array = ELEMENTS(data, indices, updates, axis=axis, reduction="max", **more)
+    return result
+
+
+def scatter_nd(data: Any, indices: Any, updates: Any, **more: Any) -> Array:
+    result: Array = ND(data, indices, updates, reduction="max", **more)
+    return result
+
+
+def shapes(most: int) -> Iterator[tuple[int, ...]]:
+    for rank in (1, 2, 3):
+        yield from product(range(most + 1), repeat=rank)
+
+
+def drawn(sizes: tuple[int, ...], shape: tuple[int, ...], seed: int) -> Array:
+    """Indices of these sizes along the last axis, or of one size, from the end as often as from the start."""
+    bounds = np.broadcast_to(np.array(sizes, np.int64), shape).reshape(-1)  # random numbers end at rank 32
+    return (np.random.default_rng(seed).integers(-bounds, bounds) if bounds.size else bounds).reshape(shape)
+
+
+@pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2])
+def test_elements_of_every_small_shape(axis: int) -> None:
+    count = 0
+    for number, shape in enumerate(shapes(2)):
+        if not -len(shape) <= axis < len(shape):
+            continue
+        for inner in product(
+            *(range(4) if place == axis % len(shape) else range(size + 1) for place, size in enumerate(shape))
+        ):
+            if shape[axis] == 0 and 0 not in inner:
+                continue
+            data, updates = mixed(INT8, shape, number), mixed(INT8, inner, number + 1)
+            indices = drawn((shape[axis],), inner, number)
+            expected = reference.scatter_max(data, indices, updates, axis % len(shape))
+            assert_same_bits(scatter_elements(data, indices, updates, axis), expected)
+            count += 1
+    assert count > 100
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_slices_of_every_small_shape(depth: int) -> None:
+    count = 0
+    for number, shape in enumerate(shapes(2)):
+        for outer in ((), (0,), (3,), (2, 2), (2, 0)):
+            if depth > len(shape) or (0 in shape[:depth] and 0 not in outer):
+                continue
+            indices = drawn(shape[:depth], (*outer, depth), number)
+            data, updates = mixed(INT8, shape, number), mixed(INT8, (*outer, *shape[depth:]), number + 1)
+            assert_same_bits(scatter_nd(data, indices, updates), reference.scatter_max(data, indices, updates))
+            count += 1
+    assert count > 30
+
+
+@pytest.mark.parametrize("dtype", [*STORED, BOOL], ids=str)
+def test_every_type(dtype: DType) -> None:
+    """As native and swapped bytes, and with updates that are many for one element."""
+    data, updates = mixed(dtype, (40, 3), 1, nans=0.2), mixed(dtype, (500, 3), 2, nans=0.2)
+    indices = drawn((40,), (500, 3), 3)
+    expected = reference.scatter_max(data, indices, updates, 0)
+    assert_same_bits(scatter_elements(data, indices, updates), expected)
+    assert_same_bits(scatter_elements(swapped(data), swapped(indices), swapped(updates)), expected)
+    assert_same_bits(scatter_elements(data, indices.astype(np.int32), updates), expected)
+    rows = indices[:, :1]
+    assert_same_bits(scatter_nd(data, rows, updates), reference.scatter_max(data, rows, updates))
+
+
+def test_layouts_are_of_no_importance() -> None:
+    data, updates, indices = mixed(FLOAT32, (6, 8), 1), mixed(FLOAT32, (10, 8), 2), drawn((6,), (10, 8), 3)
+    expected = scatter_elements(data, indices, updates)
+    fortran = [np.asfortranarray(each) for each in (data, indices, updates)]
+    reversed_twice = [np.flip(np.flip(each, 1).copy(), 1) for each in (data, indices, updates)]
+    for arrays in (fortran, reversed_twice):
+        assert_same_bits(scatter_elements(*arrays), expected)
+    repeated = np.broadcast_to(updates[:1], updates.shape)
+    assert_same_bits(scatter_elements(data, indices, repeated), scatter_elements(data, indices, repeated.copy()))
+
+
+@pytest.mark.parametrize("rank", [5, 32, 64])
+def test_high_ranks(rank: int) -> None:
+    shape = (2,) * 5 + (1,) * (rank - 5)
+    data, updates, indices = mixed(FLOAT32, shape, 1), mixed(FLOAT32, shape, 2), drawn((2,), shape, 3)
+    result = scatter_elements(data, indices, updates)
+    flat, names, news = (each.reshape(shape[:5]) for each in (data, indices, updates))
+    assert_same_bits(result.reshape(shape[:5]), reference.scatter_max(flat, names, news, 0))
+    if rank < 64:
+        names = drawn((2, 2), (7, 2), 4)
+        slices = mixed(FLOAT32, (7, *shape[2:]), 5)
+        flat_slices = slices.reshape(7, *shape[2:5])
+        expected = reference.scatter_max(flat, names, flat_slices)
+        assert_same_bits(scatter_nd(data, names, slices).reshape(shape[:5]), expected)
+
+
+def test_elements_without_updates_keep_their_bits() -> None:
+    """And those with updates have a result's: a NaN of any payload becomes the NaN of results."""
+    words = [0xFFC00005, 0x7F800001, 0xFF800001, 0x80000000, 0xFFC00005]
+    data = of_words(FLOAT32, words)
+    result = scatter_elements(data, np.array([4]), np.array([1], np.float32))
+    assert result.view(np.uint32).tolist() == [*words[:4], FLOAT32.nan_bits]
+    assert scatter_elements(data, np.zeros(0, np.int64), np.zeros(0, np.float32)).view(np.uint32).tolist() == words
+
+
+def test_out_may_be_the_data() -> None:
+    data, updates, indices = mixed(FLOAT32, (50,), 1), mixed(FLOAT32, (200,), 2), drawn((50,), (200,), 3)
+    expected = scatter_elements(data, indices, updates)
+    swapped_out = np.empty(50, ">f4")
+    assert scatter_elements(data, indices, updates, out=swapped_out) is swapped_out
+    assert_same_bits(swapped_out.astype("f4"), expected)
+    assert scatter_elements(data, indices, updates, out=data) is data
+    assert_same_bits(data, expected)
+
+
+def test_out_is_unchanged_by_an_error() -> None:
+    out = np.full(3, 7, np.float32)
+    data = np.zeros(3, np.float32)
+    with pytest.raises(IndicesError):
+        scatter_elements(data, np.array([0, 3]), np.ones(2, np.float32), out=out)
+    assert out.tolist() == [7, 7, 7]
+    with pytest.raises(OutputError, match=r"out has shape \(2,\), but the result has shape \(3,\)"):
+        scatter_elements(data, np.array([0]), np.ones(1, np.float32), out=out[:2])
+
+
+@pytest.mark.parametrize(
+    ("indices", "position", "held", "bounds"),
+    [
+        ([[0, 3]], (0, 1), 3, "-3 to 2, because data has size 3 there"),
+        ([[-4, 0]], (0, 0), -4, "-3 to 2"),
+        ([[0, 0], [2**63 - 1, 0]], (1, 0), 2**63 - 1, "-3 to 2"),
+        ([[-(2**63), 0]], (0, 0), -(2**63), "-3 to 2"),
+    ],
+)
+def test_an_index_out_of_range(indices: list[list[int]], position: Any, held: int, bounds: str) -> None:
+    data, given = np.zeros((3, 2), np.float32), np.array(indices)
+    with pytest.raises(IndexError) as caught:
+        scatter_elements(data, given, np.zeros(given.shape, np.float32))
+    assert f"indices position {position} holds {held}; it is {bounds}" in str(caught.value)
+    assert isinstance(caught.value, IndicesError)
+    assert caught.value.clause == "ONNX.ScatterElements-18.indices"
+
+
+def test_an_index_of_each_axis_has_bounds_of_its_own() -> None:
+    data = np.zeros((3, 2), np.float32)
+    assert scatter_nd(data, np.array([[2, 1], [-3, -2]]), np.array([5, 6], np.float32)).tolist() == [
+        [6, 0],
+        [0, 0],
+        [0, 5],
+    ]
+    with pytest.raises(IndicesError, match=r"position \(1, 1\) holds 2; it is -2 to 1"):
+        scatter_nd(data, np.array([[2, 1], [0, 2]]), np.array([5, 6], np.float32))
+    with pytest.raises(IndicesError, match=r"position \(0,\) holds 0; it is 0 to -1, because data has size 0"):
+        scatter_nd(np.zeros((0, 2), np.float32), np.array([0]), np.zeros(2, np.float32))
+
+
+def test_types_that_do_not_go_together() -> None:
+    data = np.zeros(3, np.float32)
+    with pytest.raises(DTypeError, match="updates is float64, but data is float32"):
+        scatter_elements(data, np.array([0]), np.zeros(1))
+    for index in (np.uint64, np.int8, np.bool):
+        with pytest.raises(DTypeError, match=f"indices is {np.dtype(index)}; it is int32 or int64"):
+            scatter_elements(data, np.zeros(1, index), data[:1])
+    with pytest.raises(DTypeError, match="indices is int32; it is int64"):
+        scatter_nd(data, np.zeros((1, 1), np.int32), data[:1])
+    with pytest.raises(ShapeError, match=r"updates has shape \(3,\); it is \(1,\), that of indices"):
+        scatter_elements(data, np.array([0]), data)
