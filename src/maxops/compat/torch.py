@@ -179,15 +179,16 @@ def scatter_reduce(
         src = src[tuple([slice(size) for size in index.shape])]
     if input.dim() == 1:
         return _scattered(input, index, src, 0, include_self)
+    if dim % input.dim():
+        moved, index, src = [each.movedim(dim, 0) for each in (input, index, src)]
+        return scatter_reduce(moved, 0, index, src, reduce, include_self=include_self).movedim(0, dim)
     # of flattened tensors, with a segment for each element of input
-    whole, index = input.movedim(dim, 0), index.movedim(dim, 0)
-    columns = input.numel() // input.size(dim)
-    places = torch.arange(columns, device=input.device).reshape(whole.shape[1:])
+    columns = input.numel() // input.size(0)
+    places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
     if index.shape[1:] != places.shape:
         places = places[tuple([slice(size) for size in index.shape[1:]])]
     ids = torch.add(places, index, alpha=columns)
-    result = _scattered(whole.reshape(-1), ids.reshape(-1), src.movedim(dim, 0).reshape(-1), 0, include_self)
-    return result.reshape(whole.shape).movedim(0, dim)
+    return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)
 
 
 def index_reduce(
@@ -229,6 +230,12 @@ def segment_reduce(
     Source: PyTorch, `torch.segment_reduce`.
     """
     _check(reduce, "max")
+    empty = {"initial": initial} if initial is not None else {"fill_value": _LOWEST.get(data.dtype)}
+    is_plain = lengths is None and indices is None and axis == 0 and not unsafe
+    if is_plain and type(data) is type(offsets) is Tensor and data.numel():
+        found: Tensor | None = _segment_max(data, offsets=offsets, **empty)
+        if found is not None:
+            return found
     given = offsets if lengths is None else lengths
     is_ours = _is_taken(data) and axis == 0 and given is not None and given.dim() == 1 and given.numel() > 0
     if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
@@ -244,7 +251,6 @@ def segment_reduce(
         )
     if lengths is not None:
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    empty = {"initial": initial} if initial is not None else {"fill_value": _LOWEST[data.dtype]}
     result: Tensor = ops.segment_max(data, offsets=offsets, **empty)
     return result
 
@@ -265,10 +271,10 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
     """Whether an index has their rank, and is not longer than src, or than input beside the dimension."""
-    if index.dim() != input.dim() or any(size > most for size, most in zip(index.shape, src.shape, strict=True)):
-        return False
-    beside = zip(_sizes_beside(index, dim), _sizes_beside(input, dim), strict=True)
-    return all(size <= most for size, most in beside)
+    sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
+    return index.dim() == input.dim() and all(
+        size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
+    )
 
 
 def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
@@ -309,11 +315,11 @@ def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, i
     if found is None:
         return None
     values, empty = found if kept else (found, None)
-    if values.shape != input.shape or values.dtype is not input.dtype:
+    if values.shape != input.shape:
         return None
     if empty is None:
         return _maximum(input, values, out=values)  # type: ignore[no-any-return]
-    return torch.where(_along(empty, input, dim), input, values)
+    return None if values.dtype is not input.dtype else torch.where(_along(empty, input, dim), input, values)
 
 
 def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:

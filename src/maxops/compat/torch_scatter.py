@@ -94,10 +94,10 @@ def _by_each_id(
     columns = 1
     for size in others:
         columns *= size
-    ids = index.movedim(dim, 0).reshape(src.size(dim), columns) * columns
-    ids = ids + torch.arange(columns, device=src.device)
+    places = torch.arange(columns, device=src.device)
+    ids = torch.add(places, index.movedim(dim, 0).reshape(src.size(dim), columns), alpha=columns)
     values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
-    indices = torch.where(indices < 0, indices, torch.div(indices, max(columns, 1), rounding_mode="floor"))
+    indices = torch.div(indices, max(columns, 1), rounding_mode="floor")  # of -1, too, it is -1
     shape = [count] + others  # noqa: RUF005  (TorchScript knows no stars)
     return values.reshape(shape).movedim(0, dim).contiguous(), indices.reshape(shape).movedim(0, dim).contiguous()
 
