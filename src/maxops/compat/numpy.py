@@ -148,8 +148,8 @@ class _Maximum:
 
         Source: NumPy 2.4, `numpy.maximum` and `numpy.fmax`.
         """
-        are_taken = type(x1) is _ARRAY is type(x2) or _are_taken(x1, x2)
-        if are_taken and where is True and dtype is None and not more:
+        are_arrays = type(x1) is _ARRAY is type(x2)
+        if where is True and dtype is None and not more and (are_arrays or _are_taken(x1, x2)):
             # None for what it does not take at once
             result = _native.maximum(x1, x2, out=out, nan=self._nan)
             if result is not None:
@@ -361,6 +361,8 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
 
     Source: NumPy 2.4, `numpy.nanargmax`.
     """
+    if type(a) is _ARRAY and a.dtype.kind in "iub":
+        return argmax(a, axis, out, keepdims=keepdims)
     axis = _integer(axis)
     found = _common(a) if type(a) is _ARRAY else None
     if found is None or found[0].kind != "float" or found[1][0].size == 0:
