@@ -324,6 +324,8 @@ def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, i
 
 def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
     """A mask along a dimension, for a broadcast to a tensor."""
+    if input.dim() == 1:
+        return mask
     shape = [1] * input.dim()
     shape[dim] = -1
     return mask.reshape(shape)
