@@ -120,6 +120,63 @@ def test_reductions(shape: tuple[int, ...]) -> None:
     assert compat.argmax(X) == 5
 
 
+class Index:
+    """An integer by ``__index__`` alone."""
+
+    def __index__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return "Index()"
+
+
+AXES: list[Any] = [
+    [0],
+    [],
+    range(2),
+    Index(),
+    (Index(),),
+    np.array(1),
+    np.array([1]),
+    np.int64(-1),
+    True,
+    (False,),
+    1.0,
+]
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+def test_axes_are_read_as_numpy_reads_them(axis: Any) -> None:
+    for mine, theirs in [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]:
+        assert agree(outcome(mine, X, axis=axis), outcome(theirs, X, axis=axis))
+    for axes in (axis, None, (1,), (-1,), (), (0, 1)):
+        for data in (X, X[0]):
+            got, expected = (outcome(each.reduceat, data, [0, 1], axes) for each in (compat.maximum, np.maximum))
+            assert agree(got, expected), axes
+
+
+@pytest.mark.parametrize("axis", [(), None, 0, (0, 1)], ids=str)
+def test_initial(axis: Any) -> None:
+    initials: list[Any] = [3, 2.5, True, np.float64(3.5), np.inf, 2**70, None, 1j, "3"]
+    for initial, dtype in product(initials, (np.float16, np.float32, np.int8, np.bool_, ml_dtypes.bfloat16)):
+        for keepdims in (False, True):
+            for mine, theirs in [*PAIRS, (compat.fmax.reduce, np.fmax.reduce)]:
+                options = {"axis": axis, "initial": initial, "keepdims": keepdims}
+                got, expected = (outcome(each, X.astype(dtype), **options) for each in (mine, theirs))
+                assert agree(got, expected), (initial, dtype)
+    out = np.zeros(3, np.float32)
+    assert compat.max(X, 0, out) is out
+    assert out.tolist() == [3, 4, 5]
+
+
+def test_bfloat16_is_promoted_by_numpy() -> None:
+    halves = X[0].astype(ml_dtypes.bfloat16)
+    for other in (2.5, 2, True, X[1], np.float32(2.5), np.float64(2.5), np.arange(3, dtype=np.int8)):
+        for one, two in ((halves, other), (other, halves)):
+            for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
+                assert agree(outcome(mine, one, two), outcome(theirs, one, two))
+
+
 @pytest.mark.parametrize(
     "dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16], ids=lambda kind: kind.__name__
 )
@@ -146,8 +203,10 @@ def test_reduceat() -> None:
     data = np.random.default_rng(2).integers(0, 9, (5, 6)).astype(np.float32)
     for axis in (0, 1, -1, 2):
         for indices in ([0, 2, 3], [1, 4], [0], [0, 0, 2], [3, 1], [4], [7], [-1], [], [[0]]):
-            got, expected = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
-            assert agree(got, expected)
+            for dtype in (None, np.uint8, np.int32, np.uint64):
+                where = indices if dtype is None else np.abs(indices).astype(dtype)
+                got, expected = (outcome(each.reduceat, data, where, axis) for each in (compat.maximum, np.maximum))
+                assert agree(got, expected)
     assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
     assert compat.maximum.nin == 2
     assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"

@@ -19,8 +19,11 @@ from typing import Any
 import numpy as np
 
 from maxops import ops
+from maxops.compat import at_once
 
 __all__ = ["argmax", "max", "maximum"]
+
+_maximum = at_once("maximum")
 
 
 def maximum(x1: Any, x2: Any, /) -> Any:
@@ -34,20 +37,23 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
     Source: array API standard 2024.12, `maximum`.
     """
-    return ops.maximum(*_promoted(x1, x2))
+    result = _maximum(x1, x2)
+    return ops.maximum(*_promoted(x1, x2)) if result is None else result
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
     """Arrays in their common type, by their library's own promotion; a Python int beside floats as a float."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
-    if typed and "float" in str(typed[0].dtype):
+    if typed and int in map(type, arrays) and "float" in str(typed[0].dtype):
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])
-    if len({str(array.dtype) for array in typed}) < 2:
+    if all(array.dtype == typed[0].dtype for array in typed[1:]):
         return arrays
     if hasattr(typed[0], "__array_namespace__"):
         namespace = typed[0].__array_namespace__()
         common = namespace.result_type(*typed)
-        return tuple([namespace.astype(array, common) if hasattr(array, "dtype") else array for array in arrays])
+        return tuple(
+            [namespace.astype(array, common, copy=False) if hasattr(array, "dtype") else array for array in arrays]
+        )
     if (torch := sys.modules.get("torch")) is not None and isinstance(typed[0], torch.Tensor):
         common = functools.reduce(torch.promote_types, [array.dtype for array in typed])
         return tuple([array.to(common) if hasattr(array, "dtype") else array for array in arrays])

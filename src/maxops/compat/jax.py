@@ -16,6 +16,7 @@ What differs:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,11 @@ import numpy as np
 from maxops.extras import needed
 
 with needed("maxops.compat.jax", "jax"):
+    import jax
     import jax.numpy as jnp
 
 from maxops import ops
+from maxops.engines.jax.lowering import are_native
 from maxops.shapes import is_empty_along
 from maxops.typing import NanRule
 
@@ -40,8 +43,7 @@ def maximum(x: Any, y: Any, /) -> Any:
 
     Source: JAX, `jax.numpy.maximum`.
     """
-    dtype = jnp.result_type(x, y)
-    return ops.maximum(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+    return _maximum(x, y, "propagate", are_native())
 
 
 def fmax(x1: Any, x2: Any) -> Any:
@@ -52,8 +54,18 @@ def fmax(x1: Any, x2: Any) -> Any:
 
     Source: JAX, `jax.numpy.fmax`.
     """
-    dtype = jnp.result_type(x1, x2)
-    return ops.maximum(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype), nan="ignore")
+    return _maximum(x1, x2, "ignore", are_native())
+
+
+# As in JAX, whole functions are compiled: to run their parts one by one takes longer than a small maximum. What runs
+# them, the core or JAX, is in the key.
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def _maximum(x: Any, y: Any, nan: NanRule, is_native: bool) -> Any:
+    del is_native
+    dtype = jnp.result_type(x, y)
+    return ops.maximum(jnp.asarray(x, dtype), jnp.asarray(y, dtype), nan=nan)
 
 
 def max(
@@ -102,6 +114,15 @@ def nanmax(
 def _along(name: str, nan: NanRule, a: Any, axis: Any, out: None, keepdims: bool, initial: Any, where: Any) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _reduced(a, initial, where, name, nan, axis, keepdims, are_native())
+
+
+@partial(jax.jit, static_argnums=range(3, 8))
+def _reduced(
+    a: Any, initial: Any, where: Any, name: str, nan: NanRule, axis: Any, keepdims: bool, is_native: bool
+) -> Any:
+    del is_native
     data = jnp.asarray(a)
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
@@ -124,10 +145,16 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.argmax is not supported.")
+    return _argmax(a, axis, bool(keepdims), are_native())
+
+
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _argmax(a: Any, axis: int | None, keepdims: bool, is_native: bool) -> Any:
+    del is_native
     data = jnp.asarray(a)
     if is_empty_along(data.shape, axis):
         raise ValueError("attempt to get argmax of an empty sequence")
-    indices = ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), return_indices=True)[1]
+    indices = ops.reduce_max(data, axis=axis, keepdims=keepdims, return_indices=True)[1]
     return jnp.asarray(indices, jnp.result_type(int))
 
 

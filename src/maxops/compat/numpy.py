@@ -18,6 +18,7 @@ NumPy's own, so that ``from maxops.compat import numpy as np`` moves a program. 
 
 from __future__ import annotations
 
+import operator
 import warnings
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +35,9 @@ __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # should ours take their places there
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
+_ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
+_PLAIN = frozenset({_ARRAY, bool, int, float})  # what NumPy promotes by its type alone, or by its value's kind
+_TAKEN = _PLAIN | {row.numpy.type for row in dtypes.ALL if row is not REAL}
 
 
 def __getattr__(name: str) -> Any:
@@ -48,12 +52,16 @@ def __dir__() -> list[str]:
 
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
     """Arrays in their common type, by NumPy's promotion; None for what goes to NumPy."""
-    if dtype is None and len(values) == 1 and type(values[0]) is np.ndarray:
+    if dtype is None and len(values) == 1 and type(values[0]) is _ARRAY:
         row = dtypes.of(values[0].dtype)
         return None if row is None or row is REAL else (row, [*values])
-    arrays = [value if type(value) in (bool, int, float) else np.asanyarray(value) for value in values]
-    if any(type(array) not in (np.ndarray, bool, int, float) for array in arrays):
+    arrays = [value if type(value) in _PLAIN else np.asanyarray(value) for value in values]
+    kinds = {*map(type, arrays)}
+    if not kinds <= _PLAIN:
         return None
+    if float in kinds and any(type(array) is _ARRAY and array.dtype == _BFLOAT16 for array in arrays):
+        # as in NumPy's functions; its `result_type` says float64
+        arrays = [np.float32(array) if type(array) is float else array for array in arrays]
     try:
         found = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
         row = dtypes.of(found)
@@ -66,10 +74,25 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
         return None
 
 
-def _are_plain(*values: Any) -> bool:
-    """Whether values are arrays or Python's numbers, and one of them an array."""
-    kinds = [type(value) for value in values]
-    return np.ndarray in kinds and all(kind in (np.ndarray, float, int, bool) for kind in kinds)
+def _are_taken(x1: Any, x2: Any) -> bool:
+    """Whether the core may look at both; a float beside bfloat16 gives float32 in NumPy, and bfloat16 there."""
+    kinds = type(x1), type(x2)
+    if kinds[0] not in _TAKEN or kinds[1] not in _TAKEN:
+        return False
+    return float not in kinds or getattr(x1 if kinds[1] is float else x2, "dtype", None) != _BFLOAT16
+
+
+def _integers(axis: Any) -> Any:
+    """The axis or axes of a reduction, as NumPy reads them."""
+    return tuple(map(_integer, axis)) if isinstance(axis, tuple) else _integer(axis)
+
+
+def _integer(axis: Any) -> Any:
+    if axis is None or type(axis) is int:
+        return axis
+    if type(axis) is bool:
+        raise TypeError(f"an integer is required for the axis; it is {axis}")
+    return operator.index(axis)
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
@@ -125,7 +148,8 @@ class _Maximum:
 
         Source: NumPy 2.4, `numpy.maximum` and `numpy.fmax`.
         """
-        if where is True and dtype is None and not more and _are_plain(x1, x2):
+        are_arrays = type(x1) is _ARRAY is type(x2)
+        if where is True and dtype is None and not more and (are_arrays or _are_taken(x1, x2)):
             # None for what it does not take at once
             result = _native.maximum(x1, x2, out=out, nan=self._nan)
             if result is not None:
@@ -151,18 +175,21 @@ class _Maximum:
 
         Source: NumPy 2.4, `numpy.ufunc.reduce`.
         """
-        is_simple = dtype is None and out is None and initial is _NOT_GIVEN and where is True
-        if is_simple and type(array) is np.ndarray and array.size:
-            result = _native.reduce_max(array, axis=axis, keepdims=keepdims, nan=self._nan)
+        if axis is not None and type(axis) is not int:
+            axis = _integers(axis)
+        first = None if initial is _NOT_GIVEN else initial
+        is_simple = dtype is None and where is True and type(array) is _ARRAY and array.size
+        # NumPy rounds a float to a half in steps of its own
+        if is_simple and (first is None or type(first) is int or (type(first) is float and array.itemsize > 2)):
+            result = _native.reduce_max(array, axis=axis, keepdims=keepdims, out=out, initial=first, nan=self._nan)
             if result is not None:
-                return result if result.ndim else result[()]
+                return result if result.ndim or out is not None else result[()]
         found = None if where is not True else _common(array, dtype=dtype)
         if found is None or (initial is None and is_empty_along(np.shape(array), axis)):
             return self._numpys.reduce(array, axis, dtype, out, keepdims, initial, where)
         _, (data,) = found
-        first = None
-        if initial is not _NOT_GIVEN and initial is not None:
-            first = np.asarray(initial, data.dtype)
+        if first is not None:
+            first = np.asarray(first, data.dtype)
         elif is_empty_along(data.shape, axis):
             raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
         if data.ndim == 0 and axis in (0, -1):  # which NumPy lets a scalar have
@@ -177,18 +204,27 @@ class _Maximum:
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
         found, starts = _common(array, dtype=dtype), np.asarray(indices)
-        is_plain = found is not None and starts.ndim == 1 and starts.size and starts.dtype.kind in "iu"
-        if not is_plain or found is None or not (starts[1:] > starts[:-1]).all() or starts[0] < 0:
+        # NumPy casts no uint64 to its indices
+        is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
+        is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
+        if found is None or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
             return self._numpys.reduceat(array, indices, axis, dtype, out)
         _, (data,) = found
+        if axis is None:
+            axis = (*range(data.ndim),)
+        if isinstance(axis, tuple):
+            if len(axis) != 1:
+                return self._numpys.reduceat(array, indices, axis, dtype, out)
+            (axis,) = axis
+        axis = _integer(axis)
         rows = data.shape[axis] if -data.ndim <= axis < data.ndim else 0
-        if starts[-1] >= rows:
+        if starts.item(-1) >= rows:
             return self._numpys.reduceat(array, indices, axis, dtype, out)
         offsets = np.empty(len(starts) + 1, np.int64)
         offsets[:-1], offsets[-1] = starts, rows
-        if starts[0]:
-            data = data[(slice(None),) * (axis % data.ndim) + (slice(starts[0], None),)]
-            offsets -= offsets[0]
+        if first := starts.item(0):
+            data = data[(slice(None),) * (axis % data.ndim) + (slice(first, None),)]
+            offsets -= first
         return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
@@ -197,7 +233,7 @@ class _Maximum:
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
         found = _common(array, dtype=dtype)
-        if found is None:
+        if found is None or found[0].kind != "float":
             return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
         keys = _numpys.maximum.accumulate(self._keys(data, row), axis)
@@ -216,8 +252,8 @@ class _Maximum:
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
-        found = _common(a, b) if type(a) is np.ndarray else None
-        if found is None or found[1][0].dtype != a.dtype or not a.dtype.isnative:
+        found = _common(a, b) if type(a) is _ARRAY else None
+        if found is None or found[0].kind != "float" or found[1][0].dtype != a.dtype or not a.dtype.isnative:
             self._numpys.at(a, indices, b)
             return
         row, (_, others) = found
@@ -261,8 +297,9 @@ def max(
 
     Source: NumPy 2.4, `numpy.max`.
     """
-    if where is not _NOT_GIVEN or type(a) not in (np.ndarray, list, tuple, bool, int, float):
+    if where is not _NOT_GIVEN or type(a) not in (_ARRAY, list, tuple, bool, int, float):
         return _numpys.max(a, axis, out, keepdims, initial, where)
+    a = np.asarray(a)
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
 
@@ -277,7 +314,8 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
 
     Source: NumPy 2.4, `numpy.argmax`.
     """
-    if out is None and type(a) is np.ndarray and a.size:
+    axis = _integer(axis)
+    if out is None and type(a) is _ARRAY and a.size:
         pair = _native.reduce_max(a, axis=axis, keepdims=keepdims is not _NOT_GIVEN and keepdims, return_indices=True)
         if pair is not None:
             return pair[1] if pair[1].ndim else pair[1][()]
@@ -305,7 +343,7 @@ def nanmax(
 
     Source: NumPy 2.4, `numpy.nanmax`.
     """
-    if where is not _NOT_GIVEN or type(a) is not np.ndarray or dtypes.of(a.dtype) in (None, REAL):
+    if where is not _NOT_GIVEN or type(a) is not _ARRAY or dtypes.of(a.dtype) in (None, REAL):
         return _numpys.nanmax(a, axis, out, keepdims, initial, where)
     result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
     if a.dtype.kind not in "biu" and np.isnan(result).any():
@@ -323,7 +361,10 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
 
     Source: NumPy 2.4, `numpy.nanargmax`.
     """
-    found = _common(a) if type(a) is np.ndarray else None
+    if type(a) is _ARRAY and a.dtype.kind in "iub":
+        return argmax(a, axis, out, keepdims=keepdims)
+    axis = _integer(axis)
+    found = _common(a) if type(a) is _ARRAY else None
     if found is None or found[0].kind != "float" or found[1][0].size == 0:
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]

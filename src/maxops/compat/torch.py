@@ -32,14 +32,22 @@ with needed("maxops.compat.torch", "torch"):
 
 import maxops.engines.torch  # noqa: F401  (its operators)
 from maxops import ops
+from maxops.compat import at_once
 
 __all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
 
 _FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 _SIGNED = {torch.int8, torch.int16, torch.int32, torch.int64}
-_TYPES = {*_FLOATS, *_SIGNED, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool}
+_UNSIGNED = {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+_LOWEST: dict[torch.dtype, float | int | bool] = {
+    **dict.fromkeys(_FLOATS, -torch.inf),
+    **{dtype: torch.iinfo(dtype).min for dtype in (*_SIGNED, *_UNSIGNED)},
+    torch.bool: False,
+}
 
 Tensor = torch.Tensor
+
+_maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "segment_max"))
 
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -50,6 +58,10 @@ def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 
     Source: PyTorch, `torch.maximum`.
     """
+    if type(input) is type(other) is Tensor and (out is None or type(out) is Tensor):
+        result: Tensor | None = _maximum(input, other, out=out)
+        if result is not None:
+            return result
     pair = _in_one_type(input, other)
     return torch.maximum(input, other, out=out) if pair is None else _given(ops.maximum(*pair), out)
 
@@ -62,6 +74,10 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Source: PyTorch, `torch.fmax`.
     """
+    if type(input) is type(other) is Tensor and (out is None or type(out) is Tensor):
+        result: Tensor | None = _maximum(input, other, out=out, nan="ignore")
+        if result is not None:
+            return result
     pair = _in_one_type(input, other)
     if pair is None:
         return torch.fmax(input, other, out=out)
@@ -78,11 +94,15 @@ def amax(
 
     Source: PyTorch, `torch.amax`.
     """
+    axis = None if isinstance(dim, (tuple, list)) and not dim else dim
+    if type(input) is Tensor and out is None and input.numel():
+        result: Tensor | None = _reduce_max(input, axis=axis, keepdims=keepdim)
+        if result is not None:
+            return result
     if not _is_taken(input):
         return torch.amax(input, dim, keepdim, out=out)
-    axis = None if isinstance(dim, tuple | list) and not dim else dim
-    result = _reduced(input, axis, keepdim)
-    return result if out is None else torch.amax(result[None], 0, out=out)
+    reduced: Tensor = _reduced(input, axis, keepdim)
+    return reduced if out is None else torch.amax(reduced[None], 0, out=out)
 
 
 def max(
@@ -104,6 +124,10 @@ def max(
         return maximum(input, dim, out=out)
     if other is not None:
         return maximum(input, other, out=out)
+    if type(input) is Tensor and out is None and input.numel():
+        result = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=dim is not None)
+        if result is not None:
+            return result if dim is None else torch.return_types.max(result)
     if not _is_taken(input):
         named: dict[str, Any] = {} if out is None else {"out": out}
         return torch.max(input, **named) if dim is None else torch.max(input, dim, keepdim, **named)
@@ -123,6 +147,10 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Source: PyTorch, `torch.argmax`.
     """
+    if type(input) is Tensor and input.numel() and input.dtype is not torch.bool:
+        pair = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=True)
+        if pair is not None:
+            return pair[1]  # type: ignore[no-any-return]
     if not _is_taken(input) or input.dtype is torch.bool:
         return torch.argmax(input, dim, keepdim)
     indices: Tensor = _reduced(input.detach(), dim, keepdim, return_indices=True)[1]
@@ -140,19 +168,27 @@ def scatter_reduce(
     Source: PyTorch, `torch.scatter_reduce`.
     """
     _check(reduce, "amax")
+    if (
+        index.dim() == 1 == src.dim()
+        and (result := _scattered_at_once(input, index, src, dim, include_self)) is not None
+    ):
+        return result
     if not (_go_together(input, src, dim) and _is_index_of(index, input, src, dim)):
         return torch.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
     if src.shape != index.shape:
         src = src[tuple([slice(size) for size in index.shape])]
     if input.dim() == 1:
         return _scattered(input, index, src, 0, include_self)
+    if dim % input.dim():
+        moved, index, src = [each.movedim(dim, 0) for each in (input, index, src)]
+        return scatter_reduce(moved, 0, index, src, reduce, include_self=include_self).movedim(0, dim)
     # of flattened tensors, with a segment for each element of input
-    whole, index = input.movedim(dim, 0), index.movedim(dim, 0)
-    columns = whole[0].numel()
-    places = torch.arange(columns, device=input.device).reshape(whole.shape[1:])
-    ids = index * columns + places[tuple([slice(size) for size in index.shape[1:]])]
-    result = _scattered(whole.reshape(-1), ids.reshape(-1), src.movedim(dim, 0).reshape(-1), 0, include_self)
-    return result.reshape(whole.shape).movedim(0, dim)
+    columns = input.numel() // input.size(0)
+    places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
+    if index.shape[1:] != places.shape:
+        places = places[tuple([slice(size) for size in index.shape[1:]])]
+    ids = torch.add(places, index, alpha=columns)
+    return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)
 
 
 def index_reduce(
@@ -168,6 +204,8 @@ def index_reduce(
     Source: PyTorch, `torch.index_reduce`.
     """
     _check(reduce, "amax")
+    if (result := _scattered_at_once(input, index, source, dim, include_self)) is not None:
+        return result
     if not (_go_together(input, source, dim) and _sizes_beside(input, dim) == _sizes_beside(source, dim)):
         return torch.index_reduce(input, dim, index, source, reduce, include_self=include_self)
     return _scattered(input, index, source, dim, include_self)
@@ -192,6 +230,12 @@ def segment_reduce(
     Source: PyTorch, `torch.segment_reduce`.
     """
     _check(reduce, "max")
+    empty = {"initial": initial} if initial is not None else {"fill_value": _LOWEST.get(data.dtype)}
+    is_plain = lengths is None and indices is None and axis == 0 and not unsafe
+    if is_plain and type(data) is type(offsets) is Tensor and data.numel():
+        found: Tensor | None = _segment_max(data, offsets=offsets, **empty)
+        if found is not None:
+            return found
     given = offsets if lengths is None else lengths
     is_ours = _is_taken(data) and axis == 0 and given is not None and given.dim() == 1 and given.numel() > 0
     if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
@@ -207,7 +251,6 @@ def segment_reduce(
         )
     if lengths is not None:
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    empty = {"initial": initial} if initial is not None else {"fill_value": _lowest(data.dtype)}
     result: Tensor = ops.segment_max(data, offsets=offsets, **empty)
     return result
 
@@ -217,7 +260,7 @@ def segment_reduce(
 
 def _is_taken(tensor: object) -> bool:
     """Whether maxops computes the maximum of a tensor; that of no elements is PyTorch's error."""
-    return isinstance(tensor, torch.Tensor) and tensor.dtype in _TYPES and tensor.numel() > 0
+    return isinstance(tensor, torch.Tensor) and tensor.dtype in _LOWEST and tensor.numel() > 0
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
@@ -228,10 +271,10 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
     """Whether an index has their rank, and is not longer than src, or than input beside the dimension."""
-    if index.dim() != input.dim() or any(size > most for size, most in zip(index.shape, src.shape, strict=True)):
-        return False
-    beside = zip(_sizes_beside(index, dim), _sizes_beside(input, dim), strict=True)
-    return all(size <= most for size, most in beside)
+    sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
+    return index.dim() == input.dim() and all(
+        size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
+    )
 
 
 def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
@@ -244,9 +287,9 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
     if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
         return None
     if input.dtype is other.dtype:
-        return (input, other) if input.dtype in _TYPES else None
+        return (input, other) if input.dtype in _LOWEST else None
     dtype = torch.result_type(input, other)
-    return (input.to(dtype), other.to(dtype)) if dtype in _TYPES else None
+    return (input.to(dtype), other.to(dtype)) if dtype in _LOWEST else None
 
 
 def _given(result: Tensor, out: Tensor | None) -> Tensor:
@@ -260,28 +303,48 @@ def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
     return ops.reduce_max(input.reshape(1), axis=dim, **options)  # PyTorch lets a scalar have an axis
 
 
+def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor | None:
+    """The result of plain, valid tensors with a 1-D index; None where more has to be looked at."""
+    if not type(input) is type(index) is type(source) is Tensor:
+        return None
+    lowest = _LOWEST.get(input.dtype)
+    if lowest is None or not input.numel() or not source.numel():
+        return None
+    count, kept = input.size(dim), not include_self
+    found = _segment_max(source, index, count, fill_value=lowest, sorted=False, axis=dim, return_empty=kept)
+    if found is None:
+        return None
+    values, empty = found if kept else (found, None)
+    if values.shape != input.shape:
+        return None
+    if empty is None:
+        return _maximum(input, values, out=values)  # type: ignore[no-any-return]
+    return None if values.dtype is not input.dtype else torch.where(_along(empty, input, dim), input, values)
+
+
+def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
+    """A mask along a dimension, for a broadcast to a tensor."""
+    if input.dim() == 1:
+        return mask
+    shape = [1] * input.dim()
+    shape[dim] = -1
+    return mask.reshape(shape)
+
+
 def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
     """The elements of `input` among those of `source` with their index; or alone where there are none."""
     count = input.size(dim)
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:
         values, empty = ops.segment_max(source, index, count, fill_mode="ZERO", return_empty=True, **options)
-        shape = [1] * input.dim()
-        shape[dim] = count
-        return torch.where(empty.reshape(shape), input, values)
+        return torch.where(_along(empty, input, dim), input, values)
     if torch.is_grad_enabled() and (input.requires_grad or source.requires_grad):
         # in one, since all elements that equal a maximum share its gradient
         index = torch.cat([torch.arange(count, dtype=index.dtype, device=index.device), index])
         joined: Tensor = ops.segment_max(torch.cat([input, source], dim), index, count, fill_mode="ZERO", **options)
         return joined
-    alone: Tensor = ops.segment_max(source, index, count, fill_value=_lowest(input.dtype), **options)
+    alone: Tensor = ops.segment_max(source, index, count, fill_value=_LOWEST[input.dtype], **options)
     return ops.maximum(input, alone)
-
-
-def _lowest(dtype: torch.dtype) -> float | int | bool:
-    if dtype in _FLOATS:
-        return -torch.inf
-    return False if dtype is torch.bool else torch.iinfo(dtype).min
 
 
 def _check(reduce: str, name: str) -> None:

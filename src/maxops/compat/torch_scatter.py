@@ -27,6 +27,7 @@ with needed("maxops.compat.torch_scatter", "torch"):
 
 import maxops.engines.torch  # noqa: F401  (its operators)
 from maxops import ops
+from maxops.compat import at_once
 
 __all__ = [
     "scatter",
@@ -38,8 +39,16 @@ __all__ = [
 ]
 
 
+_segment_max = at_once("segment_max")
+
+
 def _by_ids(
-    src: torch.Tensor, ids: torch.Tensor, count: int, dim: int, is_sorted: bool, drops: bool
+    src: torch.Tensor,
+    ids: torch.Tensor,
+    count: Optional[int],  # noqa: UP045
+    dim: int,
+    is_sorted: bool,
+    drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
     """Maxima and indices along an axis, by 1-D ids; 0 and -1 of empty segments."""
     out_of_range = "drop" if drops else "error"
@@ -85,10 +94,10 @@ def _by_each_id(
     columns = 1
     for size in others:
         columns *= size
-    ids = index.movedim(dim, 0).reshape(src.size(dim), columns) * columns
-    ids = ids + torch.arange(columns, device=src.device)
+    places = torch.arange(columns, device=src.device)
+    ids = torch.add(places, index.movedim(dim, 0).reshape(src.size(dim), columns), alpha=columns)
     values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
-    indices = torch.where(indices < 0, indices, torch.div(indices, max(columns, 1), rounding_mode="floor"))
+    indices = torch.div(indices, max(columns, 1), rounding_mode="floor")  # of -1, too, it is -1
     shape = [count] + others  # noqa: RUF005  (TorchScript knows no stars)
     return values.reshape(shape).movedim(0, dim).contiguous(), indices.reshape(shape).movedim(0, dim).contiguous()
 
@@ -103,19 +112,14 @@ def _along(
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
     """Maxima along an axis by an index of one dimension, or of the data's shape."""
     rows = src.size(dim)
-    if out is not None:
-        count = out.size(dim)
-    elif dim_size is not None:
-        count = dim_size
-    else:
-        count = 0 if index.numel() == 0 else int(index.max()) + 1
+    count = dim_size
     before = 0
     if out is not None:  # its elements come first, because they win ties with those of src
-        before = count
-        own = torch.arange(count, dtype=index.dtype, device=index.device)
+        count = before = out.size(dim)
+        own = torch.arange(before, dtype=index.dtype, device=index.device)
         if index.dim() > 1:
             shape = [1] * src.dim()
-            shape[dim] = count
+            shape[dim] = before
             own = own.reshape(shape).expand(out.shape)
         index = torch.cat([own, index], 0 if index.dim() == 1 else dim)
         src = torch.cat([out.detach(), src], dim)
@@ -123,8 +127,11 @@ def _along(
     if index.dim() == 1:
         values, indices = _by_ids(src, index, count, dim, is_sorted, False)
     else:
+        if count is None:
+            count = 0 if index.numel() == 0 else int(index.max()) + 1
         values, indices = _by_each_id(src, index, count, dim, False)
-    indices = torch.where(indices < before, torch.full_like(indices, rows), indices - before)
+    indices = indices - before if before > 0 else indices
+    indices.masked_fill_(indices < 0, rows)
     if out is not None:
         out.copy_(values)
         return out, indices
@@ -213,7 +220,13 @@ def segment_max_csr(
     Source: torch_scatter 2.1, `segment_max_csr`.
     """
     dim = indptr.dim() - 1
-    rows, count = src.size(dim), max(indptr.size(dim) - 1, 0)
+    rows = src.size(dim)
+    if not torch.jit.is_scripting() and dim == 0 and out is None:  # type: ignore[attr-defined]
+        found = _segment_max(src, offsets=indptr, fill_mode="ZERO", return_indices=True, nan="ignore")
+        if found is not None:
+            found[1].masked_fill_(found[1] < 0, rows)
+            return found  # type: ignore[no-any-return]
+    count = max(indptr.size(dim) - 1, 0)
     leading = list(src.shape[:dim])
     # TorchScript knows no stars
     offsets = indptr.expand(leading + [indptr.size(dim)]).contiguous()  # noqa: RUF005
@@ -225,7 +238,7 @@ def segment_max_csr(
         while ids.dim() < src.dim():
             ids = ids.unsqueeze(-1)
         values, indices = _by_each_id(src, ids.expand(src.shape), count, dim, True)
-    indices = torch.where(indices < 0, torch.full_like(indices, rows), indices)
+    indices.masked_fill_(indices < 0, rows)
     if out is not None:
         out.copy_(values)
         return out, indices
