@@ -1,6 +1,6 @@
 """Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and Max and ReduceMax for runtimes that get them wrong.
 
-`register` tells the onnx package of them, so that its checker and its shape inference accept them.
+`register` registers them with the onnx package, so that its checker and its shape inference accept them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Attribute = OpSchema.Attribute
 
 
 def register() -> None:
-    """Tell the onnx package of maxops.Max, ReduceMax and SegmentMax; a second call changes nothing.
+    """Register maxops.Max, ReduceMax and SegmentMax with the onnx package; a second call changes nothing.
 
     >>> register()
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version

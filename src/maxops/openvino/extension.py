@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Known where the axes are a constant; their number may be known where they are not."""
+        """The sizes if the axes are a constant; otherwise the rank, if it is known."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])

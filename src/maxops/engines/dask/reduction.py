@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """One part of a grid of them, in lists within lists, an axis each."""
+    """Merge a grid of parts, in nested lists with one level for each axis, to one part."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 

@@ -1,6 +1,6 @@
 """Arrays whose blocks are tuples, one for each result of a call, and how each result is taken out of them.
 
-Such an array is seen by no user. Dask makes results of one kind from a graph, and a call may have three.
+No user sees such an array. Dask makes one result from a graph, and a call may have three.
 """
 
 from __future__ import annotations

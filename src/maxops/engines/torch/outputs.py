@@ -44,7 +44,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
-    """The memory of out, which is written meanwhile unless it is refused."""
+    """Yield the memory of out to write to; raise if out cannot be written."""
     try:
         yield None if out is None else view(out)
     except MaxopsError:
