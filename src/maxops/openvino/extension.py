@@ -1,7 +1,7 @@
-"""Maximum, ReduceMax and SegmentMax as OpenVINO operators of our own.
+"""Maximum, ReduceMax and SegmentMax as custom operators of OpenVINO.
 
 OpenVINO's CPU plugin computes in f32, i32, i8 and u8, and converts every other type of a model to one of these: 64-bit
-integers lose their upper half. Each operator remembers the types that it was made with, and refuses any other.
+integers lose their upper half. Each operator remembers its types, and refuses other types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ReduceMax of Dask arrays: each block to its own maxima, and those to one in a tree."""
+"""ReduceMax of Dask arrays: each block computes its maxima, and a tree merges them."""
 
 from __future__ import annotations
 

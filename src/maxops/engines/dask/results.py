@@ -24,7 +24,7 @@ def pick(
 ) -> Any:
     """The array of each block's result of this number, in blocks of these sizes along the first axis.
 
-    A result may have that axis alone: it is there once for all columns.
+    A result may have only that axis: all columns share it.
     """
     axes = tuple(range(tuples.ndim))
     return da.blockwise(

@@ -1,4 +1,4 @@
-"""The caller's `out`: a tensor that is written in place, which no gradient flows through."""
+"""The caller's `out`: a tensor that is written in place, without gradients."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def memory(out: Tensor | None) -> Iterator[Array | None]:
 
 
 def _was_written(out: Tensor | None) -> None:
-    """Torch does not see the write, and what it kept for a gradient must not go unnoticed."""
+    """Mark `out` as changed, because torch does not see the write, and may have saved `out` for a gradient."""
     if out is not None:
         increment_version(out)
 
