@@ -2,8 +2,8 @@
 
 Pages name files of the repository by relative links, which hold in a checkout. On the site each such file has a page,
 under repo/. Each clause has a page, under clauses/. The page of commands gets what the command line says of itself.
-Where text names an error or a clause, it leads to it; and what is copied of an example is what was typed, without
-prompts and answers.
+Where text names an error or a clause, it leads to it; an example is copied without its prompts and answers; and long
+ids in titles break after separators.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ BOOST = {
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)
+HEADING = re.compile(r"(?<=<h1)(.*?)(?=</h1>)", re.DOTALL)
+SEPARATOR = re.compile(r"(?<=\w)([._/-])(?=\w)(?![^<]*>)")  # within an id or a path, and not in a tag
 SESSION = re.compile(r'<div class="(?:language-\w+ )?highlight">(?=<pre><span></span><code>(.*?)</code>)', re.DOTALL)
 # What leaves its margins to wide tables and drawings.
 WITHOUT_CONTENTS = re.compile(r"findings|evidence\.md|speed|coming-from|architecture")
@@ -107,6 +109,12 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         return f'{found[0][:-1]} data-copy="{escape(chr(10).join(typed))}">' if typed else found[0]
 
     return SESSION.sub(copied, LINKED.sub(link, html))
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Let the ids and paths in titles break after separators only: on phones they are wider than the screen."""
+    del page, config
+    return HEADING.sub(lambda title: SEPARATOR.sub(r"\1<wbr>", title[0]), output)
 
 
 def _definition(name: str) -> tuple[str, str] | None:

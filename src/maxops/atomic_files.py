@@ -22,7 +22,7 @@ _NUMBERS = count()  # of files in this process, whose threads may write into one
 
 @contextmanager
 def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
-    """Yield a function from a final path to the temporary one to write: at the end all are renamed, or all are removed.
+    """Yield a function that returns a temporary path for each final path. At the end, rename all files, or remove all.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
@@ -35,8 +35,8 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
     'all of it'
     >>> folder.cleanup()
 
-    With `make_folders`, folders on the way are made. Where the path is a link, the file that it leads to is replaced; a
-    device or a pipe is written itself. A temporary path may become a folder instead of a file.
+    With `make_folders`, missing folders of the path are created. If the path is a link, its target is replaced. Devices
+    and pipes are written directly. A temporary path may become a folder instead of a file.
     """
     partial: dict[Path, Path] = {}  # by the final path, links followed
     made: list[Path] = []

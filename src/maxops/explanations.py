@@ -1,4 +1,4 @@
-"""Explains clauses: for each the reason, and an example, from clauses.toml."""
+"""Explains clauses: reads the reason and an example of each clause from clauses.toml."""
 
 from __future__ import annotations
 

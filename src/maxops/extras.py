@@ -1,4 +1,4 @@
-"""The extras that parts of the package are installed with: an import without one is an error that names it."""
+"""The extras of the package: an import without the required extra raises an error that names it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
-    """Around imports of what an extra installs: a package that is not installed is an error with the extra's name.
+    """A context for imports of optional packages: a missing package raises an error with the name of its extra.
 
     It is also a ModuleNotFoundError with the package's name, for callers that test for the part.
     """

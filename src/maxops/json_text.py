@@ -1,4 +1,4 @@
-"""JSON that people compare: dense, with a line for each entry."""
+"""Compact JSON with one line for each entry, for diffs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine, and the versions: what figures and findings depend on."""
+"""The properties of the machine and the versions that figures and findings depend on."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Value:
         return all(isinstance(each, np.ndarray | np.generic) and has_type(each, self.dtype) for each in arrays)
 
     def admits(self, given: Any) -> bool:
-        """Whether a value has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
+        """Whether a value has the type, the rank and the fixed sizes. `Model.run` compares the named sizes."""
         return self.holds(given) and (self.dims is None or all(map(self._fits, self.arrays(given) or [])))
 
     def _fits(self, array: Array) -> bool:
@@ -91,7 +91,7 @@ class Value:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays among values by name, those of a sequence by name and number; of an empty optional none.
+    """The arrays of values, by name. A sequence adds the number to the name; an empty optional has no array.
 
     >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
     ['y', 'z[0]', 'z[1]']

@@ -1,9 +1,9 @@
-"""The one order as integers, by operations that every array library has: for engines that run where the core does not.
+"""The order as integer keys, by operations of every array library, for engines that do not use the native core.
 
 Keys are signed integers that compare as the elements do, and are equal where the order has the elements equal. A
 float's key is made of its bits alone: every NaN becomes the one NaN, and the magnitude's bits of negative numbers are
-flipped. Where NaN is ignored, that NaN has the sign bit, and so the lowest key of all. No float is computed with, so no
-mode of a processor, and no rewriting by a compiler, can change a bit.
+flipped. Where NaN is ignored, that NaN has the sign bit, and so the lowest key of all. There is no float arithmetic, so
+no mode of a processor and no compiler optimization changes a bit.
 
 `xp` is the array library, such as `jax.numpy` or `torch`.
 

@@ -9,7 +9,7 @@ from maxops.errors import ConfigurationError
 
 
 def resource_of(what: str) -> ModuleType:
-    """Python's module `resource`, for something that cannot do without; elsewhere that is a ConfigurationError."""
+    """Return Python's module `resource`. Raises ConfigurationError on systems without it."""
     try:
         import resource  # noqa: PLC0415 - it is not everywhere
     except ImportError as error:

@@ -35,7 +35,7 @@ def end_command(error: Exception) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print a line on stderr; if that takes none, the exit code alone says what happened."""
+    """Print a line on stderr. If stderr cannot be written, the exit code remains."""
     if sys.stderr is None:  # closed
         return
     try:

@@ -1,7 +1,7 @@
-"""The judge: slow, plain and separate. It never touches the native core, and shares no trick with it.
+"""The reference implementation: slow, plain and separate. It never uses the native core, and shares no code with it.
 
 Floats are decoded from their bits into exact integers, compared as such, and picked by position; object arrays of
-rationals are compared as Python compares them. Arguments are taken to be valid: the planner has looked at them.
+rationals are compared as Python compares them. The functions expect valid arguments, because the planner checks them.
 
 >>> import numpy as np
 >>> maximum(np.array([-0.0, 1.0]), np.array([0.0, np.nan])).view("u8").tolist()

@@ -22,7 +22,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text with what would move a terminal's cursor or change its colours written out.
+    r"""Return the text with escaped control characters, which could move a terminal's cursor or change its colours.
 
     >>> printable("scores\x1b[2J")
     'scores\\x1b[2J'

@@ -1,4 +1,4 @@
-"""Shapes in models, where sizes may be unknown: whether they are equal or broadcast, if that can be known."""
+"""Shapes in models, where sizes may be unknown: equality and broadcasting, as far as they are known."""
 
 from __future__ import annotations
 

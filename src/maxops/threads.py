@@ -45,8 +45,8 @@ def num_threads(count: int) -> Iterator[None]:
     before the first one began. So what `set_num_threads` says inside a block holds until one ends, also by an
     exception. The number never changes a bit of a result.
 
-    As a decorator, ``@mo.num_threads(1)`` is a block for each call. Raises ConfigurationError for anything but an
-    integer from 1 to 1024, and changes nothing then.
+    As a decorator, ``@mo.num_threads(1)`` is a block for each call. Raises ConfigurationError, and changes nothing, if
+    the number is not an integer from 1 to 1024.
     """
     global _outside  # noqa: PLW0603
     with _lock:

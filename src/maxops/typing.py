@@ -3,7 +3,7 @@
 >>> from maxops.typing import Ties
 >>> ties: Ties = "first"
 
-Nothing here is looked at when a call runs. Which arguments give which result, the overloads in `maxops.ops` say.
+No call uses these types at run time. The overloads in `maxops.ops` say which arguments give which result.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ OutOfRange: TypeAlias = Literal["error", "drop"]
 """The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
 
 NanRule: TypeAlias = Literal["propagate", "ignore"]
-"""The rule for NaN: it is above every number, or below, so that a maximum is NaN only if all its elements are."""
+"""The rule for NaN: NaN propagates, or NaN is ignored, and a maximum is NaN only if all its elements are NaN."""
 
 Ties: TypeAlias = Literal["first", "even"]
-"""Which of several equal elements the gradient of a maximum goes to: all to the first, or to each an equal part."""
+"""The gradient of tied elements: all of it to the first, or an equal part to each."""
 
 Flag: TypeAlias = bool | Literal[0, 1]
 """True or False, also as ONNX writes them."""
@@ -72,13 +72,13 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A number without a type of its own, which takes that of the arrays beside it."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy's scalars that are real numbers: none that are complex, text or times. Of bfloat16 no types are known."""
+"""NumPy's scalars that are real numbers: no complex numbers, text or times. bfloat16 has no type."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """One real number: of Python, of NumPy, or in an array of rank 0."""
 
 RealT = TypeVar("RealT", bound=Real)
-"""The element type of NumPy's arrays that go into a call, and of that which comes out."""
+"""The element type of the NumPy arrays of a call, and of its result."""
 
 # -------------------------------------------------------------------------------------------------------- arrays
 
@@ -86,7 +86,7 @@ RealT = TypeVar("RealT", bound=Real)
 class SupportsArray(Protocol):
     """Any array but NumPy's own: of PyTorch, JAX, pandas, Polars, Arrow, or a class of yours with ``__array__``.
 
-    NumPy's own do not take this `dtype` by name, which is what type checkers tell them apart by.
+    NumPy's own arrays do not accept this `dtype` by name, so type checkers can tell them apart.
     """
 
     def __array__(self, *, dtype: Any = None) -> np.ndarray[Any, Any]:
@@ -128,10 +128,10 @@ class _Labelled(Protocol):
 
 
 ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
-"""An array of PyTorch, JAX, Dask, xarray or the array API standard: the kind that goes into a call comes out of it."""
+"""An array of PyTorch, JAX, Dask, xarray or the array API standard: a call returns the kind of its arguments."""
 
 AnyArray: TypeAlias = Any
-"""An array of any kind that an engine takes."""
+"""An array of any kind that an engine accepts."""
 
 Ids: TypeAlias = "NDArray[np.generic[int]] | Column | list[int] | tuple[int, ...] | range"
 """Segment ids or offsets: integers, in an array, a column, a list, a tuple or a range."""

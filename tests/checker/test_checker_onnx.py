@@ -500,7 +500,7 @@ def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: p
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", forever)
     report = check(model([node("Max", ["x", "w"], "y")], initializers=[tensor("w", np.zeros(3, np.float32))]))
     assert faults(report, "unknown") == [
-        "graph: onnx's shape inference takes more than 1 seconds, so that only what is written is known"
+        "graph: onnx's shape inference takes more than 1 seconds, so only declared types are known"
     ]
     assert finding(report, "shape").verdict == "broken"
 

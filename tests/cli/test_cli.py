@@ -345,7 +345,7 @@ BAD_NPY: list[tuple[str, Callable[[Path], object], list[str]]] = [
     ("truncated_data", _truncated, ["is truncated", "(100,)", "needs 528 bytes, it has 527"]),
     ("truncated_magic", lambda path: path.write_bytes(b"\x93NUM"), ["not a .npy file"]),
     ("truncated_version", lambda path: path.write_bytes(b"\x93NUMPY\x01"), [".npy"]),
-    ("truncated_header", lambda path: path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr'"), ["in its header"]),
+    ("truncated_header", lambda path: path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr'"), ["truncated header"]),
     ("objects", lambda path: saved(path, np.array([{}, None], object)), ["pickled Python objects", "never read"]),
     ("pickle", _pickled, ["not a .npy file", "a pickle is never read"]),
     ("text", lambda path: path.write_text("1,2,3\n"), ["not a .npy file", "1,2,3"]),
@@ -353,12 +353,12 @@ BAD_NPY: list[tuple[str, Callable[[Path], object], list[str]]] = [
     ("other_version", lambda path: path.write_bytes(b"\x93NUMPY\x09\x00" + bytes(40)), ["version (9, 0)"]),
     ("negative_shape", _npy_of_header(_header((-4,)), bytes(16)), ["(-4,)"]),
     ("huge_shape", _npy_of_header(_header((2**62, 2**62)), bytes(16)), ["is truncated"]),
-    ("deep_header", _npy_of_header("-" * 9000 + "1"), ["in its header"]),
-    ("open_header", _npy_of_header("[" * 150), ["in its header"]),
-    ("indented_header", _npy_of_header("\n  {"), ["in its header"]),
-    ("no_dictionary", _npy_of_header("3"), ["in its header"]),
-    ("unknown_type", _npy_of_header(_header((1,), "zz"), bytes(8)), ["in its header"]),
-    ("broken_type", _npy_of_header(_header((1,), "f4,,"), bytes(8)), ["in its header"]),
+    ("deep_header", _npy_of_header("-" * 9000 + "1"), ["invalid header"]),
+    ("open_header", _npy_of_header("[" * 150), ["invalid header"]),
+    ("indented_header", _npy_of_header("\n  {"), ["invalid header"]),
+    ("no_dictionary", _npy_of_header("3"), ["invalid header"]),
+    ("unknown_type", _npy_of_header(_header((1,), "zz"), bytes(8)), ["invalid header"]),
+    ("broken_type", _npy_of_header(_header((1,), "f4,,"), bytes(8)), ["invalid header"]),
     ("strings", lambda path: saved(path, np.array(["a", "b", "c", "d"])), ["<U1", "float32"]),
     ("structure", lambda path: saved(path, np.zeros(4, [("a", "f4")])), ["float32"]),
     ("complex", lambda path: saved(path, np.zeros(4, np.complex64)), ["complex64", "float32"]),
@@ -435,7 +435,7 @@ MEMBERS = {
     "text": (b"text", "is not a .npy file"),
     "nothing": (b"", "is empty; it should be a .npy file"),
     "a_piece": (npy_bytes(X)[:-1], "is truncated"),
-    "half_a_header": (npy_bytes(X)[:20], "is truncated or broken in its header"),
+    "half_a_header": (npy_bytes(X)[:20], "has a truncated header"),
     "version_9": (npy_bytes(X).replace(b"\x01\x00", b"\x09\x00", 1), "is a .npy file of version (9, 0)"),
 }
 
@@ -479,6 +479,7 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
     [
         pytest.param([], ["'x': float32 (4,), 'z': float32 (4,)", "--input NAME=FILE"], id="none"),
         pytest.param(["x=x.npy"], ["no file is given for 'z': float32 (4,)"], id="one_missing"),
+        pytest.param(["x=x.npy", "Z=z.npy"], ["no file is given for 'z'", "has no input 'Z'"], id="misspelled"),
         pytest.param(["x=x.npy", "z=z.npy", "q=z.npy"], ["input 'q' is unknown", "'x': float32"], id="unknown"),
         pytest.param(["x=x.npy", "both.npz"], ["input 'x' is given twice"], id="twice"),
         pytest.param(["x.npy"], ["a .npy file has no name in it", "NAME=x.npy"], id="nameless_npy"),
@@ -633,7 +634,9 @@ def test_npy_files_are_read_as_they_are(dtype: str, shape: tuple[int, ...], orde
             ["position 2 holds 0 after 3", "[maxops.segment_max.ids]"],
             id="ids_unsorted",
         ),
-        pytest.param(["segment-max", "x.npy", "i.npy"], ["fill_mode is missing"], id="fill_mode_missing"),
+        pytest.param(
+            ["segment-max", "x.npy", "i.npy"], ["the value of empty segments is missing"], id="fill_mode_missing"
+        ),
         pytest.param(
             ["segment-max", "x.npy", "i.npy", "--fill-mode", "NONE"], ["'NONE'", "'ZERO' or 'LOWEST'"], id="fill_mode"
         ),

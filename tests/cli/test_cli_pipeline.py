@@ -423,7 +423,7 @@ def test_clause() -> None:
     assert shown == maxops("clause", f"{SHAPE},model").stdout
     for words in (f"{SHAPE}: multidirectional (NumPy-style) broadcasting", "ONNX Max-8, Summary",
                   "page:     https://onnx.ai/onnx/operators/onnx__Max.html#l-onnx-op-max-13",
-                  "ONNX.Max-8.shape", "model: what makes a model wrong"):  # fmt: skip
+                  "ONNX.Max-8.shape", "model: a fault of the model"):  # fmt: skip
         assert words in shown
     documents = json.loads(maxops("clause", "SONNX.Max", "--format", "json").stdout)
     assert [each["id"] for each in documents] == [each.id for each in mo.operator("SONNX", "Max").clauses]

@@ -69,7 +69,7 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
 NULLS = r"holds 1 null, which NumPy's arrays do not have; fill them .* or leave them out"
 SEVERAL = r"holds several types, int64 in column 'a', float64 in column 'b'; nothing is converted: take the columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
-NO_TYPE = "not elements of a NumPy type; give the numbers that are meant"
+NO_TYPE = "not elements of a NumPy type; give numbers: for text, ids"
 REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
     "pandas": {
         "Int64-null": (lambda pd: pd.Series([1, None, BIG], dtype="Int64"), NULLS),

@@ -1,4 +1,4 @@
-"""A case's arrays, and the result that is expected of them. The same name gives the same arrays."""
+"""The arrays of a case, and the expected result. The same name gives the same arrays."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 
 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
-    """The expected result of a case: by the reference if that is quick, else by NumPy.
+    """The expected result of a case, from the reference implementation if it is fast enough, or else from NumPy.
 
     Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values
     have equal bits.

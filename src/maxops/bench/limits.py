@@ -34,7 +34,7 @@ class Limits:
         return Candidate(f"sweep(source, target, {streaming}, {threads})", arrays | {"sweep": self.native.sweep})
 
     def candidates(self, case: Case) -> dict[str, Candidate]:
-        """The ways to move a case's bytes, by name; the fastest is the limit."""
+        """The sweeps that move the bytes of a case, by name; the fastest sweep is the limit."""
         read, written = case.bytes_read, case.bytes_written
         if read + written < MIN_BYTES:
             raise UnsupportedError("too few bytes: the call's cost is all")

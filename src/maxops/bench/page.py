@@ -1,4 +1,4 @@
-"""A run as one HTML file: plots as inline SVG, tables, nothing loaded from elsewhere; readable on a phone."""
+"""A run as one self-contained HTML file: plots as inline SVG, and tables; readable on a phone."""
 
 from __future__ import annotations
 

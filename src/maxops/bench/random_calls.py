@@ -244,7 +244,7 @@ def _scalar(call: Call) -> str:
 
 
 def measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
-    """Compare the bits with NumPy's, then time in pairs; what is below 1.0 is timed again on new arrays, for longer."""
+    """Compare the bits with NumPy's, then time in pairs. Time calls below 1.0 again, on new arrays and for longer."""
     first = _measure(call, name, started, seconds)
     if first["status"] != "timed" or first["ratio"]["median"] >= 1:
         return first

@@ -1,4 +1,4 @@
-"""A run's JSON in files, and what it says, as tables: for the terminal, for the page and for docs/speed.md."""
+"""Reads and writes the JSON of a run, and makes its tables for the terminal, the page and docs/speed.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing: two candidates in turn, A B A B ..., and the ratios of neighbours, so that a busy machine slows both."""
+"""Times two candidates alternately, A B A B ..., and compares neighbours, because a busy machine slows both."""
 
 from __future__ import annotations
 

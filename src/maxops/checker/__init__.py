@@ -1,4 +1,4 @@
-"""Models against the clauses of a standard, before anything runs: `check` gives every max node its verdicts."""
+"""Compares models with the clauses of a standard, without running them: `check` gives every max node its verdicts."""
 
 from maxops.extras import needed
 

@@ -1,4 +1,4 @@
-"""Reports as JSON for programs: everything, in a form that stays."""
+"""Reports as JSON for programs: everything, in a stable form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = 3
 def as_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
     """The reports as dictionaries and lists; a change that could break a reader raises the number of the format.
 
-    `errors` is what kept other models from being judged.
+    `errors` lists the errors of the models that could not be judged.
     """
     return {
         "format": FORMAT,

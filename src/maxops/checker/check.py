@@ -1,4 +1,4 @@
-"""From a model, of either format, to a report."""
+"""Checks a model of either format, and returns a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.onnx.structure import canonical
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
-    """Judge every max node of a model by every clause of a standard, without running anything.
+    """Compare every max node of a model with every clause of a standard, without running the model.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] a, float[3] b, float[n] c) => (y, z) '
@@ -30,10 +30,10 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
 
     `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
     `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None is the model's own. Weights are not read: no
-    external data, and of an IR's .bin file only constants of a few numbers, such as axes.
+    external data, and in an IR's .bin file only small constants, such as axes.
 
-    Raises ModelError for a file that is no model. What makes a model wrong is a finding, of clause "model" where no
-    clause of an operator speaks of it.
+    Raises ModelError for a file that is not a model. A fault of a model is a finding; a fault that no clause of an
+    operator covers has the clause "model".
     """
     chosen = standards.known(standard)
     if not isinstance(model, ModelProto) and Path(model).suffix.lower() == ".xml":

@@ -55,7 +55,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Node:
-    """A max node as it stands, and the row that it is judged by; without a row, `note` says why there is none.
+    """A max node as written, and the row that judges it; without a row, `note` says why there is none.
 
     ``inputs`` holds None for an input that is left out, ``opset`` is the operator set if the model
     names it: of ONNX a number.

@@ -21,7 +21,7 @@ MAX_WORDS = 500  # characters
 
 
 def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
-    """A finding, if onnx.checker refuses the model or cannot judge it; `full` also asks for its inference of types.
+    """Return a finding if onnx.checker refuses the model or cannot judge it. `full` adds its inference of types.
 
     A model for a newer onnx package is not judged by this one.
     """

@@ -67,7 +67,7 @@ def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) ->
 
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
-    """The faults of a tensor whose data, if it lies in another file, is not read."""
+    """The faults of a tensor. Data in another file is not read."""
     faults = _of_sizes(where, tensor.dims)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:

@@ -1,4 +1,4 @@
-"""The values of an ONNX graph: their types by tensors and inference, and what the model writes beside them."""
+"""The values of an ONNX graph: their types from tensors and inference, and the types that the model declares."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | Model
     except ModelError as error:
         found = [error] * len(makers)
     return [
-        ModelError(f"onnx's shape inference {' '.join(str(each).split())[:500]}, so that only what is written is known")
+        ModelError(f"onnx's shape inference {' '.join(str(each).split())[:500]}, so only declared types are known")
         if isinstance(each, ModelError)
         else GraphProto.FromString(each)
         for each in found

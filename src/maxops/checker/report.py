@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def notable(self) -> bool:
-        """Whether the model should be looked at for it: it is broken, or the model leaves it open."""
+        """Whether a person should look at the finding: the clause is broken, or the model leaves it open."""
         return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
@@ -56,7 +56,7 @@ class JudgedNode:
 
 @dataclass(frozen=True)
 class Report:
-    """All that was found; `standard` is the one that was asked for, None for the model's own."""
+    """All findings; `standard` is the requested standard, or None for the model's own."""
 
     source: str
     standard: str | None

@@ -19,12 +19,13 @@ _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("p
 def as_sarif(
     reports: Sequence[Report], version: str, errors: Sequence[str] = (), *, everything: bool = False
 ) -> dict[str, Any]:
-    """The reports as a SARIF log: what is broken, and what the models leave open.
+    """Return the reports as a SARIF log: broken clauses, and clauses that the models leave open.
 
-    `errors` is what kept other models from being judged: with one, the log says that the run was not successful.
+    `errors` lists the errors of the models that could not be judged: if there is one, the log says that the run was not
+    successful.
 
-    With `everything` also what holds and what is known at run time only. GitHub's code scanning shows every result as
-    a problem, also those of the kind "pass": for it they are better left out.
+    With `everything`, the log includes the clauses that hold and the clauses known at run time only. GitHub's code
+    scanning shows every result as a problem, also results of the kind "pass", so leave them out for it.
     """
     rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}

@@ -1,4 +1,4 @@
-"""The commands' frame: options of `maxops` itself, exit codes, and errors in one line."""
+"""The program `maxops`: its own options, exit codes, and errors of one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The commands: the module of each in maxops.cli, which is imported when the command is used, and what it does.
 COMMANDS = {
     "run": ("run", "Run a model, and compare its outputs bit for bit."),
-    "rewrite": ("rewrite", "Make ONNX Runtime run a model's max operators here."),
+    "rewrite": ("rewrite", "Move a model's max operators to maxops, for ONNX Runtime."),
     "maximum": ("arrays", "The element-wise maximum of .npy files."),
     "reduce-max": ("arrays", "The maximum of a .npy file along axes."),
     "segment-max": ("arrays", "The maximum of each segment of a .npy file."),
@@ -34,7 +34,7 @@ COMMANDS = {
     "conform": ("conform", "Judge runtimes by the standards' clauses."),
     "bench": ("bench", "Time the operators beside other libraries."),
     "evidence": ("evidence", "Show how the clauses are verified."),
-    "info": ("info", "Show what a report of a bug should hold."),
+    "info": ("info", "Show versions, settings and extras, for a bug report."),
 }
 
 # UsageError, which typer does not export: click's class in its older versions, its own in newer ones
@@ -42,7 +42,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _PlainHelp:
-    """Help without typer's names of Python types: <bool> behind flags, <list[Path]> behind arguments."""
+    """Help without typer's names of Python types: <bool> after flags, <list[Path]> after arguments."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options and arguments, as the help and the parser take them."""
@@ -89,7 +89,7 @@ class _Commands(Mapping[str, Any]):
         return typer.main.get_command(alone)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The command; an error while it is imported is no missing command."""
+        """Return the command. An error of its import is not a missing command."""
         return self[name] if name in COMMANDS else default
 
     def __iter__(self) -> Iterator[str]:
@@ -100,7 +100,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class Group(_PlainHelp, TyperGroup):
-    """Commands with one boundary: whatever the system, a file or its user has against one is a line on stderr."""
+    """A group of commands that reports each error of the system, of a file or of the user as one line on stderr."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -142,7 +142,7 @@ class Group(_PlainHelp, TyperGroup):
 
 
 def _code_of(command: Callable[[], None]) -> int:
-    """Run a command to the last letter of its output; the exit code, and a line if something was wrong."""
+    """Run a command and flush its output. Return the exit code, and an error line if the command failed."""
     code, message = 0, ""
     try:
         command()

@@ -51,7 +51,7 @@ _SPELLED = {"sorted": "--sorted/--unsorted"}  # others of True have a --no-
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:
-    """The option of a command that a parameter of a function is."""
+    """The command-line option of a function's parameter."""
     name = parameter.name
     kind: Any
     kind, metavar = _OPTIONS[parameter.kind]
@@ -161,9 +161,9 @@ def segment_max(
 
 def _check_segments(ids: Path | None, offsets: Path | None) -> None:
     if ids is None and offsets is None:
-        raise typer.BadParameter("what the segments are is missing; give IDS or --offsets FILE", param_hint="IDS")
+        raise typer.BadParameter("the segments are missing; give IDS or --offsets FILE", param_hint="IDS")
     if ids is not None and offsets is not None:
-        raise typer.BadParameter(f"IDS are given, too, {ids}; give one of both", param_hint="--offsets")
+        raise typer.BadParameter(f"IDS are given, too: {ids}; give one of the two", param_hint="--offsets")
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
@@ -175,7 +175,7 @@ def _check_fill(mode: str | None, value: str | None, initial: str | None) -> Non
     clause = f"[{_FILL_CLAUSE}]"
     if not given:
         raise typer.BadParameter(
-            "fill_mode is missing, which says what empty segments hold; give --fill-mode ZERO or LOWEST, --fill-value "
+            "the value of empty segments is missing; give --fill-mode ZERO or LOWEST, --fill-value "
             f"VALUE (such as nan), or --initial VALUE {clause}",
             param_hint="--fill-mode",
         )
@@ -235,7 +235,7 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
         array = as_bfloat16(array)
     elif is_two_bytes(array):
         raise ModelInputError(
-            f"{streams.name_of(file)}: is void of two bytes, as NumPy saves bfloat16; say --bfloat16 to read it so"
+            f"{streams.name_of(file)}: is void of two bytes, as NumPy saves bfloat16; --bfloat16 reads it"
         )
     if dtypes.of(array.dtype) is None:
         types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # which no file holds

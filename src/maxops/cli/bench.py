@@ -1,4 +1,4 @@
-"""`maxops bench`: how fast, against whom, and how close to the machine's limit."""
+"""`maxops bench`: times maxops against other libraries and the machine's memory limit."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MAX_SECONDS = 1e6
 _LIST = list[str] | None
 _FILE = Path | None
 _TYPES = "Element types, or all. Default: one of each kind."
-_OPERATORS, _LIBRARIES = (f"Of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
-_ANOTHER = "Beside another maxops instead: its Python, or the folder that holds its package."
+_OPERATORS, _LIBRARIES = (f"Any of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
+_ANOTHER = "Compare with another maxops: its Python, or the folder that holds its package."
 
 
 def _check_seconds(seconds: float | None) -> float | None:
@@ -56,18 +56,18 @@ def bench(
     ] = None,
     threads: Annotated[
         int | None,
-        Option(metavar="N", min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has."),
+        Option(metavar="N", min=1, max=MOST_THREADS, help="Threads of every library. Default: the threads of maxops."),
     ] = None,
     other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
     random: Annotated[
         float | None,
-        Option(metavar="SECONDS", callback=_check_seconds, help="Calls drawn at random instead, for so many seconds."),
+        Option(metavar="SECONDS", callback=_check_seconds, help="Time random calls instead, for this many seconds."),
     ] = None,
     seed: Annotated[
-        int | None, Option(metavar="N", min=0, help="Of --random: which calls, the same on every machine. Default: 0.")
+        int | None, Option(metavar="N", min=0, help="With --random: the seed of the calls. Default: 0.")
     ] = None,
     only_call: Annotated[
-        int | None, Option("--only-call", metavar="N", min=0, help="Of --random: one call alone, by its number.")
+        int | None, Option("--only-call", metavar="N", min=0, help="With --random: run only the call of this number.")
     ] = None,
     listed: Annotated[bool, Option("--list", help="List the cases and end.")] = False,
     earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
@@ -80,7 +80,7 @@ def bench(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Time every operator against other libraries, each result first compared bit for bit with the expected one."""
+    """Time every operator against other libraries, and compare each result bit for bit with the expected one first."""
     # fmt: on
     if html_file is not None and find_spec("matplotlib") is None:
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
@@ -142,7 +142,7 @@ def bench(
 
 
 def _quiet(threads: int | None) -> int:
-    """How many threads everybody has, in an environment where none of them spins."""
+    """The number of threads of every library, in an environment where no thread spins."""
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
@@ -164,7 +164,7 @@ def _random(
 
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
-    """Refuse before hours of work what could not be written after them."""
+    """Refuse files that cannot be written, before hours of work."""
     if len(set(files)) < len(files):
         raise typer.BadParameter(f"{files[0]} is given for several reports; give each a file of its own")
     streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
@@ -235,5 +235,5 @@ def _names(given: list[str], there: Sequence[str], option: str, what: str) -> li
         return list(there)
     for name in chosen:
         if name not in there:
-            raise typer.BadParameter(f"there is no {what} {name!r}; there is {', '.join(there)}", param_hint=option)
+            raise typer.BadParameter(f"there is no {what} {name!r}; give {', '.join(there)}", param_hint=option)
     return [name for name in there if name in chosen]

@@ -50,13 +50,13 @@ def check(
     ],
     standard: Annotated[
         Literal["onnx", "sonnx", "sonnx-draft", "openvino"] | None,
-        typer.Option(help="Judge every max node by this one. Default: by its model's own."),
+        typer.Option(help="The standard for every max node. Default: the standard of its model."),
     ] = None,
     form: Annotated[
         Literal["text", "concise", "github", "json", "sarif"] | None,
         typer.Option(
             "--format",
-            help="Tables; a finding a line, as file: node: CLAUSE message; GitHub's annotations; JSON; or SARIF for "
+            help="Tables; one finding per line, as file: node: CLAUSE message; GitHub's annotations; JSON; or SARIF "
             "code scanning. Default: as the suffix of --output says, .json or .sarif; or else text on a terminal, and "
             "concise elsewhere.",
         ),
@@ -64,7 +64,7 @@ def check(
     select: Select = None,
     ignore: Ignore = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what holds, and what is known at run time only (JSON always has both).")
+        bool, typer.Option("--all", help="Also show what holds, and what is known at run time only.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -73,10 +73,10 @@ def check(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Give every max node and clause a verdict: holds, broken, or not to be known before a run.
+    """Give every clause of every max node a verdict: holds, broken, or unknown before a run.
 
-    Exits with 1 if a clause is broken, or a node lies outside of the standard that is asked for; with 2 if a model
-    cannot be read.
+    Exits with 1 if a clause is broken, or the selected standard does not cover a node; with 2 if a model cannot be
+    read.
     """
     form = form or _form_of(output)
     keeps = selection(select, ignore)
@@ -132,9 +132,9 @@ def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
 
 
 def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
-    """A file as it is; of a folder every model in it and below, but what is hidden.
+    """Return a file itself, or every model in a folder and below, except hidden ones.
 
-    What cannot be read on the way is put into `failed`, so that it does not keep others from being judged.
+    `failed` collects unreadable files and folders, so that the others are still judged.
     """
 
     def fail(error: OSError) -> None:
@@ -174,7 +174,7 @@ def _checked(path: Path, standard: str | None) -> Report:
 
 
 def _warn_of_nothing(report: Report, restricted: Report) -> None:
-    """Say of a model that passes because nothing in it was judged."""
+    """Warn about a model that passes because nothing in it was judged."""
     if not restricted.passed or any(node.findings for node in restricted.nodes):
         return
     if not report.nodes:

@@ -33,8 +33,8 @@ def _of_models() -> dict[str, str]:
     from maxops.checker.report import MODEL, OUTSIDE  # noqa: PLC0415  (onnx takes longer to import than most commands)
 
     return {
-        MODEL: "what makes a model wrong and no clause covers, such as a cycle or a name that is there twice",
-        OUTSIDE: "a max operator that the standard which was asked for has no rules for",
+        MODEL: "a fault of the model that no clause covers, such as a cycle or a repeated name",
+        OUTSIDE: "a max operator that the selected standard does not cover",
     }
 
 

@@ -1,4 +1,4 @@
-"""Results against what was expected: bits, not values, so that NaNs and the sign of zero count."""
+"""Compares results with expected ones by bits, not values, so that NaNs and the sign of zero count."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def conform(
             autocompletion=_complete_runtime,
             help="Runtimes by name; maxops (each engine and instruction set) or all (whatever is installed); "
             "mypackage.mybackend, a module or class with the protocol of onnx.backend.base.Backend; or "
-            "'command:PROGRAM ...', which is run on a test folder. Without any: which there are.",
+            "'command:PROGRAM ...', which runs on a test folder. Without arguments: list the runtimes.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A selection of the cases, in seconds.")] = False,
@@ -109,7 +109,7 @@ def conform(
         Literal["text", "concise", "github", "json"] | None,
         typer.Option(
             "--format",
-            help="Tables; a fault a line, as runtime: case: CLAUSE verdict: results; GitHub's annotations; or the runs "
+            help="Tables; one fault per line, as runtime: case: CLAUSE verdict: results; GitHub's annotations; or the "
             "as JSON. Default: text on a terminal, concise elsewhere.",
         ),
     ] = None,
@@ -133,8 +133,8 @@ def conform(
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
 
-    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run. What --select and --ignore leave out is in the
-    file of --json alone.
+    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run. Only the file of --json has the findings that
+    --select and --ignore leave out.
     """
     from maxops.conformance import cases  # noqa: PLC0415  (see above)
 

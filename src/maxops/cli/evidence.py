@@ -1,4 +1,4 @@
-"""`maxops evidence`: what shows that each clause holds, and whether it speaks of this build."""
+"""`maxops evidence`: the evidence of each clause, and whether it is for this build."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def evidence(
     ] = None,
     parents: streams.Parents = False,
 ) -> None:
-    """Show how each clause is verified. Exits with 1 if the evidence is for another build than this one."""
+    """Show how each clause is verified. Exits with 1 if the evidence is for another build."""
     files = {path: text for path, text in ((csv, package.as_csv), (html, package.as_html)) if path is not None}
     if csv is not None and csv == html:
         raise OutputError(f"{csv}: is to be written twice; give each output a file of its own")

@@ -1,4 +1,4 @@
-"""NumPy's files: read without trust and without copies, and written."""
+"""Reads untrusted NumPy files without copies, and writes NumPy files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OTHER_FILES = (
     (rb"\x08[\x00-\x7f][\x0a\x12\x1a\x22\x28\x32\x3a\x42]", "it is an ONNX model", "`maxops run MODEL` runs a model"),
     (
         rb"\x08.{1,9}?[\x08\x10]",
-        "it is a tensor as .pb files hold it",
+        "it is a tensor, as in a .pb file",
         "`maxops run MODEL --input NAME=FILE.pb` takes it",
     ),
     (rb"\x89HDF", "it is an HDF5 file", SAVE_AGAIN),
@@ -154,14 +154,12 @@ def _read_header(file: IO[bytes], where: str) -> Header:
     size = int.from_bytes(size_bytes, "little")
     if size > _LONGEST_HEADER:
         raise ModelInputError(
-            f"{where}: is truncated or broken in its header: it is to have {size} bytes; expected at most "
+            f"{where}: has a truncated or invalid header: its size is {size} bytes; expected at most "
             f"{_LONGEST_HEADER}; {SAVE_AGAIN}"
         )
     text = file.read(size)
     if is_cut or len(size_bytes) < _LENGTH_BYTES[version] or len(text) < size:
-        raise ModelInputError(
-            f"{where}: is truncated or broken in its header: the file ends in it; copy or {SAVE_AGAIN}"
-        )
+        raise ModelInputError(f"{where}: has a truncated header: the file ends in it; copy or {SAVE_AGAIN}")
     header = _parsed(size_bytes + text, version, where)
     return Header(*header, offset=len(start) + len(size_bytes) + len(text))
 
@@ -179,16 +177,17 @@ def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[
         # what else than a ValueError NumPy's parser raises is about its own code
         why = str(error) if type(error) is ValueError else f"cannot parse {_short(header[_LENGTH_BYTES[version] :])}"
         raise ModelInputError(
-            f"{where}: is truncated or broken in its header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}"
+            f"{where}: has a truncated or invalid header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}"
         ) from error
     if dtype.hasobject:
         raise ModelInputError(
-            f"{where}: holds pickled Python objects, which are never read, as they can run code; save a numeric array: "
+            f"{where}: holds pickled Python objects, which are never read, because they can run code; save a numeric "
+            "array: "
             "np.save(FILE, array.astype(float))"
         )
     if len(shape) > _MOST_AXES or not all(0 <= size <= _LONGEST_AXIS for size in shape):
         raise ModelInputError(
-            f"{where}: is broken in its header: the shape is {_short(shape)}; expected at most {_MOST_AXES} axes, of "
+            f"{where}: has an invalid header: the shape is {_short(shape)}; expected at most {_MOST_AXES} axes, of "
             f"sizes from 0 to {_LONGEST_AXIS}; {SAVE_AGAIN}"
         )
     if 0 in shape:
@@ -196,7 +195,7 @@ def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[
             np.empty(shape, dtype)
         except ValueError as error:  # the product of the other sizes is too large
             raise ModelInputError(
-                f"{where}: is broken in its header: NumPy takes no shape {_short(shape)}; {SAVE_AGAIN}"
+                f"{where}: has an invalid header: NumPy refuses the shape {_short(shape)}; {SAVE_AGAIN}"
             ) from error
     return tuple(map(int, shape)), fortran, dtype
 

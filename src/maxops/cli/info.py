@@ -1,4 +1,4 @@
-"""`maxops info`: what a report of a bug should hold."""
+"""`maxops info`: versions, settings and extras, for a bug report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings for pipes and CI: one a line, as compilers and linters write them, or as GitHub's annotations."""
+"""Findings for pipes and CI: one per line, as compilers and linters print them, or as GitHub annotations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show_lines(lines: Iterable[Line], form: str) -> None:
 
 
 def default_form(form: str | None, *, in_file: bool = False) -> str:
-    """The form that was asked for; or tables on a terminal, and elsewhere a finding a line."""
+    """The requested form; by default tables on a terminal, and otherwise one finding per line."""
     return form or ("text" if sys.stdout.isatty() and not in_file else "concise")
 
 

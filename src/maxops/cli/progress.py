@@ -1,4 +1,4 @@
-"""Progress bars: one that counts, and one drawn by a thread that looks at the native core's counters."""
+"""Progress bars: one counts items, and one shows the counters of the native core."""
 
 from __future__ import annotations
 

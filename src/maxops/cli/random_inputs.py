@@ -1,4 +1,4 @@
-"""Inputs of a model drawn by a seed: the same for the same seed, name, type and shape, whatever else is drawn."""
+"""Random inputs of a model. The same seed, name, type and shape always give the same array."""
 
 from __future__ import annotations
 

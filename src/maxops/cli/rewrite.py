@@ -1,4 +1,4 @@
-"""`maxops rewrite`: a model with its max operators moved to our domain."""
+"""`maxops rewrite`: moves the max operators of a model to the domain `maxops`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rewrite(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Move an ONNX model's Max and ReduceMax to the domain "maxops", so that ONNX Runtime runs them on our kernels."""
+    """Move an ONNX model's Max and ReduceMax to the domain "maxops", so that ONNX Runtime runs them on maxops."""
     from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
     from maxops.onnx.load import parse, read, to_bytes  # noqa: PLC0415
     from maxops.onnx.rewrite import counts, inlined_functions  # noqa: PLC0415
@@ -58,6 +58,7 @@ def rewrite(
         listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
         print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in the domain maxops")
         if inlined := inlined_functions(proto, result):
-            print(f"inlined, as ONNX Runtime infers no types in such functions: {', '.join(map(printable, inlined))}")
+            names = ", ".join(map(printable, inlined))
+            print(f"inlined, because ONNX Runtime does not infer types in these functions: {names}")
         if counts(result):
             print("a session that runs it needs maxops.onnxruntime.register(session_options)")

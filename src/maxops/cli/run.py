@@ -149,10 +149,10 @@ def run(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Run an ONNX model or an OpenVINO IR, its max operators on our kernels; compare bit for bit with what is expected.
+    """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with the expected outputs.
 
-    Expected are the outputs of the model's own data sets. With --against, another runtime's max nodes are judged, too.
-    Exits with 1 if anything differs.
+    The model's own data sets have the expected outputs. --against also judges the max nodes of another runtime. Exits
+    with 1 if anything differs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
 
@@ -485,8 +485,11 @@ def _inputs(
             arrays[value.name] = random_inputs.draw(value, seed, known, model.source, special=special)
     elif missing:
         listed = ", ".join(map(str, missing))
+        unknown = ", ".join(repr(name) for name in arrays if name not in declared)
+        not_there = f" (the model has no input {unknown})" if unknown else ""
         raise ModelInputError(
-            f"{model.source}: no file is given for {listed}; give each as --input NAME=FILE, or --seed N draws them"
+            f"{model.source}: no file is given for {listed}{not_there}; give each as --input NAME=FILE, or --seed N "
+            "draws them"
         )
     return arrays
 

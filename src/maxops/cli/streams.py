@@ -1,4 +1,4 @@
-"""Files of a command: "-" is standard input or output; inputs are overwritten, and folders created, only on request."""
+"""The files of a command: "-" is standard input or output. Replacing inputs, or creating folders, needs an option."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def name_of(path: Path) -> str:
 
 
 def check_inputs(paths: Iterable[Path]) -> None:
-    """Refuse standard input that is to be read twice: the second time it would be empty."""
+    """Refuse to read standard input twice, because it would be empty the second time."""
     if sum(map(is_stream, paths)) > 1:
         raise ModelInputError("stdin is given twice as -; it can be read once")
 
@@ -153,7 +153,7 @@ def read_stdin() -> bytes:
 
 
 def write_stdout(data: bytes) -> None:
-    """Bytes to standard output, unless that is a terminal, which would take them for commands."""
+    """Write bytes to standard output, except to a terminal, which would interpret them."""
     if sys.stdout.isatty():
         raise OutputError("stdout: is a terminal, which cannot show a binary file; redirect it, or name a file")
     sys.stdout.flush()

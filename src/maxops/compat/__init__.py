@@ -1,6 +1,6 @@
-"""The calls of other libraries by maxops: change an import, and keep the calls.
+"""The functions of other libraries on maxops: change an import, and keep the calls.
 
-Each module's document says what differs.
+The documentation of each module lists the differences.
 """
 
 from __future__ import annotations

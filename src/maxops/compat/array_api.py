@@ -1,12 +1,12 @@
-"""`maximum`, `max` and `argmax` of the array API standard (2024.12) over any array that maxops takes.
+"""`maximum`, `max` and `argmax` of the array API standard (2024.12) for every array that maxops accepts.
 
 >>> import numpy as np
 >>> from maxops.compat import array_api
 >>> array_api.max(np.array([[1, 5], [7, 2]]), axis=0)
 array([7, 5])
 
-What the standard leaves open: NaN is the maximum, and +0 is above -0; the maximum of no elements is -Inf or the lowest
-integer. bool is a type, too; complex numbers are none.
+Where the standard does not specify the result, NaN propagates, +0 is above -0, and the maximum of no elements is -Inf
+or the lowest integer. bool is supported, and complex numbers are not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
     array([4, 5], dtype=int16)
 
-    Arrays of different types take the type that the standard's promotion of types gives them.
+    Arrays of different types are promoted by the rules of the standard.
 
     Source: array API standard 2024.12, `maximum`.
     """

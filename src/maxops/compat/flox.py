@@ -6,16 +6,16 @@
 >>> groupby_reduce(x, by, func="nanmax")
 (array([1., 5.]), array(['a', 'b'], dtype='<U1'))
 
-The functions compute "max" and "nanmax" by these aggregations, on arrays of NumPy and Dask and by every method, and
-leave every other one to flox. Flox's own functions take an aggregation as ``func=``. Groups, fill values and promotion
-are flox's; ``engine`` has no effect. What differs:
+The functions compute "max" and "nanmax" with these aggregations, for NumPy and Dask arrays and for every method. flox
+computes all other aggregations. flox's own functions accept an aggregation as ``func=``. Groups, fill values and
+promotion are those of flox; ``engine`` has no effect. Differences:
 
-- Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
+- Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
-- Bools give int64, to which flox converts them for other than its own aggregations, and arrays of objects are an error.
-- Flox's own functions take an aggregation without ``skipna``: `max` propagates NaN, and `nanmax` skips it. With
-  ``fill_value``, they fill a group of NaN alone only if ``min_count`` is 1.
-- `xarray_reduce` leaves to flox a dataset of floats and other types, and a reduction along a dimension without labels.
+- Bools return int64, because flox converts them for custom aggregations, and arrays of objects raise an error.
+- flox's own functions accept an aggregation without ``skipna``: `max` propagates NaN, and `nanmax` skips it. With
+  ``fill_value``, they fill a group that has only NaN only if ``min_count`` is 1.
+- flox computes `xarray_reduce` of a dataset of floats and other types, and along a dimension without labels.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
-    """Reduce groups, as `flox.groupby_reduce`: "max" and "nanmax" here, and every other aggregation in flox."""
+    """Reduce groups, as `flox.groupby_reduce`: maxops computes "max" and "nanmax", and flox all others."""
     is_here = isinstance(func, str) and func in _HERE
     return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
-    """Reduce groups of xarray's arrays, as `flox.xarray.xarray_reduce`: maxima here, and all else in flox."""
+    """Reduce groups of xarray's arrays, as `flox.xarray.xarray_reduce`: maxops computes maxima, and flox all others."""
     from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
 
     theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)

@@ -1,17 +1,17 @@
-"""Maxima of `jax.numpy`, and `jax.ops.segment_max`, with JAX's signatures, for its transformations too.
+"""Maxima of `jax.numpy`, and `jax.ops.segment_max`, with JAX's signatures, and under JAX's transformations.
 
 >>> import jax.numpy as jnp
 >>> from maxops.compat.jax import segment_max
 >>> segment_max(jnp.array([3.0, 1.0, 5.0]), jnp.array([0, 0, 2]), 3)
 Array([  3., -inf,   5.], dtype=float32)
 
-What differs:
+Differences:
 
-- Subnormal numbers are kept, where JAX flushes them to zero on CPUs, and NaN is always the one with sign 0.
+- Subnormal numbers are kept, while JAX flushes them to zero on CPUs. A NaN result always has sign 0.
 - Gradients are divided among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
-- Complex numbers are no type, and results have no weak types.
-- ``segment_max`` with ``indices_are_sorted=True`` checks that they are. It has no ``bucket_size``, and drops ids that
-  are out of range, as JAX does by default; another ``mode`` is an error.
+- Complex numbers are unsupported, and results have no weak types.
+- ``segment_max`` with ``indices_are_sorted=True`` checks that the ids are sorted. It has no ``bucket_size``, and drops
+  ids that are out of range, as JAX does by default; another ``mode`` raises an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def maximum(x: Any, y: Any, /) -> Any:
 
 
 def fmax(x1: Any, x2: Any) -> Any:
-    """Return the element-wise maximum; NaN only where both are NaN.
+    """Return the element-wise maximum; NaN only if both elements are NaN.
 
     >>> fmax(jnp.array([jnp.nan, 2.0]), 1.0)
     Array([1., 2.], dtype=float32)
@@ -81,7 +81,8 @@ def max(
     >>> max(jnp.array([[1, 5], [7, 2]]), axis=0, where=jnp.array([[True], [False]]), initial=3)
     Array([3, 5], dtype=int32)
 
-    Raises NotImplementedError for ``out``, and ValueError for the maximum of no elements without ``initial``, as JAX.
+    Raises NotImplementedError for ``out``, and ValueError for the maximum of no elements without ``initial``, as JAX
+    does.
 
     Source: JAX, `jax.numpy.max`.
     """
@@ -99,7 +100,7 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN; NaN where all are.
+    """Return the maximum of the elements that are not NaN; NaN if all elements are NaN.
 
     >>> nanmax(jnp.array([[1.0, jnp.nan], [7.0, 2.0]]), axis=1)
     Array([1., 7.], dtype=float32)

@@ -8,12 +8,12 @@ array([2.5, 4. ])
 array([3, 5])
 
 Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. Every other name is
-NumPy's own, so that ``from maxops.compat import numpy as np`` moves a program. What differs:
+NumPy's own, so that ``from maxops.compat import numpy as np`` moves a program. Differences:
 
-- Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
-- `nanargmax` finds -inf among NaN, where NumPy gives the index of the first NaN.
-- NumPy computes the rest: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
-  arrays, ``casting=`` and its like, and ``reduceat`` with indices that do not increase.
+- Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
+- `nanargmax` returns the index of -inf among NaN, while NumPy returns the index of the first NaN.
+- NumPy computes all other calls: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
+  arrays, ``casting=`` and similar arguments, and ``reduceat`` with indices that do not increase.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class _Maximum:
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Raise elements of an array, in place, to others; an element that is named twice, to both.
+        """Take the maximum with other elements in place, at the given indices; a repeated index takes part each time.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
@@ -293,7 +293,7 @@ def max(
     >>> max(np.array([[1, 5], [7, 2]]), axis=0)
     array([7, 5])
 
-    Raises ValueError for the maximum of no elements without ``initial``, as NumPy.
+    Raises ValueError for the maximum of no elements without ``initial``, as NumPy does.
 
     Source: NumPy 2.4, `numpy.max`.
     """
@@ -336,7 +336,7 @@ def nanmax(
     initial: Any = _NOT_GIVEN,
     where: Any = _NOT_GIVEN,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN; NaN, with a warning, where all are.
+    """Return the maximum of the elements that are not NaN; NaN and a warning if all elements are NaN.
 
     >>> nanmax(np.array([[1.0, np.nan], [7.0, 2.0]]), axis=1)
     array([1., 7.])
@@ -357,7 +357,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     >>> nanargmax(np.array([np.nan, 1.0, 3.0]))
     np.int64(2)
 
-    Raises ValueError where all elements are NaN, as NumPy.
+    Raises ValueError if all elements are NaN, as NumPy does.
 
     Source: NumPy 2.4, `numpy.nanargmax`.
     """

@@ -7,18 +7,19 @@ torch.return_types.max(
 values=tensor([5., 7.]),
 indices=tensor([1, 0]))
 
-What differs:
+Differences:
 
-- NaN is always the quiet NaN with sign 0, and +0 is above -0. Gradients follow: -0 and +0 are no tie, and NaNs are one.
-- With ``include_self=False`` gradients go to the elements of src alone; PyTorch loses a share to an equal element of
-  input.
-- Of equal elements the index is that of the first, on every device.
-- ``segment_reduce`` takes every type that maxops has, and checks offsets.
+- NaN is always the quiet NaN with sign 0, and +0 is above -0. Gradients follow the same order: -0 and +0 are not a tie,
+  and two NaNs are a tie.
+- With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of an equal element
+  of input.
+- If elements are equal, the index is that of the first element, on every device.
+- ``segment_reduce`` accepts every type of maxops, and checks offsets.
 - Arguments that maxops refuses raise its errors: a repeated ``dim`` is an `AxesError`, and an index that is negative or
   too large a `SegmentIdsError`.
-- Complex numbers and other types that maxops does not have go to PyTorch, as do tensors without elements,
-  ``segment_reduce`` with ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar.
-  ``scatter_reduce`` and ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
+- PyTorch computes complex numbers and other types that maxops lacks, tensors without elements, ``segment_reduce`` with
+  ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar. ``scatter_reduce`` and
+  ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the element-wise maximum, or the other element where one is NaN.
+    """Return the element-wise maximum; if one element is NaN, the other element.
 
     >>> fmax(torch.tensor([1.0, float("nan")]), torch.tensor([float("nan"), 2.0]))
     tensor([1., 2.])
@@ -160,7 +161,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return input, with the maximum of the elements of src that index moves to each place along a dimension.
+    """Return input with the maxima of the elements of src at the positions in index, along a dimension.
 
     >>> scatter_reduce(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 4.0, -2.0]), "amax")
     tensor([4., 0., 0.])
@@ -194,7 +195,7 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return input, with the maximum of the slices of source that a 1-D index moves to each place along a dimension.
+    """Return input with the maxima of the slices of source at the positions in a 1-D index, along a dimension.
 
     >>> index_reduce(torch.zeros(3, 2), 0, torch.tensor([0, 2]), torch.tensor([[1.0, -1.0], [-2.0, 2.0]]), "amax")
     tensor([[1., 0.],

@@ -5,15 +5,15 @@
 >>> scatter_max(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 2, 0]))
 (tensor([2., 0., 3.]), tensor([2, 3, 1]))
 
-As there, an empty segment is 0 with the index ``src.size(dim)``, and the gradient goes to the element of the index.
-What differs:
+As in torch_scatter, an empty segment is 0 with the index ``src.size(dim)``, and the element at the index receives the
+gradient. Differences:
 
-- NaN counts only where there is nothing else, also in ``out``; torch_scatter gives 0 for NaN alone, and keeps a NaN of
-  ``out``. +0 is above -0.
-- Of equal elements the index is that of the first.
-- An index that is negative or too large, or that decreases in ``segment_max_coo``, is an error; torch_scatter checks
-  none.
-- bool is a type, too. `scatter`, `segment_coo` and `segment_csr` have ``reduce="max"`` only.
+- A maximum is NaN only if all its elements are NaN, also in ``out``. torch_scatter returns 0 if all elements are NaN,
+  and keeps a NaN in ``out``. +0 is above -0.
+- If elements are equal, the index is that of the first element.
+- An index that is negative or too large, or that decreases in ``segment_max_coo``, raises an error; torch_scatter does
+  not check the index.
+- bool is supported. `scatter`, `segment_coo` and `segment_csr` have ``reduce="max"`` only.
 """
 
 from __future__ import annotations
@@ -158,13 +158,13 @@ def scatter_max(
         index: segments in any order: one for each slice along ``dim``, or of a shape that broadcasts to that of src.
         dim: the axis.
         out: the tensor for the maxima, whose elements take part in them.
-        dim_size: how many segments there are; by default one more than the highest index.
+        dim_size: the number of segments; by default one more than the highest index.
 
     Returns:
-        The maxima, in ``out`` if it is given, and their positions along ``dim``: ``src.size(dim)`` where no element of
-        src is one.
+        The maxima, in ``out`` if it is given, and their positions along ``dim``: ``src.size(dim)`` if no element of
+        src is the maximum.
 
-    Raises SegmentIdsError for an index that is negative or too large, and what `maxops.segment_max` raises.
+    Raises SegmentIdsError for an index that is negative or too large, and the errors of `maxops.segment_max`.
 
     Source: torch_scatter 2.1, `scatter_max`.
     """
@@ -182,7 +182,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """As `scatter_max` along the last axis of index, whose dimensions are the first of src; sorted along that axis.
+    """Return the results of `scatter_max` along the last axis of a sorted index, whose dimensions are the first of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],
@@ -215,7 +215,7 @@ def segment_max_csr(
             [2, 2]]))
 
     The rows lie along the last axis of indptr, whose dimensions are the first of src, or broadcast to them. ``out``
-    takes the maxima; its elements take no part in them, as in torch_scatter.
+    receives the maxima; its elements do not take part in them, as in torch_scatter.
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """
@@ -258,7 +258,7 @@ def scatter(
     dim_size: Optional[int] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `scatter_max`, if ``reduce="max"``; of others raise ValueError."""
+    """Return the maxima of `scatter_max` if ``reduce`` is "max"; otherwise raise ValueError."""
     _check(reduce)
     return scatter_max(src, index, dim, out, dim_size)[0]
 
@@ -270,7 +270,7 @@ def segment_coo(
     dim_size: Optional[int] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `segment_max_coo`, if ``reduce="max"``; of others raise ValueError."""
+    """Return the maxima of `segment_max_coo` if ``reduce`` is "max"; otherwise raise ValueError."""
     _check(reduce)
     return segment_max_coo(src, index, out, dim_size)[0]
 
@@ -281,6 +281,6 @@ def segment_csr(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `segment_max_csr`, if ``reduce="max"``; of others raise ValueError."""
+    """Return the maxima of `segment_max_csr` if ``reduce`` is "max"; otherwise raise ValueError."""
     _check(reduce)
     return segment_max_csr(src, indptr, out)[0]

@@ -1,6 +1,6 @@
-"""The conformance kit: does a runtime compute the max operators as the standards say?
+"""The conformance kit: judges whether a runtime computes the max operators as the standards specify.
 
-`maxops conform` on the command line; here the same for programs: `select` the cases, and `conform` a runtime to them.
+`maxops conform` is its command line. In Python, `select` returns the cases, and `conform` runs them on a runtime.
 The result is a `Run`, which `saved` writes, `compare` compares, and `page`, `junit` and `matrix` show.
 """
 
@@ -16,10 +16,10 @@ __all__ = ["Case", "Run", "conform", "select"]
 
 
 def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """The cases, in an order that stays: all of them, those that fit one of the patterns, or those of a quick run.
+    """Return the cases in a stable order: all cases, those that match one of the patterns, or those of a quick run.
 
-    A pattern is a part of a case's id, or what a whole id looks like with `*`. Raises NoSuchCaseError, a LookupError,
-    for one that no case fits.
+    A pattern is a part of a case's id, or a pattern with `*` for a whole id. Raises NoSuchCaseError, a LookupError, for
+    a pattern that matches no case.
 
     >>> case, *more = select(["ONNX.ReduceMax-20.empty/float32"])
     >>> case.id
@@ -46,10 +46,10 @@ def conform(
 ) -> Run:
     """Run cases at a runtime in worker processes, and judge the outcomes.
 
-    `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. `seconds` is the timeout
-    of a case, and `repeats` the number of runs of each call. `progress` is called with the number done, their total,
-    and the current case. Raises a MaxopsError where the runtime cannot be started, no case applies to it, or the
-    timeout or the number of runs is out of range.
+    `runtime` is a name, as on the command line; `only` and `quick` have the same meaning as for `select`. `seconds` is
+    the timeout of a case, and `repeats` the number of runs of each call. `progress` is called with the number done,
+    their total, and the current case. Raises a MaxopsError if the runtime cannot be started, if no case applies to it,
+    or if the timeout or the number of runs is out of range.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]

@@ -20,7 +20,7 @@ from maxops.plan import Array
 
 MAX_DISTINCT = 8  # results of one call that are kept, and of more those that differ in another way from the expected
 MAX_FEEDS_HELD = 16  # of a trial whose results are looked at again after the next call
-REUSES = "the next call writes over the memory of a result: copy a result before the next call"
+REUSES = "the next call overwrites the memory of a result: copy a result before the next call"
 
 
 class _FailedError(NoResultError):

@@ -1,4 +1,4 @@
-"""The bounds of a run: the largest calls that it judged, for each operator. What lies past them is not known."""
+"""The bounds of a run: the largest calls that it judged, for each operator. Larger calls are unknown."""
 
 from __future__ import annotations
 

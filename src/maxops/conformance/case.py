@@ -78,7 +78,7 @@ class Call:
 
     @property
     def elements(self) -> int:
-        """The elements of the largest input whose sizes the model states."""
+        """The number of elements of the largest input with sizes in the model."""
         stated = (each.dims for each in self.inputs if each is not None)
         return max((prod(size or 0 for size in dims) for dims in stated), default=0)
 
@@ -88,7 +88,7 @@ class Call:
         return {each.name: each.constant for each in self.inputs if each is not None and each.constant is not None}
 
     def whole(self, feed: Feed) -> list[Array | None]:
-        """All inputs of the operator: a feed's arrays, the constants, and None for what is left out."""
+        """All inputs of the operator: the arrays of a feed, the constants, and None for omitted inputs."""
         arrays = iter(feed)
         return [
             None if each is None else each.constant if each.constant is not None else next(arrays)

@@ -1,9 +1,8 @@
-"""Kinds of findings that look as if they had one cause, together: a heading of a runtime's page, and the one script
-under it.
+"""Groups kinds of findings with the same apparent cause: a heading of a runtime's page, and the script under it.
 
-Results that are wrong are told by what became of a value, whatever the operator, the standard and the type: a NaN that
-is lost, a zero of the wrong sign. Where that tells nothing, as of integers, and of errors that are missing, each
-operator is by itself. Of crashes and the like each script is a cause of its own.
+Wrong results are grouped by the change of a value, for all operators, standards and types: a lost NaN, a zero of the
+wrong sign. If the change shows no cause, as for integers and missing errors, each operator is a cause. For crashes and
+hangs, each script is a cause.
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` were none before, `fixed` are none any more, and `changed` have another verdict or another answer.
-    `only_old` and `only_new` are the cases that one run alone has, with their verdicts: another kit, or other options.
+    `new_faults` were not faults before, `fixed` are no longer faults, and `changed` have another verdict or another
+    answer. `only_old` and `only_new` are the cases that only one of the runs has, with their verdicts: from another
+    kit, or other options.
     """
 
     old: str
@@ -80,8 +81,8 @@ def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run 
 def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
     """The faults that a baseline does not have: the same case with the same verdict is known, all else is new.
 
-    The bits are not compared. What a wrong answer is may depend on the machine and on memory, and a known fault that
-    gives another wrong answer is no reason to stop; `compare` shows it.
+    The bits are not compared. A wrong answer may depend on the machine and on memory, so a known fault with another
+    wrong answer is not a new fault; `compare` shows it.
     """
     known = baseline["cases"] if baseline else {}
     return [

@@ -1,6 +1,6 @@
 """The expected result of a call: the planner checks it against a row, and the reference computes it (`keys`, if large).
 
-It shares nothing with the engines, so that these can be judged too.
+It shares no code with the engines, so that it can judge the engines, too.
 """
 
 from __future__ import annotations

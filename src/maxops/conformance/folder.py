@@ -1,4 +1,4 @@
-"""A case in a folder of its own, for any tool: an ordinary ONNX test folder, or an IR with its arrays beside it.
+"""Writes a case to a folder for any tool: an ONNX test folder, or an IR with its arrays.
 
 model.onnx                                   or model.xml and model.bin
 test_data_set_N/input_K.pb, output_0.pb      or input_K.npy, output_0.npy

@@ -1,4 +1,4 @@
-"""Findings that one small call shows, together: what a person reads instead of each of its hundred cases."""
+"""Groups the findings that one small call shows, so that a person reads one group instead of a hundred cases."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The buffers that a runtime gets as inputs: copies between guard bytes, checked afterwards.
 
-All arrays of a trial lie in one block, each at a multiple of 64 bytes in both runs, so that no result can differ by
-alignment. Between them are at least 64 guard bytes of the run's pattern: an out-of-bounds read shows in the result, and
-an out-of-bounds write is found.
+All arrays of a trial are in one block, each at a multiple of 64 bytes in both runs, so alignment cannot change a
+result. Between them are at least 64 guard bytes of the run's pattern: an out-of-bounds read shows in the result, and an
+out-of-bounds write is found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The verdict of a row of the spec table on an outcome, with the clause that it rests on, and the index.
 
 An element that differs from the expected bits is one of four things: the other zero, a NaN of other bits, a number
-where a NaN is expected, or just wrong. The row's `leaves_open` says which of the first three its standard permits.
-Where it says nothing of NaN, both readings are open, that NaN propagates and that it is ignored, but no third: a
-maximum that is lower than one of its numbers is wrong under any.
+where a NaN is expected, or just wrong. The row's `leaves_open` says which of the first three its standard permits. If
+the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of its
+numbers is wrong in both cases.
 """
 
 from __future__ import annotations

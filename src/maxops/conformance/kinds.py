@@ -1,7 +1,7 @@
 """Findings of one kind, whatever the version and the type: a row of the tables that people read.
 
 Two findings are of one kind if they have one verdict and one clause, and look the same: a zero of the wrong sign, a
-number in place of a NaN, an error of one class. What they look like is read from their smallest calls.
+number in place of a NaN, an error of one class. Their smallest calls decide.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Layouts of arrays in memory: how each is laid into a buffer, and how a script makes it.
 
-The bytes between the elements of a layout hold the buffer's pattern: what reads them shows.
+The bytes between the elements of a layout hold the buffer's pattern, so that a wrong read shows.
 """
 
 from __future__ import annotations

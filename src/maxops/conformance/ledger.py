@@ -132,18 +132,18 @@ def _of_runtime(run: Run, where: str) -> list[str]:
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
     lines += [f"- {_plain(sentence)}" for sentence in bounds.sentences(run)] + [""] * bool(bounds.sentences(run))
     if wrong:
-        lines += ["### What the standards forbid", "", *_contents(wrong, where), ""]
+        lines += ["### Faults", "", *_contents(wrong, where), ""]
         lines += [line for cause in wrong for line in _section(cause, where)]
     if refused := [kind for kind in every if kind.verdict == REFUSES]:
-        lines += ["### What it refuses", "", *_refused(refused), ""]
+        lines += ["### Refusals", "", *_refused(refused), ""]
     if permitted := causes([kind for kind in every if kind.verdict in OPEN]):
         count = sum(cause.count for cause in permitted)
-        title = f"What differs from maxops, and is permitted: {count} case{'s' * (count != 1)}"
+        title = f"Permitted differences from maxops: {count} case{'s' * (count != 1)}"
         lines += _folded(title, _permitted(permitted))
     if not every:
         lines += ["Every case that applies conforms.", ""]
     if run["notes"]:
-        lines += ["Seen besides, and part of no case:", "", *(f"- {_plain(note)}" for note in run["notes"]), ""]
+        lines += ["Other observations:", "", *(f"- {_plain(note)}" for note in run["notes"]), ""]
     if reasons := Counter(run["reasons"].values()):
         title = f"Cases that are not applicable: {reasons.total()}"
         lines += _folded(title, [f"- {count}: {_plain(shortened(reason))}" for reason, count in reasons.most_common()])

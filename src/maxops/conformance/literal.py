@@ -1,4 +1,4 @@
-"""Arrays as Python text, bit for bit: what scripts hold."""
+"""Arrays as Python text, bit for bit, for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory poisoning: free memory has another pattern in each run, so that uninitialized memory in a result shows.
+"""Memory poisoning: fills free memory with a different pattern in each run, so that uninitialized memory shows.
 
 With glibc, malloc fills what it gives with a byte (MALLOC_PERTURB_), except what comes from a thread's own cache: the
 process is to be started with TUNABLES. NumPy keeps small blocks back from malloc; they are filled by taking all and

@@ -1,6 +1,6 @@
-"""The values that every pair is made of: few, since pairs are many, and each at a boundary of its type.
+"""The values of the pairs: few, because there are many pairs, and each at a boundary of its type.
 
-NaNs stand apart, so that what a standard says of other values is asked without them.
+NaNs are separate, so that other values are tested without them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A runtime in a process of its own, for the whole of a run: whatever it does to that process is an outcome.
+"""A runtime in its own process for a whole run: every effect on that process is an outcome.
 
-A call that writes where it must not may end the process only later, in a trial that did nothing wrong. So a trial that
-ends a process in which others ran before is run again, alone. If that goes well, the trials that had errors, or were
-to have them, are suspects: they are run again in processes of their own, and those that end them are `amended`.
+A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
+process after other trials runs again alone. If it succeeds, the trials with errors, or with expected errors, are
+suspects: they run again in their own processes, and the outcomes of those that end a process are `amended`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ MINIMUM, MAXIMUM = 2, 1000
 
 
 def check(repeats: int) -> int:
-    """Return the number of runs; raises ConfigurationError where it is out of range.
+    """Return the number of runs; raises ConfigurationError if it is out of range.
 
     >>> check(5)
     5

@@ -1,4 +1,4 @@
-"""Runs the scripts that reproduce findings, and checks whether each shows what the kit observed."""
+"""Runs the scripts that reproduce findings, and checks whether each shows the observed result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reproduction:
 
 
 def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Reproduction]:
-    """For each finding the first of its scripts that reproduces it, or the plainest if none does.
+    """Return the first script of each finding that reproduces it, or the simplest script if none does.
 
     Scripts that show an answer or an error run one after the other in a few processes. One that ends its process, or
     corrupts its state, has a process of its own.

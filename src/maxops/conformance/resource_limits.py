@@ -44,7 +44,7 @@ def limit_resources(memory: int) -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Die with the parent, also in the midst of a call that never returns.
+    """End this process with its parent, even during a call that never returns.
 
     The parent is the *thread* that started this process. Without prctl, the closed pipe has to do.
     """

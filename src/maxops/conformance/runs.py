@@ -1,8 +1,8 @@
 """Segment ids as runs of rows, whose lengths stand around every constant that switches a path.
 
-A word is a few runs, one after the other. Loops go wrong where a block, a run or a thread's share ends and another
-begins: so lengths are one less, as many, and one more than each constant of the native core has, which it reports
-itself. A constant that is added there is a length here by itself.
+A word is a few runs, one after the other. Loops fail at the ends of blocks, of runs and of a thread's share. Therefore
+the lengths are one less than, equal to, and one more than each constant of the native core. The core reports its
+constants, so a new constant adds its lengths here.
 
 >>> ids_of((Run("singles", 3), Run("pairs", 4, resumes=True))).tolist()
 [0, 1, 2, 2, 2, 3, 3]

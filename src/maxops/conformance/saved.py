@@ -1,4 +1,4 @@
-"""Runs in files: what is read is a run in every field, or one line says where it is not."""
+"""Reads and writes runs in files. An invalid file raises an error of one line that names the field."""
 
 from __future__ import annotations
 

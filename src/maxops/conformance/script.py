@@ -36,7 +36,7 @@ class Script:
 
 
 def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
-    """The ways to show a finding, the plainest first: some crashes need several runs, or filled memory."""
+    """The scripts that may show a finding, the simplest first: some crashes need several runs, or filled memory."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
     if judgement.verdict in DIFFERING:

@@ -95,9 +95,9 @@ def conform(
 ) -> Run:
     """Run every case at a runtime, and return what the JSON holds.
 
-    `kit` says how the cases were chosen, and is written as it is; two runs of a trial may take so many seconds, and
-    `repeats` is the number of its runs. Raises a MaxopsError where the runtime cannot be started, gives something that
-    is no answer at all, or has nothing to do with any of the cases.
+    `kit` describes the selection of the cases, and is written unchanged. `seconds` is the timeout of two runs of a
+    trial, and `repeats` is the number of runs. Raises a MaxopsError if the runtime cannot be started or does not return
+    arrays, or if no case applies to it.
     """
     started = time.monotonic()
     timeout.check(seconds)

@@ -1,8 +1,8 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and plainer values.
 
-Every step is tried on the runtime and judged as any trial is; a step that no longer shows the finding is undone. So a
-result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element. Of a call that
-has to be large, the size is bisected, as what is wrong past a size is wrong past it for every size.
+Every step runs on the runtime and is judged as any trial; a step that no longer shows the finding is undone. Therefore
+a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one element. If a
+call must be large, the size is bisected, because a result that is wrong above a size is wrong for every larger size.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """The trial of a call on one feed as the case's row sees it; None if it is not of the case's kind any more."""
+    """The trial of a call on one feed, by the row of the case; None if the trial is no longer of the case's kind."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)

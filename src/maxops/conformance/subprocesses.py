@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Subprocesses:
-    """A context manager: what still runs at its exit is killed, and nothing starts any more."""
+    """A context manager: at its exit, it kills all running subprocesses and starts no more."""
 
     def __init__(self) -> None:
         self._running: set[int] = set()

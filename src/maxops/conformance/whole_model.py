@@ -1,7 +1,7 @@
 """A user's own model on another runtime, in a process of its own: `maxops run MODEL --against RUNTIME`.
 
-The kit's cases hold one operator each; a model may hold any. So a runtime is given the model as its users give it, and
-its outputs come back in the model's order, for the caller to compare.
+Each case of the kit has one operator; a model may have any. Therefore a runtime gets the model as from its users, and
+returns the outputs in the model's order, for the caller to compare.
 """
 
 from __future__ import annotations

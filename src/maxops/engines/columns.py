@@ -1,7 +1,7 @@
 """Columns and tables of pandas, Polars and Arrow as NumPy arrays of the same elements, or an error.
 
-These libraries make floats of integers beside a null, and of columns of several types, where NumPy asks them for an
-array. Here each says its element type first, and an array of another type is never asked for.
+When NumPy asks these libraries for an array, they convert integers with a null, and columns of several types, to
+floats. This module reads the element type first, and never asks for an array of another type.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
         listed = ", ".join(f"{dtype} in column {label!r}" for dtype, label in found.items())
         raise DTypeError(
             f"{where} holds several types, {listed}; nothing is converted: take the columns of one type, or convert "
-            "them by .astype(...) or .cast(...), where you see which values that keeps",
+            "them by .astype(...) or .cast(...), which may change values",
             row.clause("types"),
         )
     one: np.dtype[Any] = next(iter(found))
@@ -82,8 +82,8 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
 
 
 _HINT = (
-    "give the numbers that are meant: of categories their codes (.cat.codes, .to_physical()) or their values, of times "
-    "an integer of a unit of your own"
+    "give numbers: for text, ids (pandas.factorize(...)[0]); for categories, their codes (.cat.codes, .to_physical()) "
+    "or their values; for times, integers in a unit of your choice"
 )
 
 
@@ -91,7 +91,7 @@ def _refuse_nulls(row: Spec, where: str, count: int) -> None:
     if count:
         raise DTypeError(
             f"{where} holds {count} null{'s' * (count > 1)}, which NumPy's arrays do not have; fill them "
-            "(.fillna(...), .fill_null(...)) or leave them out (.dropna(), .drop_nulls()), as they are meant",
+            "(.fillna(...), .fill_null(...)) or leave them out (.dropna(), .drop_nulls())",
             row.clause("types"),
         )
 

@@ -1,7 +1,7 @@
 """The engine for CuPy's arrays: PyTorch's engine, on the arrays' own memory lent to it by DLPack.
 
-Nothing is copied and nothing comes to the host. DLPack also orders the streams: PyTorch's current stream waits for
-what CuPy's has been given, and CuPy's for PyTorch's operators.
+Nothing is copied, and no data moves to the host. DLPack also orders the streams: PyTorch's current stream waits for the
+work of CuPy's stream, and CuPy's stream waits for PyTorch's operators.
 """
 
 from __future__ import annotations

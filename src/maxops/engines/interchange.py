@@ -1,6 +1,6 @@
-"""The engine for any other array that lends its memory: columns and tables, `__dlpack__` on the CPU, `__array__`.
+"""The engine for other arrays in memory: columns and tables, `__dlpack__` on the CPU, `__array__`.
 
-A result goes back to the arrays' own kind if they name an array API namespace, and is a NumPy array if not.
+A result has the kind of the arrays if they have an array API namespace; otherwise it is a NumPy array.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The engine for xarray's DataArray and Variable: names become axes, and the arrays within go to their own engine.
+"""The engine for xarray's DataArray and Variable: converts names to axes, and calls the engine of the inner arrays.
 
-Names, coordinates and attributes of the results are xarray's own work. Arrays within that are Dask's stay lazy.
+xarray sets the names, coordinates and attributes of the results. Inner Dask arrays stay lazy.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _maximum(call: MaxCall) -> Any:
 
 
 def _reduce_max(call: ReduceCall) -> Any:
-    """Names become axes."""
+    """Run a call of ReduceMax, with axes instead of names."""
     row, data = call.row, call.data
     _check(call)
     if call.dim is not None:
@@ -79,7 +79,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _segment_max(call: SegmentCall) -> Any:
-    """The segments' dimension stands where that of the rows did, and has the ids' name."""
+    """Run a call of SegmentMax. The dimension of the segments replaces that of the rows, with the name of the ids."""
     row, data, segment_ids = call.row, call.data, call.segment_ids
     _check(call)
     if not isinstance(data, Named):
@@ -185,7 +185,7 @@ def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
 
 
 def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> tuple[int, ...]:
-    """The axes that are named."""
+    """The axes of the named dimensions."""
     if isinstance(dim, EllipsisType):
         return tuple(range(data.ndim))
     listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
@@ -265,7 +265,7 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
 def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hashable], *, values: bool) -> Any:
     """A result of these dimensions, with the coordinates of the data that do not lie along lost ones.
 
-    Name and attributes are the values' own: indices are another thing, in other units.
+    Only values keep the name and the attributes, because indices have other units.
     """
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]

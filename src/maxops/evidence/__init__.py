@@ -34,7 +34,7 @@ def read(name: str) -> Json:
 
 
 def rows() -> list[Json]:
-    """The matrix: of each clause its text, its source, and what shows that it holds."""
+    """The matrix: the text, the source and the evidence of each clause."""
     matrix = read("matrix")
     names, found = matrix["names"], []
     for row in (*spec.ALL, *spec.PLAIN):
@@ -109,7 +109,7 @@ def verified_by(claims: list[Json], tests: list[str]) -> str:
 
 
 def table() -> list[dict[str, str]]:
-    """The matrix as requirements tools take it: a requirement a clause, with its status and how it is verified."""
+    """The matrix for requirements tools: one requirement per clause, with its status and verification."""
     claims = {claim["id"]: claim for claim in read("evidence")["claims"]}
     found = []
     for row in rows():

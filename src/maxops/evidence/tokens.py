@@ -1,4 +1,4 @@
-"""Digests of source files by their tokens: a comment or a line break changes none.
+"""Digests of source files by their tokens. Comments and line breaks do not change a digest.
 
 The build loads this file by its path, before the package exists: it imports nothing of maxops.
 """

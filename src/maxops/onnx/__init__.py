@@ -1,4 +1,4 @@
-"""ONNX models: their max operators run as the standard says, on our kernels; all else on onnx's reference evaluator."""
+"""ONNX models: maxops runs the max operators, and onnx's reference evaluator runs all other operators."""
 
 from maxops.extras import needed
 

@@ -1,4 +1,4 @@
-"""maxops as an ONNX backend: what runs in any tool that takes an `onnx.backend.base.Backend`."""
+"""maxops as an ONNX backend, for every tool that accepts an `onnx.backend.base.Backend`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Representation(BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Run on a list of arrays in the order of the graph's inputs, or on a mapping from their names.
+        """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping from their names.
 
-        A list may leave out the inputs that have defaults, all of them or the last. The result is a tuple in the order
-        of the graph's outputs, which their names index too.
+        A list may omit the inputs with defaults: all of them, or the last. The result is a tuple in the order of the
+        graph's outputs; the names of the outputs index it, too.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))
@@ -81,7 +81,7 @@ class Backend(BaseBackend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Representation:
-        """Check a model once, for many runs."""
+        """Check a model, and return a `Representation` that can run many times."""
         _refuse(kwargs)
         cls._check_device(device)
         return Representation(from_proto(model))

@@ -1,6 +1,6 @@
-"""Models with more than max operators: theirs on our kernels, all else on another's.
+"""Models with other operators: maxops runs the max operators, and another evaluator runs the rest.
 
-That is onnx's reference evaluator, which runs every operator slowly, or ONNX Runtime.
+The evaluator is onnx's reference evaluator, which runs every operator slowly, or ONNX Runtime.
 """
 
 from __future__ import annotations

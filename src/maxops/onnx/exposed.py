@@ -1,4 +1,4 @@
-"""A model that also gives what goes into its max nodes and what comes out, so that another runtime's can be judged."""
+"""Adds the inputs and outputs of a model's max nodes to its outputs, so that another runtime can be judged."""
 
 from __future__ import annotations
 

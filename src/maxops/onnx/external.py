@@ -1,4 +1,4 @@
-"""Data of a model that lies in files beside it: which there are, and what it takes to move the model elsewhere."""
+"""The external data files of a model: lists them, and copies them with the model."""
 
 from __future__ import annotations
 

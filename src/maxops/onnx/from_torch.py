@@ -1,4 +1,4 @@
-"""The export of our operators by `torch.onnx.export`: to ONNX's nodes, and to ours for SegmentMax."""
+"""Exports the operators of maxops with `torch.onnx.export`: to ONNX nodes, and to maxops.SegmentMax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def torch_translations() -> dict[Any, Callable[..., Any]]:
-    """Return the table with which `torch.onnx.export(..., dynamo=True)` takes our calls into an ONNX model.
+    """Return the translation table for `torch.onnx.export(..., dynamo=True)`.
 
     >>> import torch
     >>> import maxops as mo
@@ -29,12 +29,12 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     >>> sorted(op.name() for op in table)
     ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
 
-    It goes into ``custom_translation_table``. `maximum` becomes Max and `reduce_max` ReduceMax, which any runtime has;
-    `segment_max` becomes maxops.SegmentMax, which maxops runs, and `portable` replaces by standard operators.
+    Pass it as ``custom_translation_table``. `maximum` becomes Max and `reduce_max` becomes ReduceMax, which any runtime
+    has. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it by standard operators.
 
     Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's
     operators do not have (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``,
-    ``sorted=False``, ``out_of_range`` and ``initial``), and DTypeError for types that they do not take.
+    ``sorted=False``, ``out_of_range`` and ``initial``), and DTypeError for unsupported types.
     """
     import torch  # noqa: PLC0415 - slow to import, and nothing else here needs it
 

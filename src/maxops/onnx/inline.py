@@ -1,4 +1,4 @@
-"""Calls of a model's own functions, replaced by the functions' bodies.
+"""Replaces the calls of a model's own functions by the bodies of the functions.
 
 `onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function without end, and takes
 an output that is also an input for a value that a node makes: models given to it have none of these.
@@ -82,9 +82,9 @@ def called(model: ModelProto) -> list[FunctionKey]:
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     """A copy of a model in which the bodies of the chosen functions stand where they are called.
 
-    A function that calls a chosen one is chosen, too. Functions that are not chosen stay. What a function's imports
-    mean differently from the model's is converted by `onnx.version_converter`. Raises ModelError for functions that
-    call themselves, for calls that do not fit, and for what cannot be converted.
+    A function that calls a chosen one is chosen, too. Functions that are not chosen stay. If a function imports another
+    operator set than the model, `onnx.version_converter` converts its nodes. Raises ModelError for functions that call
+    themselves, for calls that do not fit, and for failed conversions.
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]

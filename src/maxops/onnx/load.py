@@ -1,4 +1,4 @@
-"""From a file or a ModelProto to a checked model. Every error names the file and, where there is one, the node."""
+"""Loads a file or a ModelProto as a checked model. Every error names the file and, if possible, the node."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     {'y': array([ 5., -2.], dtype=float32)}
     >>> folder.cleanup()
 
-    A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
-    maxops' own domain, run here, and the rest on onnx's reference evaluator, or in ONNX Runtime with
-    ``on="onnxruntime"``, which is faster and runs fewer models (`Model.placements` says which).
+    maxops runs a model of Max, ReduceMax, Constant and Identity by itself. In other models, maxops runs these operators
+    and its own SegmentMax, and onnx's reference evaluator runs all others. ``on="onnxruntime"`` selects ONNX Runtime
+    for them, which is faster and runs fewer models. `Model.placements` lists the runtime of each operator.
 
-    Raises ModelError for a file that cannot be read, is not well formed, or holds operators that nothing here runs;
-    where a clause of an operator speaks, the error of that clause. The text names the file and the node.
+    Raises ModelError for a file that cannot be read, is not well formed, or has operators that no runtime here
+    supports, and the error of a clause if the model breaks it. The text names the file and the node.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)

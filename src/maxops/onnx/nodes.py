@@ -1,4 +1,4 @@
-"""One node of a graph as a step: an operator of ONNX goes here, and only here."""
+"""Converts a node of a graph to a step. New ONNX operators are added only here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our operators for onnx's reference evaluator, which runs all else of a model."""
+"""The operators of maxops for onnx's reference evaluator."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    They also serve inside If, Loop and Scan; onnx's evaluator does not pass them to a model's own functions, and
-    `ReferenceEvaluator` of this package does. Arrays may have any shape and any type of the version in force; what a
-    clause forbids raises that clause's error.
+    onnx's evaluator uses them inside If, Loop and Scan too, but does not pass them to a model's own functions;
+    `ReferenceEvaluator` of this package does. Arrays may have any shape, and any type of the operator's version. A call
+    that breaks a clause raises the error of the clause.
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
@@ -116,7 +116,7 @@ def reference_ops() -> list[type[OpRun]]:
 
 
 class ReferenceEvaluator(reference.ReferenceEvaluator):
-    """onnx's evaluator with our operators inside, in a model's functions too.
+    """onnx's reference evaluator with the operators of maxops, also in a model's functions.
 
     >>> import numpy as np, onnx
     >>> text = '''<ir_version: 9, opset_import: ["": 18, "own": 1]> f (float[n] x, float[n] y) => (float[n] z)

@@ -1,4 +1,4 @@
-"""The maxima of a model moved to our own domain, where a runtime that has our operators runs them."""
+"""Moves the maxima of a model to the domain `maxops`, for runtimes with the operators of maxops."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FIRST_WITH_INTS = 12
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """A copy of a model with its maxima in the domain "maxops", in subgraphs and functions too.
+    """Return a copy of a model with its maxima in the domain "maxops", also in subgraphs and functions.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -60,12 +60,11 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    They are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps the meaning of
-    the version that its operator set has; SegmentMax is in that domain already. A ReduceMax that has its axes as an
-    attribute gets them as an input. Functions that hold such nodes are inlined where ONNX Runtime would not find the
-    types of their results. External data and training graphs stay as they are. Raises ModelError for a version that
-    maxops does not know, for inputs and attributes that the version does not have, and where `onnx.checker` refuses the
-    result.
+    Maxima are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps the semantics
+    of its operator set's version; SegmentMax is in that domain already. The axes of a ReduceMax become an input if they
+    are an attribute. Functions with such nodes are inlined if ONNX Runtime would not infer the types of their results.
+    External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs and attributes
+    that the version does not have, and if `onnx.checker` refuses the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")

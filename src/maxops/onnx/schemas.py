@@ -1,6 +1,6 @@
 """Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes that get them wrong.
 
-`register` tells the onnx package of them, so that its checker and its shape inference accept them.
+`register` registers them with the onnx package, so that its checker and its shape inference accept them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Attribute = OpSchema.Attribute
 
 
 def register() -> None:
-    """Tell the onnx package of maxops.Max, ReduceMax, SegmentMax and the scatters; a second call changes nothing.
+    """Register the operators of the domain `maxops` with the onnx package; a second call changes nothing.
 
     >>> register()
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version

@@ -1,4 +1,4 @@
-"""SegmentMax in ONNX: a node of our own domain, and the same as a function of standard operators.
+"""SegmentMax in ONNX: a node in the domain `maxops`, and a function of standard operators.
 
 `segment_max_node` makes a node; `portable` replaces such nodes by functions that any runtime can run.
 """
@@ -37,7 +37,7 @@ def segment_max_node(
     >>> node.domain, node.op_type, list(node.input)
     ('maxops', 'SegmentMax', ['data', 'ids'])
 
-    A model that holds it imports the operator set ("maxops", 1). Raises ModelError for another fill mode.
+    A model with this node must import the operator set ("maxops", 1). Raises ModelError for an invalid fill mode.
     """
     if fill_mode.upper() not in FILL_MODES:
         raise ModelError(f"{NAME} fill_mode is {fill_mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
@@ -155,8 +155,8 @@ def portable(model: ModelProto) -> ModelProto:
     >>> [node.op_type for node in portable(model).graph.node]
     ['SegmentMax_float32_ZERO']
 
-    Raises ModelError where a node's type is not known, where the model's operator set is older than 18, and where
-    `onnx.checker` refuses the model.
+    Raises ModelError if a node's type is unknown, if the model's operator set is older than 18, or if `onnx.checker`
+    refuses the model.
     """
     register()
     model = canonical(model)

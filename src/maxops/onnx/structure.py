@@ -1,4 +1,4 @@
-"""The graphs, nodes, functions and names of a model, read in one way; what makes a graph well formed."""
+"""Reads the graphs, nodes, functions and names of a model, and checks that graphs are well formed."""
 
 from __future__ import annotations
 

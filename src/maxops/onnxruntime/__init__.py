@@ -1,4 +1,4 @@
-"""ONNX Runtime with our operators: a session whose Max, ReduceMax and SegmentMax run on our kernels."""
+"""ONNX Runtime with our operators: a session whose Max, ReduceMax and SegmentMax run on maxops."""
 
 from maxops.extras import needed
 

@@ -1,4 +1,4 @@
-"""Models with more than max operators in ONNX Runtime: what `maxops.onnx.load` takes with ``on="onnxruntime"``."""
+"""Models with other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's session with our operators, and the pieces of it."""
+"""Sessions of ONNX Runtime with the operators of maxops."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
 def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
-    """Make our operators known to the sessions of these options; the options themselves are returned.
+    """Register the operators of maxops with the options of a session, and return the options.
 
     >>> import onnxruntime
     >>> options = register(onnxruntime.SessionOptions())
 
-    Their domain is "maxops": Max, ReduceMax and SegmentMax, to which `rewrite` moves a model's nodes. Needs
-    onnxruntime 1.21 or newer. A second call for the same options changes nothing.
+    The operators are Max, ReduceMax and SegmentMax in the domain "maxops"; `rewrite` moves a model's nodes there.
+    Requires onnxruntime 1.21 or newer. A second call for the same options changes nothing.
     """
     if options not in _registered:
         options.register_custom_ops_library(_native.__file__)
@@ -46,7 +46,7 @@ def session(
     sess_options: onnxruntime.SessionOptions | None = None,
     **arguments: Any,
 ) -> onnxruntime.InferenceSession:
-    """Make a session whose Max, ReduceMax and SegmentMax run on our kernels, with all else as onnxruntime has it.
+    """Create a session whose Max, ReduceMax and SegmentMax run on maxops; onnxruntime runs all other operators.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -54,10 +54,10 @@ def session(
     >>> larger.run(None, {"x": np.array([3_000_000_000] * 4), "y": np.array([1] * 4)})[0].tolist()
     [3000000000, 3000000000, 3000000000, 3000000000]
 
-    `model` is a file, whose external data may lie beside it, or a model in memory. What follows is as
-    `onnxruntime.InferenceSession` has it: options, which are registered here, `providers` and so on. Arrays may have
-    any shape, and any type of the operators' versions; our operators run on the CPU. Raises ModelError for a file
-    or bytes that are no model; what a clause forbids is onnxruntime's error, with the clause in its text.
+    `model` is a file, which may have external data in its folder, or a model in memory. The other arguments are those
+    of `onnxruntime.InferenceSession`: options, which this function registers, `providers` and so on. Arrays may have
+    any shape, and any type of the operators' versions; our operators run on the CPU. Raises ModelError for a file or
+    bytes that are not a model. A call that breaks a clause raises onnxruntime's error, with the clause in its text.
     """
     proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)

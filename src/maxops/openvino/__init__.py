@@ -1,4 +1,4 @@
-"""OpenVINO: its IR, read and run without OpenVINO; and our operators inside its compiled models, with it."""
+"""OpenVINO: IRs, read and run without OpenVINO, and the operators of maxops inside OpenVINO's compiled models."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ __all__ = ["IRWarning", "load", "register", "rewrite"]
 
 
 def register(core: Any) -> None:
-    """Tell an `openvino.Core` of our operators, so that it reads models in which `rewrite` put them.
+    """Register the operators of maxops with an `openvino.Core`, so that it reads models of `rewrite`.
 
-    `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError where OpenVINO is not
-    installed.
+    `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError if OpenVINO is not installed.
     """
     _module("extension").register(core)
 
@@ -26,9 +25,9 @@ def register(core: Any) -> None:
 def rewrite(model: Any) -> Any:
     """Return a copy of an `openvino.Model` whose Maximum, ReduceMax and SegmentMax run on our kernels.
 
-    `docs/integrations/openvino_extension.md` has an example, and says what stays exact. The inputs and outputs keep
-    their names, types and shapes. Raises ModuleNotFoundError where OpenVINO is not installed; what breaks a clause
-    raises that clause's error, with the node before it.
+    `docs/integrations/openvino_extension.md` has an example, and describes the exactness. The inputs and outputs keep
+    their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed, and the error of a clause,
+    with the node, if a node breaks the clause.
     """
     return _module("rewriting").rewrite(model)
 

@@ -1,4 +1,4 @@
-"""The calls that OpenVINO's Maximum, ReduceMax and SegmentMax are, and its rules on top of the operators' own."""
+"""Calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AUTO_BROADCAST = {"numpy": "numpy", "none": "none", "explicit": "none", "pdpd": 
 
 
 def check_auto_broadcast(kind: str) -> None:
-    """Raise for what Maximum does not know."""
+    """Raise for an invalid `auto_broadcast` of Maximum."""
     if kind not in ("numpy", "none"):
         raise AttributeValueError(f"Maximum auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
 

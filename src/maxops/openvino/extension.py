@@ -1,7 +1,7 @@
-"""Maximum, ReduceMax and SegmentMax as OpenVINO operators of our own.
+"""Maximum, ReduceMax and SegmentMax as custom operators of OpenVINO.
 
 OpenVINO's CPU plugin computes in f32, i32, i8 and u8, and converts every other type of a model to one of these: 64-bit
-integers lose their upper half. Each operator remembers the types that it was made with, and refuses any other.
+integers lose their upper half. Each operator remembers its types, and refuses other types.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Known where the axes are a constant; their number may be known where they are not."""
+        """The sizes if the axes are a constant; otherwise the rank, if it is known."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])

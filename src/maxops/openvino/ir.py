@@ -1,4 +1,4 @@
-"""From an IR file to a checked model: layers in order, edges that fit, weights inside their file.
+"""Loads an IR file as a checked model.
 
 The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, where there is one,
 the layer.
@@ -28,7 +28,7 @@ VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
-    """Something in an IR file that its document and its writer spell differently, and that was understood."""
+    """A spelling in an IR file that differs from OpenVINO's, and that maxops accepts."""
 
 
 def load(path: str | PathLike[str]) -> Model:
@@ -51,9 +51,10 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result; any other is a ModelError, as is a file that
-    is not well formed. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as its
-    document does, with an IRWarning. Arrays have the shapes and types of the Parameters; a size that is open is free.
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result; another layer, or a file that is
+    not well formed, raises ModelError. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or
+    `empty_segment_value`, as in its document, with an IRWarning. Arrays have the shapes and types of the Parameters; an
+    open size may have any value.
     """
     path = Path(path)
     source = str(path)

@@ -1,4 +1,4 @@
-"""One layer of an IR: what maxops knows of it, and how it computes."""
+"""One layer of an IR: its checks and its computation."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def check_count(layer: Layer, where: str) -> None:
 
 
 def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
-    """The ids of the layer's input ports in order, each of them fed."""
+    """The ids of the layer's input ports, in order. Raises ModelError if an edge is missing."""
     check_count(layer, where)
     for port in layer.inputs:
         if (layer.id, port) not in sources:

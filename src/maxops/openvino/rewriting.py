@@ -1,4 +1,4 @@
-"""The way of our operators into a model.
+"""Puts the operators of maxops into a model.
 
 OpenVINO's CPU plugin converts most types. `rewrite` keeps our operators out of that: they, the constants and inputs of
 the model that they read, and the outputs that they give are marked for the plugin to leave alone, and where other
@@ -38,7 +38,7 @@ OURS = {(operator.__name__, VERSION): operator for operator in (Maximum, ReduceM
 
 
 def rewrite(model: Any) -> Any:
-    """A copy of the model with our operators in it."""
+    """Return a copy of the model with the operators of maxops."""
     model = model.clone()
     for node in model.get_ordered_ops():
         _refuse_bodies(node)

@@ -1,4 +1,4 @@
-"""The .bin file beside an IR: read piece by piece, never past its end."""
+"""Reads the .bin file of an IR, piece by piece and never past its end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The cases, derived from the spec table: a file for each family, in which a clause, a type and a sentence make a case.
 
 Each row of ONNX and OpenVINO is iterated over; rows that profile the newest version of an operator (SONNX) have a say
-in the same trials, and in refusals of their own. A row or a type that is new in the table has its cases by itself.
+in the same trials, and in refusals of their own. A new row or type of the table gets its cases automatically.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which cases a run asks: by patterns over their ids, and the quick ones alone."""
+"""Selects the cases of a run, by patterns of their ids, or only the quick ones."""
 
 from __future__ import annotations
 

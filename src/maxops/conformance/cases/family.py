@@ -1,4 +1,4 @@
-"""How a family of cases is written: once for a row of ONNX or OpenVINO, and for each row that profiles it."""
+"""The functions that make a family of cases, for a row of ONNX or OpenVINO and each row that profiles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls past the sizes at which runtimes begin threads or other loops: many elements, results, inputs, segments.
+"""Large calls, for which runtimes use threads or other loops: many elements, results, inputs and segments.
 
 What is expected is known by construction (`planted`).
 """

@@ -1,4 +1,4 @@
-"""Max: shapes that go together, in both directions, and those that must be refused."""
+"""Max: shapes that broadcast, in both directions, and shapes that must be refused."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
 
 
 def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
-    """The same of the lowest value, which a loop must not start above."""
+    """The meanings for the lowest value: a loop must not start above it."""
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 

@@ -1,4 +1,4 @@
-"""Large arrays whose maxima are known by construction: no array of a type is compared to expect its maximum.
+"""Large arrays with maxima that are known by construction.
 
 Elements are numbered values of a short ladder, in ascending order. Each group of elements has one that is higher than
 all others of the group, at a place that differs from group to group: the first, the last, one in the middle, any other.

@@ -1,4 +1,4 @@
-"""ReduceMax: axes in every form, kept or not, none at all, and the maximum of nothing."""
+"""ReduceMax: axes in every form, kept or dropped, no axes, and the maximum of no elements."""
 
 from __future__ import annotations
 

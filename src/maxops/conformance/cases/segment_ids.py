@@ -1,4 +1,4 @@
-"""SegmentMax: segments of every kind, how many there are to be, and what fills those that are empty."""
+"""SegmentMax: segments of every kind, the number of segments, and the values of empty segments."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ThirdParty(Runtime):
         self.name = name
 
     def start(self) -> None:
-        """Import it, from the current folder too, as `python -m` does, and find what runs models in it."""
+        """Import the module, also from the current folder, as `python -m` does, and find its backend."""
         add_cwd_to_path()
         try:
             found = _imported(self.name)

@@ -1,4 +1,4 @@
-"""A program that takes a test folder: a model, inputs beside it, and outputs that it writes there."""
+"""A runtime for programs that read a model and inputs from a test folder, and write the outputs there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries of functions: no models and no versions, only arrays and what their users write.
+"""Runtimes for libraries of functions, which have no models and no versions.
 
 `maxops.bench.libraries` says how each is imported, takes arrays and spells a maximum, for benchmarks too.
 """

@@ -1,4 +1,4 @@
-"""maxops on models: its ONNX backend, its IR reader, and its operators inside onnxruntime and openvino."""
+"""maxops as a runtime of models: its ONNX backend, its IR reader, and its operators in onnxruntime and openvino."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""openvino: the CPU plugin, on ONNX models and on IRs."""
+"""Runs ONNX models and IRs on OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 

@@ -55,11 +55,12 @@ class ProcessHungError(ProcessEndedError):
 class Runtime:
     """Max operators under test, run in a worker process.
 
-    Making one imports nothing, so that its name, environment, claims and scripts can be asked for anywhere; `start`
-    imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
-    implements: only their refusals are asked of it. A library of functions claims none; its results are judged all the
-    same. `versioned` says whether an operator's version can be chosen: of others, only the newest is tested.
-    `takes_arrays` says whether it gets arrays in memory, in any layout, or reads files, where all are contiguous.
+    The constructor imports nothing, so the name, environment, claims and scripts are available in every process;
+    `start` imports the runtime. Every exception of a runtime is a refusal. `claims` names the standards that the
+    runtime claims to implement: it must refuse only the calls that these standards forbid. A library of functions
+    claims no standard, and its results are judged nevertheless. `versioned` says whether the caller can choose an
+    operator's version; otherwise only the newest version is tested. `takes_arrays` says whether the runtime accepts
+    arrays in memory, in any layout, or reads files, which hold contiguous arrays.
     """
 
     name: str

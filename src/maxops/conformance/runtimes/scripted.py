@@ -1,4 +1,4 @@
-"""A runtime that is nothing but lines of Python: what runs is, to the letter, what the script shows."""
+"""A base class for runtimes of Python lines: the script of a finding shows exactly the lines that run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The engine for Dask's arrays: lazy, chunk by chunk, on Dask's public functions only.
 
-Each chunk's work is a call to the engine that takes the chunk, so what the chunks are made of is not asked here.
-Nothing is computed before the user does: what only values can tell, the ids' order above all, is an error then.
+Each task calls the engine of its chunk, so this engine does not depend on the kind of the chunks. Nothing is computed
+before the user computes the result. Faults of values, such as unsorted ids, raise an error then.
 """
 
 from maxops.extras import needed

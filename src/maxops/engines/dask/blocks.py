@@ -1,4 +1,4 @@
-"""Calls on blocks, in tasks, and what those may keep of the memory."""
+"""Calls on blocks, in tasks, and the memory that tasks may keep."""
 
 from __future__ import annotations
 

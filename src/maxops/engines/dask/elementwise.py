@@ -1,4 +1,4 @@
-"""Max of Dask arrays: the chunks cut alike, then a call for each."""
+"""Max of Dask arrays: rechunks the arrays alike, and calls maxops on each block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReduceMax of Dask arrays: each block to its own maxima, and those to one in a tree."""
+"""ReduceMax of Dask arrays: each block computes its maxima, and a tree merges them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """One part of a grid of them, in lists within lists, an axis each."""
+    """Merge a grid of parts, in nested lists with one level for each axis, to one part."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 

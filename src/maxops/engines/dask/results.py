@@ -1,6 +1,6 @@
 """Arrays whose blocks are tuples, one for each result of a call, and how each result is taken out of them.
 
-Such an array is seen by no user. Dask makes results of one kind from a graph, and a call may have three.
+No user sees such an array. Dask makes one result from a graph, and a call may have three.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pick(
 ) -> Any:
     """The array of each block's result of this number, in blocks of these sizes along the first axis.
 
-    A result may have that axis alone: it is there once for all columns.
+    A result may have only that axis: all columns share it.
     """
     axes = tuple(range(tuples.ndim))
     return da.blockwise(

@@ -1,7 +1,7 @@
-"""SegmentMax of Dask arrays: each block of rows to the maxima of the segments that it touches, those to one in a tree.
+"""SegmentMax of Dask arrays: each block of rows computes the maxima of its segments, and a tree merges them.
 
-With sorted ids a block touches a range of segments, and ranges overlap in their ends alone. So what tasks communicate
-grows with the result, however many blocks and segments there are.
+With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore the communication
+between tasks grows with the result, for any number of blocks and segments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SegmentMax's parts to the blocks of the result, in stages: n log n tasks where each part to each block takes n**2.
+"""Sends SegmentMax's parts to the blocks of the result in stages: n log n tasks instead of n**2.
 
 In a stage a few consecutive parts are cut into as many classes of segments, and the pieces of a class become one part.
 A class is not a range of segments but takes blocks of the result in turn: consecutive parts of sorted ids touch

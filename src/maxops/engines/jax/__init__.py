@@ -1,8 +1,8 @@
 """The engine for JAX's arrays: under `jit`, `vmap` and `grad` as outside of them, on any device.
 
-Shapes and types are known while JAX traces, and what is wrong with them is an error then, as on NumPy's arrays. The
-values of ids are looked at before a call outside of `jit`; within, they are looked at as they come on the CPU, where
-the error is JAX's own with the same text, and not at all on other devices.
+Shapes and types are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
+are checked before the call. Under `jit`, they are checked at run time on the CPU, where JAX raises its own error with
+the same text. On other devices they are not checked.
 """
 
 from __future__ import annotations

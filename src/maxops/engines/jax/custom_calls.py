@@ -22,7 +22,7 @@ from maxops.shapes import reduced
 
 @cache
 def register() -> None:
-    """Tell XLA of the custom calls."""
+    """Register the custom calls with XLA."""
     for name, handler in _xla.handlers().items():
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
@@ -43,7 +43,7 @@ def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, which the result is without."""
+    """ReduceMax along axes in 0..r-1, without these axes in the result."""
     call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, reduced(data.shape, axes, keepdims=False)))
     return call(data, axes=np.array(axes, np.int64), ignores_nan=nan == "ignore")
 

@@ -1,4 +1,4 @@
-"""The inputs of a call: JAX's arrays and tracers, NumPy's beside them, and what can be known of each."""
+"""The inputs of a call: JAX arrays and tracers, NumPy arrays beside them, and the known properties of each."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, which the result is without; of no elements, what changes no maximum."""
+    """ReduceMax along axes in 0..r-1, without these axes; for no elements, the identity of the maximum."""
     dtype = dtype_of(data)
     first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
     return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)

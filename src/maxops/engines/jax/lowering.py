@@ -1,6 +1,6 @@
-"""The lowering of a call: to custom calls, or to integer keys.
+"""Lowers a call to custom calls, or to integer keys.
 
-On the CPU that is the custom calls; anywhere else, integer keys. Both give the same bits.
+The CPU uses custom calls, and other devices use integer keys. Both give the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _only_keys = False
 
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
-    """Integer keys on the CPU too, for what is traced within."""
+    """Use integer keys on the CPU too, for calls that are traced in the block."""
     global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
     before, _only_keys = _only_keys, True
     try:
@@ -37,7 +37,7 @@ def only_integer_keys() -> Iterator[None]:
 
 
 def are_native() -> bool:
-    """Whether a call on the CPU goes to the native core, which XLA knows from then on."""
+    """Whether a call on the CPU uses the native core; if so, register the custom calls with XLA."""
     if _only_keys:
         return False
     custom_calls.register()

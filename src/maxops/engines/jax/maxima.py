@@ -1,9 +1,9 @@
-"""The operators as primitives of JAX: how they are mapped, and how they are differentiated.
+"""The operators as primitives of JAX, with their rules for vmap and gradients.
 
 Under vmap each stays one call: the mapped axis becomes one more axis of the operator's own. Gradients are those of the
-elements that hold the maxima. Their rule is a forward one, linear in the tangents and made of JAX's own operations:
-JAX transposes it for `grad`, and differentiates it again for higher orders. It masks rather than gathers, so that its
-transpose scatters nothing.
+elements that hold the maxima. The rule is a forward rule of JAX's own operations, linear in the tangents: JAX
+transposes it for `grad`, and differentiates it again for higher orders. It uses masks instead of gathers, so its
+transpose has no scatter.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _share(total: jax.Array, count: jax.Array) -> jax.Array:
 
 
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, nan: str, native: bool) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, which the result is without; of no elements, what changes no maximum."""
+    """ReduceMax along axes in 0..r-1, without these axes; for no elements, the identity of the maximum."""
     if data.size == 0:
         return integer_keys.reduce_max(data, axes, nan=nan)
     return _reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)

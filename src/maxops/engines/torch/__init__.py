@@ -27,7 +27,7 @@ _EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max,
 
 
 def run(call: Call) -> Any:
-    """Run a call now, or put it into the graph that is being traced."""
+    """Run a call, or add it to the traced graph."""
     if torch.compiler.is_compiling() or is_tracing():
         from maxops.engines.torch import traced  # noqa: PLC0415 - see there
 

@@ -1,7 +1,7 @@
-"""The operators by torch's own operators: for every device but the CPU, which has the core.
+"""The operators on torch's own operators, for every device except the CPU, which uses the core.
 
 Torch's maxima of floats leave a NaN's bits and the sign of a zero open, and depend on whether a device flushes
-subnormals. So floats answer one question only: whether there is a NaN. All else is computed with integers:
+subnormals. Therefore the only float operation is the test for NaN. All other operations use integers:
 
 - `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
   negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
@@ -94,8 +94,8 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax.
 
-    The host waits for a check of ids or offsets, and, without `num_segments`, for the highest id. After an error it
-    also gets all of them, for the message.
+    The host waits for a check of ids or offsets, and, without `num_segments`, for the highest id. After an error, it
+    also copies all of them, for the message.
     """
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)

@@ -1,10 +1,10 @@
-"""Which elements hold the maxima, as gradients need it: masks of all of them, or the indices of the first ones.
+"""Finds the elements that hold the maxima, for gradients: masks of all of them, or the indices of the first ones.
 
-An element holds a maximum if the order has both equal: bits alike, or both NaN. All is made of torch's own operators,
-so that what is computed from it has gradients, batches and graphs in its turn.
+An element holds a maximum if the order has both equal: bits alike, or both NaN. Everything uses torch's own operators,
+so the results have gradients, batches and graphs themselves.
 
-Inputs alone are kept, and the maxima are computed again: so results may be changed in place before backward.
-What is kept is read once in each call, since `torch.utils.checkpoint` computes it for one reading.
+Only inputs are saved, and the maxima are computed again, so results may be changed in place before backward. Each call
+reads the saved tensors once, because `torch.utils.checkpoint` computes them for one read.
 """
 
 from __future__ import annotations

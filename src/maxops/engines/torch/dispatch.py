@@ -1,7 +1,7 @@
 """Whether a call has to go through torch's dispatcher: a gradient may be asked for, or a transform or mode is active.
 
-Torch says the last two by functions that it does not promise to keep. Where one is missing, every call goes
-through the dispatcher, which is slower and never wrong.
+torch reports the last two by private functions. If one is missing, every call goes through the dispatcher, which is
+slower and never wrong.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracin
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's memory is not what it holds, which torch's dispatcher knows."""
+    """Whether the values of a tensor differ from its memory; only torch's dispatcher knows them."""
     return tensor.is_neg() or tensor._is_zerotensor()
 
 

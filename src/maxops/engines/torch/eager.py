@@ -1,6 +1,6 @@
 """Calls that run now. Plain tensors on the CPU go to the NumPy engine; what torch has to know of goes through torch.
 
-Before its dispatcher, every check that shapes and types allow is made here, so that the errors are NumPy's.
+All checks of shapes and types run before torch's dispatcher, so the errors are those of NumPy arrays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The operators for calls that run now under gradients and transforms, forward ones and `torch.func`'s included.
 
-`torch.library` gives its operators backward gradients alone: under `torch.func.grad` they fail, and a forward gradient
-of theirs is a silent zero. An `autograd.Function` has all of it, so that the public functions have it too.
+Operators of `torch.library` have backward gradients only: `torch.func.grad` fails, and forward gradients are silently
+zero. An `autograd.Function` supports all of them, so the public functions do, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Gradients: to the first element that holds the maximum, or split evenly among all that hold it.
 
-`initial` is no argument to take gradients for: where it alone is the maximum, there is none.
+`initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 """
 
 from __future__ import annotations

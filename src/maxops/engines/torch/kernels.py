@@ -1,6 +1,6 @@
 """The kernels of the operators for tensors on the CPU, which call the NumPy engine.
 
-A result that was not asked for is an empty tensor, since an operator of torch has a fixed number of results.
+A result that was not requested is an empty tensor, because an operator of torch has a fixed number of results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 
 def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
-    """In place of a result that was not asked for."""
+    """An empty tensor, instead of a result that was not requested."""
     return like.new_empty((0,), dtype=dtype)
 
 

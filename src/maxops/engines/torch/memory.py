@@ -1,4 +1,4 @@
-"""Tensors on the CPU seen as NumPy arrays of the same memory, and the other way round; nothing is copied."""
+"""Views tensors on the CPU as NumPy arrays, and NumPy arrays as tensors, without copying."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tens
 
 
 def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
-    """A new tensor for an element-wise result: in the dense layout of the first input of its shape, as torch's are."""
+    """A new tensor for an element-wise result: in the dense layout of the first input of its shape, as in torch."""
     for tensor in inputs:
         if _has_shape(tensor, shape):
             if tensor.is_contiguous():

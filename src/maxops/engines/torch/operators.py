@@ -1,6 +1,6 @@
 """The operators as torch knows them: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-Each is a schema, and what it does on a CPU, on any other device, without data, backwards and over a batch.
+Each has a schema, and implementations for the CPU, other devices, fake tensors, gradients and batches.
 """
 
 from __future__ import annotations

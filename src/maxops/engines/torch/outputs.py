@@ -1,4 +1,4 @@
-"""The caller's `out`: a tensor that is written in place, which no gradient flows through."""
+"""The caller's `out`: a tensor that is written in place, without gradients."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
-    """The memory of out, which is written meanwhile unless it is refused."""
+    """Yield the memory of out to write to; raise if out cannot be written."""
     try:
         yield None if out is None else view(out)
     except MaxopsError:
@@ -56,7 +56,7 @@ def memory(out: Tensor | None) -> Iterator[Array | None]:
 
 
 def _was_written(out: Tensor | None) -> None:
-    """Torch does not see the write, and what it kept for a gradient must not go unnoticed."""
+    """Mark `out` as changed, because torch does not see the write, and may have saved `out` for a gradient."""
     if out is not None:
         increment_version(out)
 

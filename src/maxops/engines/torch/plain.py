@@ -1,6 +1,6 @@
-"""Calls on plain tensors that gradients alone ask more of than their results: they run as without, and no plan is kept.
+"""Calls on plain tensors with gradients only: they run as calls without gradients, and keep no plan.
 
-Backward is one native pass. Where it needs gradients in its turn, or another way than the core's, `gradients` has it.
+Backward is one native pass. `gradients` computes higher-order gradients, and gradients that the core does not support.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The operators' schemas in torch, and requests to and from their arguments.
 
-An operator takes the fields of a request that torch has to see, each of one of torch's types: what may be a Python
-scalar or a NumPy array in a request is a tensor here.
+An operator takes the fields of a request that torch must see, with torch's types: Python scalars and NumPy arrays of a
+request are tensors here.
 """
 
 from __future__ import annotations

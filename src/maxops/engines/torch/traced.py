@@ -254,7 +254,9 @@ def _constant(value: Any) -> Any:
 def _listed(row: Spec, axes: Any) -> Any:
     """An array of axes as the planner takes it; Dynamo has its values only when the graph runs."""
     if torch.compiler.is_dynamo_compiling():
-        raise AxesError(f"{row.name} axes is an array; torch.compile takes integers there, which its graphs hold")
+        raise AxesError(
+            f"{row.name} axes is an array; under torch.compile, axes must be integers, because graphs hold their values"
+        )
     _raise(_check_axes(axes))
     return axes.tolist()
 

@@ -60,7 +60,7 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
-    """A scalar, the same for all members: it has of `like` the type and the device."""
+    """A scalar, the same for all members, with the type and the device of `like`."""
     return torch.ops.maxops.scalar(like, *others), None
 
 
