@@ -6,7 +6,7 @@ SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py r
   bindings.py changed_arrays.py robustness.py threads.py memory.py overlap.py scalar_bits.py long_lists.py \
   rare_calls.py tensors.py) tests/models/test_onnxruntime.py tests/engines/with_jax/test_jax.py
 SANITIZED_MARK ?= exhaustive or not exhaustive
-SANITIZED_WITHOUT ?= torch or dask or xarray or pandas
+SANITIZED_WITHOUT ?= torch or dask or xarray or pandas or integer-keys
 MINIATURE ?= build/miniature
 RACES ?= build/races
 EMULATED ?= build/emulated

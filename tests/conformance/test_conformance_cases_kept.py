@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,11 +23,17 @@ from maxops.spec import Spec
 DIGESTS = Path(__file__).parent / "case_digests.json"
 
 
+@cache
+def name_of_dtype(dtype: np.dtype[Any]) -> str:
+    """NumPy makes a name anew each time, which for two million arrays takes longer than to make them."""
+    return dtype.name
+
+
 def parts(value: Any) -> Any:
     """What a value holds, in types whose text is the same everywhere."""
     if isinstance(value, np.ndarray):
-        data = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
-        return (value.dtype.name, value.shape, hashlib.sha256(data).hexdigest())
+        data = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
+        return (name_of_dtype(value.dtype), value.shape, hashlib.sha256(data).hexdigest())
     if isinstance(value, (tuple, list)):
         return tuple(map(parts, value))
     if isinstance(value, dict):

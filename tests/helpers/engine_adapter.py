@@ -21,7 +21,8 @@ class Adapter:
 
     `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
     `give` where the arrays of a call depend on each other. `words` has the text of errors
-    that it words otherwise, by the case's name. A case runs within `around`: settings of the framework's own.
+    that it words otherwise, by the case's name. A case runs within `around`: settings of the framework's own. An engine
+    that `knows_no_types` has the same code for each, and asks others for what is of one.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Adapter:
     give_all: Callable[[dict[str, Array] | tuple[Array, ...], Any], Any] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     around: Callable[[], AbstractContextManager[object]] = nullcontext
+    knows_no_types: bool = False
 
     def given(self, arrays: dict[str, Array] | tuple[Array, ...], axis: Any = 0) -> Any:
         """The arrays of a call in the engine's own kind; `axis` is that of its segments."""

@@ -65,8 +65,8 @@ def _sizes(result: Any) -> list[int | None]:
 
 
 ADAPTERS = (
-    Adapter("dask", "dask.array", in_blocks(lambda array: -1), of_dask),
-    Adapter("dask-ones", "dask.array", in_blocks(_ones), of_dask),
+    Adapter("dask", "dask.array", in_blocks(lambda array: -1), of_dask, knows_no_types=True),
+    Adapter("dask-ones", "dask.array", in_blocks(_ones), of_dask, knows_no_types=True),
     Adapter(
         "dask-unknown",
         "dask.array",
@@ -77,5 +77,6 @@ ADAPTERS = (
             "segment_max-refused-axis-length": "segment_ids has shape (1,)",
             "segment_max-refused-axis-rank": "segment_ids has shape ()",
         },
+        knows_no_types=True,
     ),
 )

@@ -42,6 +42,6 @@ def _with_integer_keys() -> Iterator[None]:
 
 
 ADAPTERS = (
-    Adapter("jax", "jax", _to_jax, _from_jax, around=_with_64_bits),
-    Adapter("jax-integer-keys", "jax", _to_jax, _from_jax, around=_with_integer_keys),
+    Adapter("jax", "jax", _to_jax, _from_jax, around=_with_64_bits, knows_no_types=True),
+    Adapter("jax-integer-keys", "jax", _to_jax, _from_jax, around=_with_integer_keys, knows_no_types=True),
 )
