@@ -155,6 +155,17 @@ using BFloat16 = FloatOrder<std::int16_t, 0x7F80>;
 using Float32 = FloatOrder<std::int32_t, 0x7F800000>;
 using Float64 = FloatOrder<std::int64_t, 0x7FF0000000000000>;
 
+// Orders that have kernels: all of them, but native/testing/races.cpp has arrays of int64 alone, whose ids
+// are compared as unsigned integers, too.
+#ifdef MAXOPS_RACES
+template <class T>
+constexpr bool kHasKernels =
+    std::is_same_v<T, IntegerOrder<std::int64_t>> || std::is_same_v<T, IntegerOrder<std::uint64_t>>;
+#else
+template <class T>
+constexpr bool kHasKernels = true;
+#endif
+
 }  // namespace
 }  // namespace MAXOPS_ISA
 }  // namespace maxops

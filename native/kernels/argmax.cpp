@@ -12,10 +12,12 @@ namespace {
 template <class T>
 constexpr ArgmaxKernels kernels_for() {
     ArgmaxKernels k{};
-    k.argmax_rows = argmax_rows<T>;
-    k.argmax_columns = argmax_columns<T>;
-    k.argmax_segments[0] = argmax_segments<T, std::int32_t>;
-    k.argmax_segments[1] = argmax_segments<T, std::int64_t>;
+    if constexpr (kHasKernels<T>) {
+        k.argmax_rows = argmax_rows<T>;
+        k.argmax_columns = argmax_columns<T>;
+        k.argmax_segments[0] = argmax_segments<T, std::int32_t>;
+        k.argmax_segments[1] = argmax_segments<T, std::int64_t>;
+    }
     return k;
 }
 

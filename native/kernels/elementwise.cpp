@@ -12,12 +12,14 @@ namespace {
 template <class T>
 constexpr ElementwiseKernels kernels_for() {
     ElementwiseKernels k{};
-    k.fold[1] = fold<T, 1>;
-    k.fold[2] = fold<T, 2>;
-    k.fold[3] = fold<T, 3>;
-    k.fold[4] = fold<T, 4>;
-    k.fold[8] = fold<T, 8>;
-    k.fold_rows_with = fold_rows_with<T>;
+    if constexpr (kHasKernels<T>) {
+        k.fold[1] = fold<T, 1>;
+        k.fold[2] = fold<T, 2>;
+        k.fold[3] = fold<T, 3>;
+        k.fold[4] = fold<T, 4>;
+        k.fold[8] = fold<T, 8>;
+        k.fold_rows_with = fold_rows_with<T>;
+    }
     return k;
 }
 

@@ -12,11 +12,13 @@ namespace {
 template <class T>
 constexpr ReduceKernels kernels_for() {
     ReduceKernels k{};
-    k.start = start<T>;
-    k.rows = rows<T>;
-    k.columns = columns<T>;
-    k.merge = merge<T>;
-    k.finish = finish<T>;
+    if constexpr (kHasKernels<T>) {
+        k.start = start<T>;
+        k.rows = rows<T>;
+        k.columns = columns<T>;
+        k.merge = merge<T>;
+        k.finish = finish<T>;
+    }
     return k;
 }
 

@@ -10,11 +10,13 @@ namespace {
 template <class T>
 constexpr SegmentKernels kernels_for() {
     SegmentKernels k{};
-    k.segment[0] = segment_rows<T, std::int32_t>;
-    k.segment[1] = segment_rows<T, std::int64_t>;
-    k.one_segment = one_segment<T>;
-    k.fill = fill<T>;
-    if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
+    if constexpr (kHasKernels<T>) {
+        k.segment[0] = segment_rows<T, std::int32_t>;
+        k.segment[1] = segment_rows<T, std::int64_t>;
+        k.one_segment = one_segment<T>;
+        k.fill = fill<T>;
+        if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
+    }
     return k;
 }
 

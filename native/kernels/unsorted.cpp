@@ -12,11 +12,13 @@ namespace {
 template <class T>
 constexpr UnsortedKernels kernels_for() {
     UnsortedKernels k{};
-    k.init_segments = init_segments<T>;
-    k.accumulate_rows[0] = Unsorted<T, std::int32_t>::accumulate;
-    k.accumulate_rows[1] = Unsorted<T, std::int64_t>::accumulate;
-    k.merge_segments = merge_segments<T>;
-    k.finalize_segments = finalize_segments<T>;
+    if constexpr (kHasKernels<T>) {
+        k.init_segments = init_segments<T>;
+        k.accumulate_rows[0] = Unsorted<T, std::int32_t>::accumulate;
+        k.accumulate_rows[1] = Unsorted<T, std::int64_t>::accumulate;
+        k.merge_segments = merge_segments<T>;
+        k.finalize_segments = finalize_segments<T>;
+    }
     return k;
 }
 
