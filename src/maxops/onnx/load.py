@@ -44,9 +44,10 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     {'y': array([ 5., -2.], dtype=float32)}
     >>> folder.cleanup()
 
-    maxops runs a model of Max, ReduceMax, Constant and Identity by itself. In other models, maxops runs these operators
-    and its own SegmentMax, and onnx's reference evaluator runs all others. ``on="onnxruntime"`` selects ONNX Runtime
-    for them, which is faster and runs fewer models. `Model.placements` lists the runtime of each operator.
+    The max operators are Max, ReduceMax, ScatterElements and ScatterND with the reduction "max", and SegmentMax of the
+    domain `maxops`. maxops runs a model by itself if all others are Constant and Identity. In other models, onnx's
+    reference evaluator runs the other operators; ``on="onnxruntime"`` selects ONNX Runtime for them, which is faster
+    and runs fewer models. `Model.placements` lists the runtime of each operator.
 
     Raises ModelError for a file that cannot be read, is not well formed, or has operators that no runtime here
     supports, and the error of a clause if the model breaks it. The text names the file and the node.
