@@ -292,7 +292,7 @@ def reduce_max(
             the maximum of no elements.
         return_indices: also return the indices of the maxima (argmax).
         ties: the gradient if several elements equal the maximum, as in `maximum`.
-        nan: "propagate" or "ignore", as in `maximum`. The maximum of no elements does not change.
+        nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
 
     Returns:
         ``out``, or a new array of the data's kind; an array at rank 0 too. The maximum of no elements is -Inf, the
@@ -530,7 +530,7 @@ def segment_max(
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: the gradient if several elements equal the maximum, as in `maximum`.
-        nan: "propagate" or "ignore", as in `maximum`. The maximum of no elements does not change.
+        nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
 
     Returns:
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
@@ -789,7 +789,7 @@ def operators() -> tuple[Operator, ...]:
     """Return every operator of every standard and version, and the plain functions, with their types and clauses.
 
     >>> len(operators())
-    17
+    19
     >>> operators()[-1].clauses[1].id
     'maxops.segment_max.types'
     """

@@ -47,7 +47,7 @@ def by_operator(
 def segments_along(axis: int, moveaxis: Callable[[Any, int, int], Any], results: Any) -> list[Any]:
     """Results of SegmentMax along the first axis, with the segments at `axis`.
 
-    The mask of empty segments stays: it has one axis, and `axis` is 0 where the others have no more.
+    The mask of empty segments does not change, because it has one axis.
     """
     return [part if axis == 0 or part.ndim == 1 else moveaxis(part, 0, axis) for part in as_tuple(results)]
 

@@ -360,7 +360,7 @@ def widened(ids: Array) -> Array:
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
-    """Whether a value is an integer of Python's or NumPy's; NumPy's durations, which it has among those, are none."""
+    """Whether a value is a Python or NumPy integer. A NumPy duration is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
