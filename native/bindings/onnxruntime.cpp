@@ -197,10 +197,14 @@ public:
 
     Fault run() {
         switch (kernel_.kind) {
-            case kMax: return maximum();
-            case kReduceMax: return reduce_max();
-            case kSegmentMax: return segment_max();
-            default: return {Fault::kNotHandled};  // Python has the indices' rules, and the core the maxima
+            case kMax:
+                return maximum();
+            case kReduceMax:
+                return reduce_max();
+            case kSegmentMax:
+                return segment_max();
+            default:
+                return {Fault::kNotHandled};  // Python has the indices' rules, and the core the maxima
         }
     }
 
@@ -412,7 +416,8 @@ Owned attributes_of(const Api& api, const KernelInfo* info) {
         std::string text(size, '\0');
         check(api.attribute_string(info, name, text.data(), &size));
         text.resize(size - 1);  // without the zero at its end
-        set(name, PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+        set(name,
+            PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     }
     return attributes;
 }
