@@ -6,5 +6,5 @@
     random_calls                          calls drawn at random beside NumPy's and torch's, timed and reported
     report <- page                        what a run's JSON says
 
-Nothing here is imported by `import maxops`.
+`import maxops` imports nothing from this package.
 """

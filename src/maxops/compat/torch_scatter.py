@@ -50,7 +50,7 @@ def _by_ids(
     is_sorted: bool,
     drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Maxima and indices along an axis, by 1-D ids; 0 and -1 of empty segments."""
+    """Return maxima and indices along an axis by 1-D ids; empty segments are 0 with index -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
@@ -88,7 +88,7 @@ def _by_ids(
 def _by_each_id(
     src: torch.Tensor, index: torch.Tensor, count: int, dim: int, drops: bool
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """The same by ids of the data's shape: of the flattened data, with a segment for each result."""
+    """Return the same by ids of the data's shape: flatten the data, and use one segment for each result."""
     moved = src.movedim(dim, 0)
     others = list(moved.shape[1:])
     columns = 1
@@ -110,7 +110,7 @@ def _along(
     dim_size: Optional[int],  # noqa: UP045
     is_sorted: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Maxima along an axis by an index of one dimension, or of the data's shape."""
+    """Return maxima along an axis by an index of one dimension, or of the data's shape."""
     rows = src.size(dim)
     count = dim_size
     before = 0
