@@ -1,4 +1,4 @@
-"""Run the command line: `python -m maxops`."""
+"""Runs the command line: `python -m maxops`."""
 
 from maxops.cli import main
 

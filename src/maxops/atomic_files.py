@@ -119,7 +119,7 @@ def save_npy(path: Path, array: Array) -> None:
 
 
 class PlainWriter:
-    """File for NumPy with `write` only, because the errors of `tofile` do not name the cause."""
+    """A file that offers NumPy only `write`, because the errors of `tofile` do not name the cause."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write: Callable[[bytes], int] = file.write

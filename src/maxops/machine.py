@@ -1,4 +1,4 @@
-"""Describes the machine and the versions on which figures and findings depend."""
+"""Describes the machine and the versions that affect figures and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.physical_memory import physical_memory
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Return the properties of the machine on which figures depend."""
+    """Return the properties of the machine that affect figures."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {

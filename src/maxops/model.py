@@ -137,7 +137,7 @@ class Placement:
 
 
 class Evaluator(Protocol):
-    """The protocol of evaluators, which run a whole model with other operators than ours."""
+    """The protocol of evaluators, which run a whole model with operators other than ours."""
 
     placements: tuple[Placement, ...]
 
@@ -201,7 +201,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """Return the names of the requested outputs, all of which exist."""
+        """Return the names of the requested outputs; raise an error if one does not exist."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there

@@ -1,4 +1,4 @@
-"""Compares and broadcasts shapes in models, in which sizes may be unknown, as far as the sizes are known."""
+"""Compares and broadcasts the shapes of models as far as their sizes are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time one installation of maxops on request: a process of its own Python runs the benchmark's cases.
+"""Times one installation of maxops on request: a process of its own Python runs the benchmark's cases.
 
 Each line on stdin is a request in JSON, and each line on stdout is its answer. The cases and their calls come from this
 version of the benchmark. `import maxops` decides which maxops is called.
@@ -24,7 +24,7 @@ import maxops
 
 
 class Worker:
-    """Handler of requests: each of its methods and each method of the prepared case's stopwatch is a request."""
+    """Handles requests: each method is a request, and so is each method of the prepared case's stopwatch."""
 
     def __init__(self) -> None:
         folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed

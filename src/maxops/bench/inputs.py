@@ -89,7 +89,7 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Return ordinary values of both signs: no NaN, no zero, and no limits, at which a reduction could stop."""
+    """Return ordinary values of both signs, without NaN, zeros, and the type's limits, where a reduction could stop."""
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":

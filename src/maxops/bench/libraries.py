@@ -44,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Library:
-    """The expressions of a library; `array` converts from NumPy to its own array, and `back` reverses this."""
+    """A library's expressions; `array` converts a NumPy array to the library's array, and `back` converts it back."""
 
     name: str
     opening: str  # lines that are run once

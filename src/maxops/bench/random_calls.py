@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """Draw the layouts of Max's inputs. The first input has `shape`; in the family "outer", each input lacks axes."""
+    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer": each input lacks axes there."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):
@@ -347,6 +347,6 @@ def headline(result: Json) -> str:
 
 
 def failures(result: Json) -> list[str]:
-    """Return our calls that fail or have other bits than NumPy's."""
+    """Return the calls of maxops that fail, or that differ from NumPy in a bit."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

@@ -196,7 +196,7 @@ def _others(case: Json) -> str:
 
 
 def below_one(run: Json) -> Table:
-    """Return a table of the cases in which the fastest correct library is faster, the slowest case of ours first."""
+    """Return a table of the cases in which a correct library is faster than maxops, the lowest ratio first."""
     compared = [case for case in run["cases"] if case["ratio"] is not None]
     rows = [
         (case["id"], f"{case['fastest']} ({case['libraries'][case['fastest']]['candidate']})", spread(case["ratio"]))
@@ -247,7 +247,7 @@ def machine(run: Json) -> Table:
 
 
 def summary(run: Json) -> list[Table]:
-    """Return all tables except those of all cases."""
+    """Return all tables except the tables of all cases."""
     tables = [overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS]
     tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine)]
     return [table for table in tables if table.rows]

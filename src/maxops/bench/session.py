@@ -90,7 +90,7 @@ class Session:
         return row
 
     def _verdicts(self, name: str, work: Work, expected: Array, own: Candidate) -> list[Verdict]:
-        """Return a library's fastest correct (or wrong) candidate, and separately those with other inputs."""
+        """Return the verdicts on a library's fastest correct (else wrong) candidate, and on those with other inputs."""
         case = work.case
         if name not in self._started:
             return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]

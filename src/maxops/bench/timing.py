@@ -48,7 +48,7 @@ class Candidate:
     other_input: str = ""
 
     def result(self, case: Case) -> Array:
-        """Run the candidate once; return the result as an array of the case's type, if it has the right size."""
+        """Run the candidate once; return the result as an array of the case's type if the size is right."""
         array = np.asarray(self.to_numpy(eval(self.code, dict(self.names))))
         if array.ndim == 0 and array.dtype != case.dtype.numpy:
             array = array.astype(case.dtype.numpy)  # a Python scalar, which held the value exactly
@@ -76,7 +76,7 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
-    """Return the least seconds of a call, which other load did not slow; short calls get at least a few samples."""
+    """Return the least time of a call in seconds, which excludes other load; take at least a few samples."""
     watch = Stopwatch(candidate)
     best = watch.warm_up()
     end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0

@@ -45,7 +45,7 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
 
 
 def _verdict(refusal: str) -> Verdict:
-    """Return the verdict of a refusal, which may not show that the model is broken."""
+    """Return the verdict of a refusal: broken, or unknown if the refusal does not prove it."""
     # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
     is_inside = refusal.count("Inference error(s)") > 1
     # the version of a function's operator set should be one that goes with the model's; runtimes take others, too

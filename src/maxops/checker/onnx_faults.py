@@ -22,7 +22,7 @@ FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an in
 def graph_faults(
     graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
 ) -> Iterator[str]:
-    """Yield the faults of one graph in words; `outer` holds the visible outer names, which it may return or not."""
+    """Yield the faults of one graph in words; `outer` holds the names that the graph sees around it."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
@@ -86,7 +86,7 @@ def _words(check: Callable[[], None]) -> list[str]:
 
 
 def _sizes_in(info: TypeProto) -> list[int]:
-    """Return the sizes in the type of a tensor or of the tensors in a sequence or map; -1 is open, as in runtimes."""
+    """Return the sizes in the type of a tensor, or of the elements of a sequence or map; -1 is an open size."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
         sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]

@@ -14,7 +14,7 @@ MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
 class Functions:
-    """The functions by key; `fault` says why types are not inferred through their calls, if so."""
+    """The functions by key; `fault` gives the reason if types cannot be inferred through their calls."""
 
     def __init__(self, proto: ModelProto) -> None:
         self.by_key: dict[FunctionKey, FunctionProto] = {
@@ -89,7 +89,7 @@ def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir
 
 
 def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep: bool) -> Iterator[AttributeProto]:
-    """Yield the attributes with function references replaced by `values`; `keep` keeps those without a value."""
+    """Yield a node's attributes; `values` replace the function's, and `keep` keeps attributes without a value."""
     for attribute in node.attribute:
         value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is None and not keep:

@@ -43,7 +43,7 @@ Scope = ChainMap[str, Value]
 
 
 class _Visible:
-    """The names that a graph in a node can read: the names around the node's graph, and those before the node in it."""
+    """The names that a graph in a node can read: the outer names, and the names before the node in the node's graph."""
 
     def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
         self._outer, self._positions, self._position = outer, positions, position

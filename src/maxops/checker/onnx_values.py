@@ -51,12 +51,12 @@ class Value:
         return Known(name, dtype, dims, self.declared, sparse, self.written_sparse, constant)
 
     def as_written(self) -> Value:
-        """Return the value as the model writes it, which judges the node that makes the value."""
+        """Return the value as the model writes it, for judging the node that makes the value."""
         return self if self.written is None else replace(self, type=completed(self.written, self.type))
 
     @property
     def fingerprint(self) -> tuple[bytes, ...]:
-        """Return the properties that decide the inference of a function's body, as bytes."""
+        """Return the properties that affect type inference in a function's body, as bytes."""
         messages = (self.type, self.tensor, self.written)
         return (
             *(b"" if each is None else each.SerializeToString() for each in messages),
@@ -100,7 +100,7 @@ def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | Model
 def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProto:
     """Return a copy of the model without training graphs, and without the data of large initializers.
 
-    Large initializers keep their shapes, or are empty.
+    With `with_shapes`, large initializers keep their shapes; otherwise, they are empty.
     """
     light = ModelProto()
     light.ir_version = proto.ir_version

@@ -14,7 +14,7 @@ from maxops.spec import Spec
 
 
 def value(node: Node, row: Spec) -> Ruling:
-    """Rule on the clause of values, which is never known statically."""
+    """Return the ruling on the clause of values, which are never known statically."""
     return at_run_time("is about values, which are known at run time only")
 
 

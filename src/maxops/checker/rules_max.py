@@ -21,7 +21,7 @@ def _type(node: Node, row: Spec) -> Ruling:
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
-    """Check the shapes of inputs and output, for which ONNX has one clause."""
+    """Check the shapes of inputs and output; ONNX has one clause for both."""
     if row.broadcast == "none":
         return _same(node)
     inputs = _broadcastable(node, row)

@@ -72,7 +72,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
-    """Check for repeated axes, which break nothing: ONNX does not say whether an axis may be repeated."""
+    """Check for repeated axes, which break no clause: ONNX does not say whether an axis may be repeated."""
     axes = _axes_of(node, row)
     if axes.given is None:
         return holds("no axes are given") if axes.ruling is None else unknown("the axes are not known")

@@ -16,20 +16,20 @@ class Ruling(NamedTuple):
 
 
 def holds(message: str) -> Ruling:
-    """Return the ruling that the clause holds, for this reason."""
+    """Return a ruling that the clause holds, with the reason."""
     return Ruling("holds", message)
 
 
 def broken(message: str) -> Ruling:
-    """Return the ruling that the clause is broken, in this way."""
+    """Return a ruling that the clause is broken, with the reason."""
     return Ruling("broken", message)
 
 
 def unknown(message: str) -> Ruling:
-    """Return the ruling that the model leaves open whether the clause holds."""
+    """Return a ruling that the model leaves the clause open, with the reason."""
     return Ruling("unknown", message)
 
 
 def at_run_time(message: str) -> Ruling:
-    """Return the ruling that the clause is about values, which are known only at run time."""
+    """Return a ruling that the clause is about values, which are known only at run time."""
     return Ruling("unknown", message, True)

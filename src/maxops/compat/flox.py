@@ -8,7 +8,7 @@
 
 The functions compute "max" and "nanmax" with these aggregations, for NumPy and Dask arrays and for every method. flox
 computes all other aggregations. flox's own functions accept an aggregation as ``func=``. Groups, fill values and
-promotion are those of flox; ``engine`` has no effect. Differences:
+promotion follow flox; ``engine`` has no effect. Differences:
 
 - Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.

@@ -75,7 +75,7 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
 
 
 def _are_taken(x1: Any, x2: Any) -> bool:
-    """Whether the core accepts both. NumPy promotes bfloat16 and a float to float32, and the core to bfloat16."""
+    """Whether the core accepts both inputs. For bfloat16 and a float, NumPy returns float32, and the core bfloat16."""
     kinds = type(x1), type(x2)
     if kinds[0] not in _TAKEN or kinds[1] not in _TAKEN:
         return False
@@ -108,7 +108,7 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
 
 
 def _reduced(result: Any, out: Any) -> Any:
-    """Return a reduction's result as `_given`; `out` has the shape of the result."""
+    """Return a reduction's result like `_given`; `out` has the shape of the result."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and np.shape(out) != result.shape:

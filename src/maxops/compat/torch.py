@@ -13,10 +13,10 @@ Differences:
   and two NaNs are a tie.
 - With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of an equal element
   of input.
-- If elements are equal, the index is that of the first element, on every device.
+- If elements are equal, the first element's index is returned, on every device.
 - ``segment_reduce`` accepts every type of maxops, and checks offsets.
 - Arguments that maxops refuses raise its errors: a repeated ``dim`` is an `AxesError`, and an index that is negative or
-  too large a `SegmentIdsError`.
+  too large is a `SegmentIdsError`.
 - PyTorch computes complex numbers and other types that maxops lacks, tensors without elements, ``segment_reduce`` with
   ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar. ``scatter_reduce`` and
   ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
@@ -271,7 +271,7 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Whether an index has their rank, and is not longer than src, or than input in the other dimensions."""
+    """Whether an index has the rank of the tensors, and is not longer than src, or than input beside the dimension."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes

@@ -30,7 +30,7 @@ class _FailedError(NoResultError):
 
 
 def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repeat.DEFAULT) -> Outcome:
-    """Run a trial several times, each with another poison pattern in free memory and the feeds in reversed order."""
+    """Run a trial several times, with alternating poison patterns of free memory and alternating feed orders."""
     try:
         return _Running(runtime, trial, memory).outcome(repeats)
     finally:
@@ -82,8 +82,8 @@ class _Running:
     def outcome(self, repeats: int) -> Outcome:
         """Return the outcome of all runs.
 
-        Every run must refuse an invalid call: a single result is the outcome. A wrong result is also the outcome if
-        another run refuses the call.
+        Every run must refuse an invalid call; if a run returns a result instead, the result is the outcome. A wrong
+        result is also the outcome if another run refuses the call.
         """
         distinct: list[list[Array]] = []
         seen: set[frozenset[str]] = set()

@@ -1,4 +1,4 @@
-"""A question of the kit to a runtime: a call, its arrays, and the expectation of each standard.
+"""The kit's question to a runtime: a call, its arrays, and the expectation of each standard.
 
 A `Call` is one operator in one model. A `Trial` runs it on one or more sets of arrays, its feeds. A `Case` is a trial
 as judged by one clause of one row of the spec table. If several standards judge a trial, it has several cases.
@@ -66,7 +66,7 @@ class Call:
 
     @property
     def fed(self) -> tuple[Input, ...]:
-        """The inputs for which a feed has arrays, in order: the operator's, then those of the constructs around it."""
+        """The inputs for which a feed has arrays: those of the operator, then those of the constructs around it."""
         own = tuple(each for each in self.inputs if each is not None and each.constant is None)
         return (*own, *self.controls)
 
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def constants(self) -> dict[str, Array]:
-        """The inputs whose values are part of the model."""
+        """The inputs with values that are part of the model."""
         return {each.name: each.constant for each in self.inputs if each is not None and each.constant is not None}
 
     def whole(self, feed: Feed) -> list[Array | None]:

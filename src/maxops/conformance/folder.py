@@ -2,7 +2,7 @@
 
 model.onnx                                   or model.xml and model.bin
 test_data_set_N/input_K.pb, output_0.pb      or input_K.npy, output_0.npy
-refusal.txt                                  in place of outputs, where the model is to be refused
+refusal.txt                                  replaces the outputs if the model must be refused
 """
 
 from __future__ import annotations

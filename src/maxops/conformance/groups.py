@@ -22,7 +22,7 @@ class Group:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The affected types, in the order in which they were found."""
+        """The affected types, in the order of the findings."""
         return tuple(dict.fromkeys(case_name(finding["case"]).type for finding in self.findings))
 
     @property

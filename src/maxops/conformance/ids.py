@@ -68,7 +68,7 @@ def case_name(case: str) -> CaseName:
 
 
 def row(clause: str) -> Row:
-    """Return the row of the matrix to which a clause belongs.
+    """Return the matrix row of a clause.
 
     >>> row("ONNX.Max-13.value")
     Row(standard='ONNX', operator='Max', short='value')
@@ -102,6 +102,6 @@ def sort_key(each: Row) -> tuple[int, Row]:
 
 
 def statement(clauses: list[str]) -> str:
-    """Return the text of a clause in its newest version among these."""
+    """Return the text of a clause in the newest of these versions."""
     newest = clause(max(clauses, key=lambda each: clause_name(each).version or 0))
     return newest.statement if newest else ""

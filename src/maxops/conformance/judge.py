@@ -45,7 +45,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first element of the worst kind in which an array differs from the expected array."""
+    """The first element that differs from the expected array, for the worst kind of difference."""
 
     kind: Kind
     text: str
@@ -152,7 +152,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
 
 
 def differences(actual: Array, expected: Array, without_nan: Array) -> list[Difference]:
-    """Return the differences, each kind once, at its first index.
+    """Return the first difference of each kind.
 
     >>> import numpy as np
     >>> expected, actual = np.float32([np.nan, 0, 1]), np.float32([2, -0.0, 1])

@@ -33,7 +33,7 @@ def literal(array: Array) -> str:
     >>> literal(np.tile(np.int8([1, 2]), (100, 1)))
     'np.tile(np.array([1, 2], np.int8), (100, 1))'
 
-    Integers in equal steps do, too:
+    Integers in equal steps also have short expressions:
 
     >>> literal(np.arange(5000) // 3)
     'np.arange(0, 5000) // 3'
@@ -96,7 +96,7 @@ def _stepped(native: Array, dtype: DType) -> str:
 
 
 def _compressed(native: Array, dtype: DType) -> str:
-    """Return the bytes, compressed, in pieces between which a line can break; the script imports the two modules."""
+    """Return the compressed bytes in pieces, so that lines can break; the script imports the two modules."""
     data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
     pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
     text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"
@@ -104,5 +104,5 @@ def _compressed(native: Array, dtype: DType) -> str:
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
-    """Return nested lists of elements that are already text."""
+    """Return nested lists of elements, which are already text."""
     return str(np.array(texts, object).reshape(shape).tolist()).replace("'", "")

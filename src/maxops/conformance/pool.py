@@ -90,9 +90,9 @@ def is_nan(array: Array) -> Array:
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
-    """Return small whole numbers, of which up to 251 are distinct, in an order that depends on `turn`.
+    """Return small whole numbers in an order that depends on `turn`; up to 251 of them are distinct.
 
-    The result shows if an element goes to a wrong position.
+    The result shows whether an element went to a wrong position.
     """
     number = np.arange(prod(shape))
     indices = (number * 97 + turn * 60) % _DISTINCT

@@ -97,7 +97,7 @@ class Process:
         return outcome
 
     def close(self) -> None:
-        """End the process gracefully. A crash during this changes the outcome of its cause, or adds a note."""
+        """End the process gracefully. A crash at this point amends the outcome of its cause, or adds a note."""
         child, suspects = self._child, self._suspects
         self._child, self._suspects, self._used = None, [], False
         if child is None:
@@ -187,7 +187,7 @@ class Process:
         return f"after it, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """Shut a process down; return how it ended, or "" if it or an idle process ended in the usual way."""
+        """Shut a process down; return how it ended, or "" if it ended gracefully or if idle processes do not either."""
         how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:

@@ -118,7 +118,7 @@ def _line(array: Array) -> str:
 
 
 def _actual_line(output: str) -> str:
-    """Return the last line of a script, which is its own, because a runtime may print similar lines."""
+    """Return the script's own line, which is the last, because a runtime may print similar lines."""
     return next((each for each in reversed(output.splitlines()) if each.startswith(ACTUAL)), "")
 
 

@@ -1,4 +1,4 @@
-"""Limits the resources of a runtime's process, and ends it with its parent."""
+"""Limits the resources of a runtime's process, and ends the process with its parent."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""The JSON schema of a run of the kit, from which every report is made.
+"""The JSON schema of a run of the kit. Every report is made from this JSON.
 
 runtime, version            the runtime under test
-kit                         {"maxops", "cases": how many were run, "quick", "only", "repeats", "bounds"}
-machine                     what it ran on
+kit                         {"maxops", "cases": the number of cases, "quick", "only", "repeats", "bounds"}
+machine                     the machine of the run
 seconds                     wall-clock time
 cases                       {case id: verdict}, every case that was run
-clauses                     {clause id: its statement}, of the clauses that findings name
-findings                    a list, an object for each case that neither conforms nor is not applicable
-reproducers                 a list; findings name theirs by its index
-reasons                     {case id: reason}, of the cases that are not applicable
-notes                       what was observed of the runtime's processes and belongs to no case
+clauses                     {clause id: statement}, for the clauses of findings
+findings                    a list with an object for each case that is applicable and does not conform
+reproducers                 a list; findings name their reproducer by its index
+reasons                     {case id: reason}, for the cases that are not applicable
+notes                       observations of the runtime's processes that belong to no case
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ REPEATS = 5  # runs, for a fault that what an earlier run left behind brings abo
 
 @dataclass(frozen=True)
 class Script:
-    """A script, its expected output, and the environments in which it runs once each."""
+    """A script, its expected output, and its environments; the script runs once in each environment."""
 
     text: str
     counterexample: Counterexample
@@ -36,7 +36,7 @@ class Script:
 
 
 def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
-    """Return the scripts that may show a finding, the simplest first; some crashes need several runs or full memory."""
+    """Return scripts that may show a finding, the simplest first; some crashes need several runs or poisoned memory."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
     if judgement.verdict in DIFFERING:
@@ -95,7 +95,7 @@ def _script(
 
 
 def printed(found: Counterexample, array: Array) -> Array:
-    """Return the part of a result, expected or actual, that a script prints: all of it, if it is small."""
+    """Return the part of a result that a script prints; a small result is printed as a whole."""
     part = _printed_part(found)
     return array if part is None else array.reshape(-1)[part]
 

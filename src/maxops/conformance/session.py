@@ -313,7 +313,7 @@ class _Session:
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
-        """Return the number of each finding's reproducer; None if the finding does not come from its call alone."""
+        """Return the number of each finding's reproducer; None if the call alone does not show the finding."""
         found = self._workers.map(
             self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )

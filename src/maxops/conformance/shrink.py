@@ -102,7 +102,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """Return the trial of a call on one feed by the case's row; None if the trial is of another kind than the case."""
+    """Return the trial of a call on one feed by the case's row; None if the trial is of a different kind."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)
@@ -135,7 +135,7 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 
 
 def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
-    """Reduce the call to the elements that the wrong element comes from, then to as few as show the finding."""
+    """Keep only the elements that affect the wrong element, then as few of them as show the finding."""
     for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue
@@ -149,7 +149,7 @@ def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, 
 
 @dataclass(frozen=True)
 class _Form:
-    """A way to run a call on some of the items that its result comes from."""
+    """A way to run a call on some of the items that determine its result."""
 
     items: Sequence[int]
     of: Callable[[Sequence[int]], tuple[Call, Whole]]
@@ -157,7 +157,7 @@ class _Form:
 
 
 def _index(items: Sequence[int]) -> Any:
-    """Return the index that selects these items of an axis; a range, if possible."""
+    """Return the index that selects these items of an axis, as a range if possible."""
     return slice(items.start, items.stop) if isinstance(items, range) else list(items)
 
 
@@ -204,7 +204,7 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
 
 
 def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
-    """Return a form in which rows are the items; the call reduces the last axis or the first."""
+    """Return a form with rows as items; the call reduces the last axis or the first."""
     rows = data.reshape(-1, data.shape[-1])
     axis = 0 if first else 1
     attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
@@ -332,7 +332,7 @@ def _fewer_inputs(search: Search) -> None:
 
 
 def _plainer(search: Search) -> None:
-    """Replace values by ones, and then by zeros, except those that the wrong element comes from.
+    """Replace values by ones, and then by zeros, except the values that determine the wrong element.
 
     For operators that reduce many elements to one, only large calls are simplified: the maximum alone stays.
     """

@@ -1,4 +1,4 @@
-"""Words verdicts, expected results and actual results for reports, in one line each."""
+"""Formats verdicts, expected results and actual results for reports, in one line each."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def sides(
 
 
 def first_difference(expected: Elements, actual: Elements) -> int | None:
-    """Return the number of the first different element in row-major order; None if types or shapes differ, or none."""
+    """Return the number of the first different element in row-major order, or None, also if types or shapes differ."""
     if (expected["type"], expected["shape"]) != (actual["type"], actual["shape"]):
         return None
     kind = "bits" if expected["bits"] else "values"

@@ -2,8 +2,8 @@
 
 It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
-("sanity call", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
-("trial", trial, repeats)  (outcome, whether the sanity calls come next); then, if so, what is wrong with them, or ""
+("sanity call", trial)  whether the runtime gave an answer, which it must repeat after every error
+("trial", trial, repeats)  (outcome, whether the sanity calls come next), then their fault or ""
 """
 
 from __future__ import annotations

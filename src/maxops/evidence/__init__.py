@@ -28,7 +28,7 @@ _STRENGTH = ("proof", "exhaustive", "test")
 
 @cache
 def read(name: str) -> Json:
-    """Return the package's "evidence" or "matrix", as in the file."""
+    """Read the "evidence" or the "matrix" of the package from its file."""
     document: Json = json.loads((files(__name__) / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
@@ -150,7 +150,7 @@ def as_html() -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash by which a content security policy permits a script."""
+    """Return the hash of a script for the content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -89,7 +89,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """Return the target of a path after all links; `where` begins the text of the error."""
+    """Return the target of a path with all links resolved; `where` begins the text of the error."""
     try:
         path.stat()
     except FileNotFoundError:

@@ -44,7 +44,7 @@ def label(key: FunctionKey) -> str:
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """Return the model's functions by key, by which calls name them. Raise ModelError for a repeated key."""
+    """Return the model's functions by the key of their calls. Raise ModelError for a repeated key."""
     found: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
         key = function_key(function)
@@ -130,7 +130,7 @@ def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
 
 
 def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
-    """Inline all functions of the model; `more` are functions with calls from which types are inferred."""
+    """Inline all functions of the model; `more` are functions with calls that determine types."""
     names = ", ".join(map(label, keys))
     given = model
     functions = [*more]

@@ -72,7 +72,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """Return the same without the last check; with `inline_all`, all functions are inlined."""
+    """Return the rewritten model without the last check; with `inline_all`, inline all functions."""
     register()
     model = canonical(model)
     result = ModelProto()

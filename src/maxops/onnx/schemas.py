@@ -1,4 +1,4 @@
-"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes with incorrect ones.
+"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes with wrong maxima.
 
 `register` registers them with the onnx package, so that its checker and its shape inference accept them.
 """
@@ -76,7 +76,7 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """Return the row for a node of ours: OpenVINO's SegmentMax, or ONNX's exact version, or the newest for None.
+    """Return the row for a node of ours: OpenVINO's SegmentMax, or ONNX's version (None means the newest).
 
     Raises UnknownOperatorError for a version that ONNX lacks.
     """

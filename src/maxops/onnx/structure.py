@@ -75,7 +75,7 @@ def _name_imports(holder: ModelProto | FunctionProto) -> None:
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """Return the key by which calls name a function."""
+    """Return the key that calls use for a function."""
     return function.domain, function.name, function.overload
 
 

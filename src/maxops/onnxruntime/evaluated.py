@@ -20,7 +20,7 @@ _ELSEWHERE = '--on onnx (on="onnx" in Python) takes onnx\'s reference evaluator 
 
 
 class SessionEvaluator:
-    """A whole model in ONNX Runtime with our operators."""
+    """Runs a whole model in ONNX Runtime with our operators."""
 
     def __init__(
         self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]

@@ -37,7 +37,7 @@ class Node:
 
 
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
-    """Return the node of an operator on a type. Raise an error if the operator's version does not support either."""
+    """Return the node of an operator on a type. Raise an error if the version lacks the type or an attribute."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
     if type_name not in map(str, row.dtypes):
         raise DTypeError(

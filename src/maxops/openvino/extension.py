@@ -78,7 +78,7 @@ class _Operator(_Op):
 
 
 class Convert(_Operator):
-    """A conversion of the first input to the type of the second; the value of the second does not matter.
+    """An operator that converts its first input to the type of its second input and ignores the second's value.
 
     A third input is ignored. If it is an input of the model, OpenVINO cannot make the result a constant, which it would
     then convert like any other.
@@ -89,7 +89,7 @@ class Convert(_Operator):
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
-        """Convert like NumPy."""
+        """Convert as NumPy does."""
         outputs[0].shape = inputs[0].shape
         with np.errstate(all="ignore"):
             np.copyto(_array(outputs[0]), _array(inputs[0]), casting="unsafe")
@@ -97,7 +97,7 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """One of the three operators, with the function of `calls` that makes its calls."""
+    """The base class of the three max operators, with the function of `calls` that makes their calls."""
 
     make: ClassVar[Callable[..., Call]]
 
@@ -143,7 +143,7 @@ class _MaxOperator(_Operator):
 
 
 class Maximum(_MaxOperator):
-    """OpenVINO's Maximum."""
+    """OpenVINO's operator Maximum."""
 
     defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
@@ -167,7 +167,7 @@ class Maximum(_MaxOperator):
 
 
 class ReduceMax(_MaxOperator):
-    """OpenVINO's ReduceMax."""
+    """OpenVINO's operator ReduceMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
@@ -186,7 +186,7 @@ class ReduceMax(_MaxOperator):
 
 
 class SegmentMax(_MaxOperator):
-    """OpenVINO's SegmentMax."""
+    """OpenVINO's operator SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
     make: ClassVar[Callable[..., Call]] = staticmethod(

@@ -66,7 +66,7 @@ def rewrite(model: Any) -> Any:
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Replace the node by ours, which checks all facts that are known now."""
+    """Replace a node by our operator, which checks all facts that are known now."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -123,7 +123,7 @@ def _refuse_bodies(node: Any) -> None:
 
 
 def _guard_input(port: Any, inputs: list[Any]) -> None:
-    """Let one of our operators read the model's exact values in the model's own type."""
+    """Make an input of our operator keep the model's own type and values."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
     if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
@@ -162,7 +162,7 @@ def _only_to_outputs(node: Any) -> list[Any] | None:
 
 
 def _guard_output(source: Any) -> None:
-    """Let other operators read our output, or a marked input of the model, in the plugin's type."""
+    """Convert our output, or a marked input of the model, to the plugin's type for other operators."""
     kind = source.get_element_type()
     others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
     if others and kind.get_type_name() not in UNCONVERTED:

@@ -30,7 +30,7 @@ CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the other
 
 
 def short(row: Spec, meaning: str) -> str:
-    """Return the short name of the row's clause for a meaning."""
+    """Return the short name of the clause in which a row specifies a meaning."""
     known = dict(row.rules)
     if meaning == "zeros":  # rows with a clause for NaN have the zeros in the order of values
         return "value" if "NaN" in known else "nan"
@@ -66,7 +66,7 @@ def is_current(row: Spec) -> bool:
 def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
     """Yield all cases for two types, and every third case and the quick cases for each other type.
 
-    Use it for cases that do not depend on the type. Older versions have only two types.
+    Use it for cases that do not depend on the type. For older versions, only two types are tested.
     """
     if not is_current(row) and dtype not in (dtypes.FLOAT32, row.dtypes[-1]):
         return
@@ -96,7 +96,7 @@ def ask(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a case with a result for each judging row that has the type."""
+    """Yield a case with a result for each row that judges the model and has the type."""
     taking = [judge for judge in among or judges(row) if dtype in judge.dtypes]
     return _sharing(taking, meaning, dtype, sentence, make, refusal=False, quick=is_quick(row, dtype, quick))
 
@@ -123,7 +123,7 @@ def refuse(
     quick: Refused = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a case that must be refused for each judging row; a short run includes it for every type."""
+    """Yield a refusal for each row that judges the model; a short run includes it for every type."""
     asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
     return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)

@@ -115,7 +115,7 @@ def _row_repeated(array: Array) -> Array:
 
 
 def _turns(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of one prepared model that runs on several sizes in turn, with other values each time."""
+    """Yield cases of one prepared model that runs on several sizes, one after the other, with new values each time."""
     make = partial(_in_turn, row, dtype)
     of = {"Max": "shape", "ReduceMax": "axes", "SegmentMax": "ids"}[row.operator]
     yield from ask(row, of, dtype, "one model, shapes in turn", make, quick="each type")

@@ -92,7 +92,7 @@ def _max(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> Trial:
-    """Return a trial in which the maximum is in one input after the other."""
+    """Return a trial in which the maximum is in each input in turn."""
     made = planted(dtype, which, np.full(size, count))
     feed = tuple(np.ascontiguousarray(each) for each in made.data.reshape(size, count).T)
     call = _sized(of_max.call(row, dtype, count), feed)

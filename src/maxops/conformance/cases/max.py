@@ -69,7 +69,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def call(row: Spec, dtype: DType, count: int, rank: int = 1) -> Call:
-    """Return a call of Max with so many inputs of one rank and of any sizes."""
+    """Return a call of Max with `count` inputs of one rank and of any sizes."""
     return Call(row, tuple(Input(name(number), dtype, (None,) * rank) for number in range(count)), (), rank)
 
 

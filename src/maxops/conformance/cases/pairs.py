@@ -103,7 +103,7 @@ def repeated(dtype: DType, which: Which) -> Pairs:
 
 
 def bands(count: int) -> list[range]:
-    """Split the lengths from 1 to 130 into so many parts."""
+    """Split the lengths from 1 to 130 into `count` parts."""
     size = len(BANDS) // count
     return [range(BANDS[start][0], BANDS[start + size - 1][1] + 1) for start in range(0, len(BANDS), size)]
 

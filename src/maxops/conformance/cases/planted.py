@@ -105,7 +105,7 @@ def halves(count: int) -> Array:
 
 
 def places(count: int) -> list[int]:
-    """Return positions in a vector at which chunks of threads, blocks or caches may begin or end.
+    """Return positions in a vector where chunks of threads, blocks or caches may begin or end.
 
     These are both ends, and positions around a half, a quarter and powers of two.
     """

@@ -46,7 +46,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def form(row: Spec) -> str:
-    """Return the form in which a version takes axes that are known in advance."""
+    """Return the form of known axes in a version: an attribute or a constant input."""
     return "constant axes" if row.axes_input else "axes"
 
 
@@ -63,7 +63,7 @@ def int64(values: Sequence[int]) -> Array:
 
 
 def _subsets(row: Spec) -> Iterator[Case]:
-    """Yield cases of all subsets of four axes, with the types in turn."""
+    """Yield cases of all subsets of four axes; the types alternate."""
     types = stored(row)
     for number, axes in enumerate(SUBSETS):
         dtype = types[number % len(types)]
@@ -133,7 +133,7 @@ def _keepdims(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _nothing(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of data without elements: the maximum of no elements, and results without elements."""
+    """Yield cases in which the data or the results have no elements."""
     sets = [("empty", *each) for each in EMPTY] + [("value", *each) for each in KEPT]
     for (meaning, shape, axes), keepdims in product(sets, (0, 1)):
         call = reducing(row, dtype, len(shape), axes, keepdims)

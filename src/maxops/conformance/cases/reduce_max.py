@@ -87,7 +87,7 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Return arrays of shape (pair, length) with copies of u and one v; every position holds a distinct v in some row.
+    """Return arrays of shape (pair, length) with copies of u and one v; every position has some v other than u.
 
     A row of length 1 is v alone.
     """

@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
 
 
 def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
-    """Return a call that is valid except, possibly, for its type."""
+    """Return a small call in which only the type may be invalid."""
     data = pool.distinct(dtype, (3,))
     if row.operator == "Max":
         return of_max.call(row, dtype, 2), (data, pool.distinct(dtype, (3,), 1))

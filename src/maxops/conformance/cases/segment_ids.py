@@ -134,7 +134,7 @@ def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases without data: they have no segments without num_segments, and only empty segments with it."""
+    """Yield cases without data; there are no segments without num_segments, and only empty segments with it."""
     for index, inner in product(INDEX, ((), (3,))):
         rank, feed = 1 + len(inner), _feed(dtype, [], index, inner)
         sentence = f"no rows of rank {rank}, {index} ids"

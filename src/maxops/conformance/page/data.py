@@ -34,7 +34,7 @@ def data(runs: Sequence[Run]) -> Json:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """Return each run's name, to which links of the page point; numbers distinguish equal names."""
+    """Return each run's name, which links to the page use; numbers distinguish equal names."""
     seen: Counter[str] = Counter()
     made = []
     for name in map(runtime_label, runs):

@@ -26,7 +26,7 @@ NESTED = 64  # calls in each other's arguments; Python takes less than 200
 
 
 class Library(Scripted):
-    """The base class of libraries. A subclass has the lines of each operator; braces, or `words`, mark variables."""
+    """The base class of libraries. A subclass has the lines of each operator; words in braces depend on the call."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
     array: ClassVar[str] = "{}"  # one of NumPy's as the library's own, which {tensor} is of the data
@@ -56,7 +56,7 @@ class Library(Scripted):
         return self._reduce_max(call) if call.row.operator == "ReduceMax" else self._segment_max(call)
 
     def words(self, call: Call) -> dict[str, str]:
-        """Return expressions for the type, for the start value of a maximum, and for the lowest finite value."""
+        """Return the text for each word in braces: the type, its lowest value, and its lowest finite value."""
         least = _lowest_finite(call.dtype)
         return {"dtype": str(call.dtype), "lowest": "-np.inf" if call.dtype.kind == "float" else least, "least": least}
 
@@ -114,7 +114,7 @@ class Library(Scripted):
 
 
 def _folded(pair: str, tensors: Sequence[str]) -> str:
-    """Return the maximum of all tensors as pairs, from first to last; in groups, because Python limits nesting."""
+    """Return an expression of the maximum of all tensors, pair by pair; in groups, because Python limits nesting."""
     groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
     return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 
@@ -140,7 +140,7 @@ FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # what has
 
 
 class NumPy(Library):
-    """NumPy, which computes rational numbers as Python objects."""
+    """The NumPy library, which computes rational numbers as Python objects."""
 
     name = "numpy"
     missing_types: ClassVar[frozenset[DType]] = frozenset()
@@ -155,7 +155,7 @@ class NumPy(Library):
 
 
 class Jax(Library):
-    """XLA on the CPU with 64-bit types; it compiles each of these functions."""
+    """The JAX library: XLA compiles each function for the CPU, with 64-bit types."""
 
     name = "jax"
     opening: Lines = tuple(JAX.opening.splitlines())
@@ -173,7 +173,7 @@ class Jax(Library):
 
 
 class TensorFlow(Library):
-    """TensorFlow's eager functions on the CPU."""
+    """The TensorFlow library, with its eager functions on the CPU."""
 
     name = "tensorflow"
     opening: Lines = ("import tensorflow as tf",)
@@ -192,7 +192,7 @@ class TensorFlow(Library):
 
 
 class Torch(Library):
-    """PyTorch, with tensors that share NumPy's memory; bfloat16 is passed as its bits."""
+    """The PyTorch library; its tensors share NumPy's memory, and bfloat16 is passed as its bits."""
 
     name = "torch"
     opening: Lines = (TORCH.opening,)
@@ -224,7 +224,7 @@ class Torch(Library):
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
-        """Return PyTorch's limits of types, and its conversion of a tensor to an array."""
+        """Return the text for each word in braces, with PyTorch's limits of types and conversion to an array."""
         is_float = call.dtype.kind == "float"
         least = f"torch.{'finfo' if is_float else 'iinfo'}(data.dtype).min"
         return {
@@ -235,7 +235,7 @@ class Torch(Library):
 
 
 class Numbagg(Library):
-    """Numbagg, which skips NaN by design, as the names of its functions say."""
+    """The Numbagg library, which skips NaN by design, as the names of its functions say."""
 
     name = "numbagg"
     opening: Lines = (NUMBAGG.opening,)
@@ -254,7 +254,7 @@ class Numbagg(Library):
 
 
 class NumpyGroupies(Library):
-    """numpy_groupies, which only groups, and does not use that ids are sorted."""
+    """The numpy_groupies library, which only supports groups, and ignores whether ids are sorted."""
 
     name = "numpy_groupies"
     opening: Lines = ("import numpy_groupies",)
@@ -263,18 +263,18 @@ class NumpyGroupies(Library):
     )
 
     def words(self, call: Call) -> dict[str, str]:
-        """Return the axis if there is more than one axis."""
+        """Return the text for each word in braces, with an axis if data have several axes."""
         data = call.inputs[0]
         return super().words(call) | {"of_rows": ", axis=0" if data is not None and len(data.dims) > 1 else ""}
 
 
 class Columns(Library):
-    """The base class of column libraries: arrays have one axis and one length, and the maximum of none is a null."""
+    """The base class of column libraries: arrays have one axis and one length, and empty arrays have a null maximum."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
     def words(self, call: Call) -> dict[str, str]:
-        """Return the shape of the maximum of a column."""
+        """Return the text for each word in braces, with the shape of a column's maximum."""
         return super().words(call) | {"shape": "(1,)" if dict(call.attributes).get("keepdims", 1) else "()"}
 
     def prepare(self, call: Call) -> Prepared:
@@ -294,7 +294,7 @@ class Columns(Library):
 
 
 class PyArrow(Columns):
-    """Arrow's compute functions, which skip nulls but not NaN."""
+    """The PyArrow library; its compute functions skip nulls but not NaN."""
 
     name = "pyarrow"
     opening: Lines = (PYARROW.opening,)
@@ -312,7 +312,7 @@ class PyArrow(Columns):
 
 
 class Polars(Columns):
-    """Polars' columns in a frame, in which they keep their types."""
+    """The Polars library; its columns are in a frame, in which they keep their types."""
 
     name = "polars"
     opening: Lines = (POLARS.opening,)

@@ -15,7 +15,7 @@ Prepared = Callable[[Feed], object]
 
 
 class NoResultError(Exception):
-    """Raised if there is no result to judge, but an outcome of this kind; the text gives details."""
+    """Raised if there is no result, but another outcome; the text gives details."""
 
     kind: Kind
 

@@ -58,7 +58,7 @@ class Part:
     mismatch: bool = False  # a block had another number of ids than of rows
 
     def __sizeof__(self) -> int:
-        """Return the size with the arrays, by which Dask chooses workers and decides what to write to disk."""
+        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
         return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 
@@ -71,7 +71,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return for each block of data the segment of its first offset, the number of rows before it, and of all rows."""
+    """Return, for each block of data, the segment of its first offset, the rows before it, and the total rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -100,7 +100,7 @@ def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
 def of_offsets(
     block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
 ) -> Any:
-    """Return the part of a block of rows; `place` is one row of `places`, and offsets are all or the block's."""
+    """Return the part of a block of rows; `place` is one row of `places`. The offsets are all or those of the block."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
@@ -176,7 +176,7 @@ def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
 
 
 def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
-    """Return the same for unsorted ids.
+    """Return the result of `_touched` for unsorted ids.
 
     A table has all segments between the lowest and the highest id, unless it would be much larger than the ids.
     """
@@ -335,7 +335,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """Return a joint part with the first part's segments, and the parts with segments, with indices from its start."""
+    """Merge the facts of parts to one part; also return the parts that have segments, with indices from the start."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []

@@ -61,11 +61,11 @@ class Part:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no elements."""
+        """Whether the part has no elements."""
         return 0 in self.extent
 
     def __sizeof__(self) -> int:
-        """Return the size with the arrays, by which Dask chooses workers and decides what to write to disk."""
+        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
         return int(sizeof(self.values) + sizeof(self.indices))
 
 

@@ -94,7 +94,7 @@ class _Tasks:
             yield block, self._cuts(sources[begin:end], len(sizes), block), before
 
     def in_stages(self, sources: list[Key], blocks: range) -> Iterator[tuple[int, list[Key], int]]:
-        """Yield the same for parts that may have segments of every block."""
+        """Yield the values of `known` for parts that may have segments of every block."""
         if len(blocks) == 1:
             yield blocks[0], sources, 0
             return

@@ -72,7 +72,7 @@ def segment_max(
 
 
 def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool) -> jax.Array:
-    """Return the maximum of both arguments; the gradient goes to `values`, also for ties."""
+    """Return the maximum of both arguments; the gradient goes to `values`, even for ties."""
     return maxima.maximum(values, stop_gradient(initial), ties="first", nan=nan, native=native)
 
 

@@ -47,7 +47,7 @@ def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, ja
 
 
 def offsets_are_valid(offsets: jax.Array, rows: int) -> jax.Array:
-    """Return whether offsets do not decrease from 0 to the number of rows; otherwise, no segment has rows."""
+    """Return whether offsets run from 0 to the number of rows without a decrease; otherwise, no segment has rows."""
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 

@@ -4,8 +4,8 @@ Torch's maxima of floats do not specify a NaN's bits and the sign of a zero, and
 subnormals. Therefore the only float operation is the test for NaN. All other operations use integers:
 
 - `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
-  negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
-- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`; one scatter costs more than they do.
+  negative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bits.
+- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`, which cost less than one scatter.
 
 Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
 """

@@ -71,7 +71,7 @@ def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """Return masks of the gradient's targets in each needed input, and how many elements share it, if several may."""
+    """Return a mask of the elements that get the gradient for each needed input, and their number if several may."""
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)

@@ -136,7 +136,7 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
-    """Return the positions and defaults of a request's fields, except some fields."""
+    """Return the positions and defaults of a request's fields that are not in `taken`."""
     return tuple((request._fields.index(name), default) for name, default in request._field_defaults.items()
                  if name not in taken)  # fmt: skip
 
@@ -165,7 +165,7 @@ def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
 
 
 def _number(row: Spec, num_segments: Tensor) -> Any:
-    """Return the value of num_segments, on which the result's shape depends."""
+    """Return the value of num_segments, which determines the result's shape."""
     try:
         return num_segments.detach().cpu().numpy()
     except RuntimeError as error:  # in a batch of vmap, on meta, in a mode that has no data

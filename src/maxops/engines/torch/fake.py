@@ -53,7 +53,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the fake results of SegmentMax; unless the number of segments is known, it is a new symbol."""
+    """Compute the fake results of SegmentMax. If the number of segments is unknown, it becomes a new symbol."""
     call = segment_call(*inputs)
     _check(call)
     data, ids = call.data, call.segment_ids

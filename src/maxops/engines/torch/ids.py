@@ -10,7 +10,7 @@ from maxops.plan import widened_dtype
 
 
 def widened(ids: Tensor) -> Tensor:
-    """Return ids or offsets in a type with which torch's own operators index, like `maxops.plan.widened`."""
+    """Convert ids or offsets to a type that torch's operators accept as indices, like `maxops.plan.widened`."""
     if ids.dtype in (torch.int32, torch.int64) or DTYPES[ids.dtype].kind not in ("int", "uint"):
         return ids
     if ids.dtype is torch.uint64:  # which torch does not compare
@@ -20,7 +20,7 @@ def widened(ids: Tensor) -> Tensor:
 
 
 def offsets_are_valid(offsets: Tensor, rows: int) -> Tensor:
-    """Return whether offsets do not decrease from 0 to the number of rows; otherwise, no segment has rows."""
+    """Return whether offsets run from 0 to the number of rows without a decrease; otherwise, no segment has rows."""
     offsets = widened(offsets)
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 

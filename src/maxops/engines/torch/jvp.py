@@ -1,6 +1,7 @@
 """Computes forward-mode gradients (JVP), for `torch.func.jvp` and similar functions.
 
-As for backward gradients, the tangent is that of the first element that holds a maximum, or the mean over all that do.
+As in backward gradients, the first element that holds a maximum determines its tangent, or all such elements do by
+their mean.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from maxops.shapes import reduced
 
 
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Enable outer forward gradients in a rule, in which torch disables them; those of an outer jvp would be zero."""
+    """Enable outer forward gradients in a rule, because torch disables them there, which would make them zero."""
 
     @wraps(rule)
     def run(*args: Any) -> Any:

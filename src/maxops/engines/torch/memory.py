@@ -133,7 +133,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
 
 
 class _Unlocked:
-    """The memory of a read-only array by NumPy's own protocol without the lock, as bytes if the type has no name."""
+    """The memory of a read-only array by NumPy's own protocol, without the lock; bytes if NumPy names no type."""
 
     def __init__(self, array: Array) -> None:
         self._array = array  # must outlive every read of its memory

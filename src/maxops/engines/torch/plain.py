@@ -24,7 +24,7 @@ _TYPES, _MOST = (torch.float32, torch.float64), 8
 
 
 def _takes(*tensors: Tensor) -> bool:
-    """Whether the core may support these tensors, so that it is worthwhile to keep their maxima."""
+    """Whether the core may support these tensors, and their maxima are worth keeping."""
     return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
 
 

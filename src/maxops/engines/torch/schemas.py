@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def _fields(row: Spec, *first: str) -> dict[str, str]:
-    """Return the fields of a row's requests that torch must see, in an order on which exported programs rely."""
+    """Return the fields of a row's requests that torch must see; exported programs rely on their order."""
     kinds = {
         each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
         for each in row.parameters
@@ -85,7 +85,7 @@ def reduce_call(*inputs: Any) -> ReduceCall:
 
 
 def segment_call(*inputs: Any) -> SegmentCall:
-    """Return the request of SegmentMax, like `reduce_call`."""
+    """Return the request of SegmentMax from the operator's arguments, like `reduce_call`."""
     call: SegmentCall = _segment(inputs)
     return call
 

@@ -56,7 +56,7 @@ for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
 
 @cache
 def _scripted() -> Any:
-    """Return SegmentMax with num_segments as a tensor, as sizes are in `torch.jit.trace`, which keeps scripted code."""
+    """Return a scripted SegmentMax with num_segments as a tensor, because sizes are tensors in `torch.jit.trace`."""
     types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
     listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
     handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
