@@ -240,7 +240,7 @@ _CASES = {"Max": _max_cases, "ReduceMax": _reduce_cases, "SegmentMax": _segment_
 def cases(
     operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = DEFAULT_TYPES, *, quick: bool = False
 ) -> list[Case]:
-    """Return the cases of the grid, small ones first within a family; `quick` keeps a few families at small sizes.
+    """Return the cases of the grid, the small cases of a family first; `quick` keeps a few families at small sizes.
 
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']

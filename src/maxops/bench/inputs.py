@@ -72,7 +72,10 @@ def build(case: Case) -> Work:
 
 
 def empty(size: int, dtype: Any, number: int) -> Array:
-    """Return a numbered array, at the same offset in a page in every process: the offset changes times by up to 1.4."""
+    """Return a numbered array at the same page offset in every process.
+
+    The offset changes times by a factor of up to 1.4.
+    """
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
     start = (_PAST + number * _APART - room.ctypes.data) % _PAGE
@@ -135,7 +138,7 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 
 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
-    """Return the expected result, computed by the reference implementation if it is fast enough, otherwise by NumPy.
+    """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
 
     For the values of `build`, NumPy's maximum is exact in every bit: they hold no NaN and no zero, so equal values have
     equal bits.

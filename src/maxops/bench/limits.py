@@ -18,7 +18,10 @@ THREADED_BYTES = 4_000_000  # below, one core's caches are the limit
 
 
 class Limits:
-    """Buffers for sweeps, as large as the largest case; allocated once, because new pages would also be measured."""
+    """Buffers for sweeps, as large as the largest case.
+
+    They are allocated once, because a sweep over new pages would measure the allocation, too.
+    """
 
     def __init__(self, read: int, written: int, threads: int) -> None:
         try:

@@ -96,7 +96,7 @@ def _medians(points: Iterable[tuple[int, float]]) -> Points:
 
 
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
-    """Draw panels with lines over size, one below the other, with text as text; shade the area below a speedup of 1."""
+    """Draw panels with lines over size, one below the other; keep text as text, and shade speedups below 1."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 

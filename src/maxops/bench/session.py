@@ -90,7 +90,7 @@ class Session:
         return row
 
     def _verdicts(self, name: str, work: Work, expected: Array, own: Candidate) -> list[Verdict]:
-        """Return the verdicts on a library's fastest correct (else wrong) candidate, and on those with other inputs."""
+        """Return the verdicts on a library's best candidate, and on its candidates with other inputs."""
         case = work.case
         if name not in self._started:
             return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]

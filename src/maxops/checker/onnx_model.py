@@ -154,7 +154,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Read the training graphs: a training step together with the model's graph, and an initialization alone."""
+        """Read the training graphs: a training step is read with the model's graph, and an initialization alone."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):
@@ -276,7 +276,7 @@ class _Reader:
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
 
     def _body_with_types(self, call: _Call) -> ModelProto:
-        """Return a function's body with the types and constants of this call, and with the other functions."""
+        """Return a function's body with the types and constants of this call, and with the functions that it needs."""
         function = self._functions.by_key[call.key]
         model = body(function, call.attributes, self._proto.ir_version)
         if not self._functions.fault:

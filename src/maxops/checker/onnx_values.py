@@ -1,4 +1,4 @@
-"""The values of an ONNX graph: types from tensors, from inference, and as declared in the model."""
+"""The values of an ONNX graph, with types from tensors, from inference, and from the model's declarations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Value:
     written: TypeProto | None = None
 
     def known(self, name: str, *, with_constant: bool) -> Known:
-        """Return the facts; include the constant only if a rule reads it."""
+        """Return the known facts about the value; include the constant only if a rule reads it."""
         form = None if self.type is None else self.type.WhichOneof("value")
         if self.type is None or form is None:
             return Known(name, declared=self.declared)

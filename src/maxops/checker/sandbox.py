@@ -25,7 +25,7 @@ Work = Callable[[], bytes]
 
 
 def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
-    """Return the result of each task or its ModelError, which the task raises or which says how the process ended.
+    """Return the result or the ModelError of each task; an error may say how the process ended.
 
     One process runs all tasks. If a task ends the process, another process runs the rest. The limits apply to each
     task. Raises ModelError if no process starts.

@@ -108,7 +108,7 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
 
 
 def _reduced(result: Any, out: Any) -> Any:
-    """Return a reduction's result like `_given`; `out` has the shape of the result."""
+    """Return a reduction's result as NumPy does; `out` has the shape of the result."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and np.shape(out) != result.shape:
@@ -228,7 +228,7 @@ class _Maximum:
         return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """Return the maxima of all elements up to each element along an axis.
+        """Return the running maxima along an axis.
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
@@ -248,7 +248,7 @@ class _Maximum:
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Update elements in place with the maximum of themselves and `b`; a repeated index takes part each time.
+        """Replace the elements at the indices in place by their maximum with `b`; repeated indices take part each time.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """

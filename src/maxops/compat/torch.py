@@ -271,7 +271,7 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Whether an index has the rank of the tensors, and is not longer than src, or than input beside the dimension."""
+    """Whether an index has the tensors' rank, and is not longer than src, or than input in other dimensions."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes

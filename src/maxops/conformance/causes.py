@@ -33,7 +33,7 @@ class Cause:
 
     @property
     def shown(self) -> Kind | None:
-        """The kind with the script to show: a script that always shows the cause, with the smallest call."""
+        """The kind to show: its script always shows the cause, with the smallest call."""
         with_script = [kind for kind in self.kinds if script(kind)]
         return min(with_script, key=_unsure_and_size, default=None)
 
@@ -94,7 +94,10 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
 
 
 def script(kind: Kind) -> str:
-    """Return the script of the smallest call, or "", without comments, which differ between standards of one call."""
+    """Return the script of the smallest call without its comments, or "" if there is no script.
+
+    The comments differ between standards that judge one call.
+    """
     reproducer: Reproducer | None = kind.smallest.reproducer
     lines = reproducer["script"].splitlines() if reproducer else []
     return "\n".join(line for line in lines if not line.startswith("#"))

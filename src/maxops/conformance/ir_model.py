@@ -52,7 +52,7 @@ def present_inputs(call: Call) -> list[Input]:
 
 
 def element_type(dtype: DType) -> str:
-    """Return OpenVINO's name of a type."""
+    """Return OpenVINO's name for a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("OpenVINO has no type for real numbers")
     return NAMES[dtype]

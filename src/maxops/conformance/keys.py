@@ -1,7 +1,8 @@
 """Computes the maxima of large arrays with NumPy, for calls that the kit makes while it shrinks a finding.
 
-Each element has an integer key in the one order, and NumPy computes the maximum of the keys. The reference is simpler
-and judges everything that is small, but takes microseconds for each element. A test compares the two.
+Each element has an integer key that compares like the element, and NumPy computes the maximum of the keys. The
+reference is simpler and judges everything that is small, but takes microseconds for each element. A test compares the
+two.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _attribute(name: str, value: object) -> AttributeProto:
 
 
 def element_type(dtype: DType) -> int:
-    """Return ONNX's number of a type."""
+    """Return ONNX's number for a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("ONNX has no type for real numbers")
     return NUMBERS[dtype]

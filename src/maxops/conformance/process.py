@@ -187,7 +187,7 @@ class Process:
         return f"after it, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """Shut a process down; return how it ended, or "" if it ended gracefully or if idle processes do not either."""
+        """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes fail too."""
         how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:

@@ -201,7 +201,7 @@ def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> l
 
 
 def main(arguments: list[str]) -> None:
-    """Run the request in a file, and write the reply to a file."""
+    """Read a request from a file, run the model, and write the reply to a file."""
     request, reply = map(Path, arguments)
     name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None

@@ -66,7 +66,7 @@ def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
 
 
 class GraphEvaluator:
-    """A whole model without functions on onnx's reference evaluator; `placements` describe the model as written."""
+    """Runs a whole model without functions on onnx's reference evaluator; `placements` describe the original model."""
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source

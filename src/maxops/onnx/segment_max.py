@@ -59,7 +59,7 @@ def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) ->
 
 
 class _Body:
-    """The nodes of a function under construction."""
+    """Builds a function from its nodes."""
 
     def __init__(self, dtype: DType, fill_mode: str, num_segments: bool) -> None:
         self._dtype, self._fill_mode, self._has_count = dtype, fill_mode, num_segments

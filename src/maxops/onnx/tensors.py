@@ -67,7 +67,7 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
     """Return the tensor's data, read-only; `where` begins the text of every error.
 
-    External data is read only from `folder`, which the onnx package does not leave; without a folder, it is refused.
+    The onnx package reads external data only inside `folder`; without a folder, external data is refused.
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:

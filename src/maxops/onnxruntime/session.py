@@ -99,7 +99,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Return an entry of options, or "" if it is missing, which onnxruntime treats as missing."""
+    """Return an entry of options, or "" if the entry is missing; onnxruntime treats both alike."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:

@@ -121,7 +121,7 @@ def check_type(layer: Layer, source: str) -> None:
 
 
 def check_version(layer: Layer, where: str) -> None:
-    """Refuse a version of a layer that OpenVINO lacks; without a version, as in documents, OpenVINO's is used."""
+    """Refuse a version that OpenVINO lacks; a layer without a version, as in documents, has OpenVINO's version."""
     version = layer.version
     is_ours = version == OURS and layer.type in MOVED
     if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):

@@ -1,4 +1,4 @@
-"""Large calls, for which runtimes use threads or other loops: many elements, results, inputs and segments.
+"""Large calls, in which runtimes use threads or other loops: many elements, results, inputs and segments.
 
 The expected results are known by construction (`planted`).
 """
@@ -168,7 +168,7 @@ def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
 
 
 def _shapes(size: int) -> list[tuple[int, int]]:
-    """Return shapes with many short groups, with a few long groups, and with as many groups as elements in a group."""
+    """Return shapes with many short groups, with a few long groups, and with equal numbers of groups and elements."""
     side = int(size**0.5)
     return [(size // SHORT, SHORT), (SHORT, size // SHORT), (side, side), (size // LONG, LONG), (size, 1)]
 

@@ -117,7 +117,7 @@ def _types(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of fewer, equal and more segments than the ids have; the number is a constant or an input."""
+    """Yield cases with fewer, as many, and more segments than the ids have; the number is a constant or an input."""
     for meaning, counts in (
         ("num_segments", (5,)),
         ("num_segments.smaller", (0, 1, 2, 3, 4)),

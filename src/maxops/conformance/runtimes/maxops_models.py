@@ -14,7 +14,7 @@ from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
 
 class MaxopsOnnx(Scripted):
-    """`maxops.onnx.Backend` for ONNX models, and `maxops.openvino.load` for IRs."""
+    """Runs ONNX models with `maxops.onnx.Backend`, and IRs with `maxops.openvino.load`."""
 
     name = "maxops:onnx"
     package = "maxops"
@@ -49,7 +49,7 @@ class MaxopsOnnx(Scripted):
 
 
 class MaxopsOnnxRuntime(OnnxRuntime):
-    """onnxruntime with the operators of maxops, by `maxops.onnxruntime.session`."""
+    """Runs models on onnxruntime with the operators of maxops, by `maxops.onnxruntime.session`."""
 
     name = "maxops:onnxruntime"
     package = "onnxruntime"
@@ -66,7 +66,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
 
 
 class MaxopsOpenVino(OpenVino):
-    """openvino with the operators of maxops, by `maxops.openvino.rewrite`."""
+    """Runs models on openvino with the operators of maxops, by `maxops.openvino.rewrite`."""
 
     name = "maxops:openvino"
     package = "openvino"

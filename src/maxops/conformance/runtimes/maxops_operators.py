@@ -1,4 +1,4 @@
-"""maxops itself: its operators in Python, one runtime for each instruction set."""
+"""Runs maxops itself: its operators in Python, with one runtime for each instruction set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.machine import installed
 
 
 class MaxopsOperators(Scripted):
-    """`maxops.operator` with the row's standard and version."""
+    """Runs `maxops.operator` with the row's standard and version."""
 
     package = "maxops"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})

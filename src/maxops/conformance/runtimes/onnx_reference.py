@@ -10,7 +10,7 @@ from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
 
 class OnnxReference(Scripted):
-    """The reference evaluator of the onnx package, which runs on NumPy."""
+    """Runs models on the onnx package's reference evaluator, which uses NumPy."""
 
     name = "onnx-reference"
     package = "onnx"

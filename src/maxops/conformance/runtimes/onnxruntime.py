@@ -21,7 +21,7 @@ THREADED = [OPTIONS[0], "options.log_severity_level = 4", OPTIONS[2]]
 
 
 class OnnxRuntime(Scripted):
-    """onnxruntime, with a separate session for each model."""
+    """Runs models on onnxruntime, with a separate session for each model."""
 
     name = "onnxruntime"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})

@@ -16,7 +16,7 @@ PRECISIONS = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16", dtypes.FLOAT32: "f
 
 
 class OpenVino(Scripted):
-    """OpenVINO, with a separate compiled model for each call and a separate infer request for each feed."""
+    """Runs models on OpenVINO, with a compiled model for each call and an infer request for each feed."""
 
     name = "openvino"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})

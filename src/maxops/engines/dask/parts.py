@@ -238,7 +238,7 @@ def cut(
         return part
 
     def below(segment: Any) -> Any:
-        """Return the number of lower segments of the class."""
+        """Return the number of segments of the class that are lower than a segment."""
         rounds, rest = np.divmod(segment, rows * among)
         return rounds * rows + np.clip(rest - chosen * rows, 0, rows)
 

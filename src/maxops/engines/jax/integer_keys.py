@@ -21,7 +21,7 @@ def dtype_of(array: jax.Array) -> DType:
 
 
 def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
-    """Return integers that compare like the elements, and are equal if the order has the elements equal."""
+    """Return integers that compare like the elements; keys are equal if the elements are equal in the order."""
     keys: jax.Array = order.keys_of(jnp, array, dtype_of(array), nan)
     return keys
 

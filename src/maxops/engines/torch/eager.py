@@ -157,7 +157,7 @@ _PLAIN_SEGMENT = _unless_default(
 
 
 def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
-    """Whether a request's other fields have their defaults."""
+    """Whether all fields of a request in `others` have their defaults."""
     for place, default in others:  # noqa: SIM110 - 0.20 us for segments; `all` takes 0.35
         if call[place] is not default:
             return False

@@ -113,7 +113,7 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """Return the memory of a NumPy array beside tensors as a tensor; scalars go to any device."""
+    """Return a NumPy array that was passed with tensors as a tensor of the same memory; scalars go to any device."""
     array = np.asarray(array)
     if array.ndim and device.type != "cpu":
         raise EngineError(
