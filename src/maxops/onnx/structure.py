@@ -21,7 +21,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def canonical(model: ModelProto) -> ModelProto:
-    """Return the model with ONNX's own domain named "" everywhere; a copy, if anything changes.
+    """Return the model, or a changed copy, with ONNX's own domain named "" everywhere.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["ai.onnx": 13]> f (float[n] x) => (float[n] y) { y = Max(x) }'

@@ -1,8 +1,8 @@
 """Large arrays with maxima that are known by construction.
 
 Elements are numbered values of a short ladder, in ascending order. Each group of elements has one element that is
-higher than all others of the group. Its position differs from group to group: the first, the last, the middle, any
-other. Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
+higher than all others of the group. Its position differs between groups: first, last, in the middle, or elsewhere.
+Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
 """
 
 from __future__ import annotations
