@@ -72,7 +72,7 @@ class Runtime:
     environment: Mapping[str, str] = MappingProxyType({})  # of its process
 
     def start(self) -> None:
-        """Import the runtime's packages; called once, in the process that runs it, before prepare, run and version."""
+        """Import the packages that the runtime needs. Its process calls this once, before prepare, run and version."""
         self.module: Any = import_module(self.package or self.name)
 
     @property

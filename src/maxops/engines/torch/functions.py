@@ -32,7 +32,7 @@ class Maximum(Function):
 
     @staticmethod
     def forward(ties: str, nan: str, *tensors: Tensor) -> Tensor:
-        """Call the operator, or directly its kernel."""
+        """Call the operator, or its kernel directly."""
         result: Tensor = _run("maximum", tensors)(list(tensors), ties, nan)
         return result
 
@@ -61,7 +61,7 @@ class ReduceMax(Function):
 
     @staticmethod
     def forward(data: Tensor, axes: frozenset[int] | None, *options: Any) -> Any:
-        """Call the operator, or directly its kernel."""
+        """Call the operator, or its kernel directly."""
         return _run("reduce_max", (data, *options))(data, None if axes is None else sorted(axes), *options)
 
     setup_context: Any = staticmethod(argmax.save_reduce_max)
@@ -76,7 +76,7 @@ class SegmentMax(Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        """Call the operator, or directly its kernel."""
+        """Call the operator, or its kernel directly."""
         return _run("segment_max", inputs)(*inputs)
 
     setup_context: Any = staticmethod(argmax.save_segment_max)
