@@ -1,4 +1,7 @@
-"""Atomic writes: to a temporary file in the same folder, then renamed. Nothing else writes files for users."""
+"""Writes files atomically: to a temporary file in the same folder, which is then renamed.
+
+maxops writes all files for users with this module.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _NUMBERS = count()  # of files in this process, whose threads may write into one
 
 @contextmanager
 def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
-    """Yield a function that returns a temporary path for each final path. At the end, rename all files, or remove all.
+    """Yield a function that returns a temporary path for each final path; at the end, rename all files or remove all.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
@@ -76,7 +79,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether the path is a device or a pipe; a folder is refused."""
+    """Check whether the path is a device or a pipe; raise an error for a folder."""
     try:
         path.stat()  # which tells what is wrong on the way there; `exists` would not
     except FileNotFoundError:
@@ -87,7 +90,7 @@ def _is_special(path: Path) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Check before long work that a file can be written there, in a folder that exists."""
+    """Check before long work that a file can be written to the path, and that its folder exists."""
     with errors_of(path):
         try:
             path.parent.stat()
@@ -104,19 +107,19 @@ class _Checked(Exception):  # noqa: N818 - no error
 
 
 def write_text(path: Path, text: str, errors: str = "strict", *, make_folders: bool = False) -> None:
-    """Write a file of text in UTF-8."""
+    """Write a text file in UTF-8."""
     with atomic_write(make_folders=make_folders) as temporary, errors_of(path):
         temporary(path).write_text(text, encoding="utf-8", errors=errors)
 
 
 def save_npy(path: Path, array: Array) -> None:
-    """Write a .npy file directly (not atomically) by `np.save`, with the system's own error messages."""
+    """Write a .npy file directly (not atomically) with `np.save`, with the system's own error messages."""
     with path.open("wb") as file:
         np.save(PlainWriter(file), array, allow_pickle=False)
 
 
 class PlainWriter:
-    """A file that NumPy writes to by `write`, because the errors of `tofile` do not name the cause."""
+    """A file that offers NumPy only `write`, because the errors of `tofile` do not name the cause."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write: Callable[[bytes], int] = file.write
@@ -124,7 +127,7 @@ class PlainWriter:
 
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Translate the system's errors while writing a file to OutputError."""
+    """Translate the system's errors into OutputError while a file is written."""
     try:
         yield
     except OSError as error:

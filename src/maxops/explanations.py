@@ -1,4 +1,4 @@
-"""Explains clauses: reads the reason and an example of each clause from clauses.toml."""
+"""Reads the explanation of each clause, a reason and an example, from clauses.toml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMPORTS = ("import numpy as np", "import maxops as mo")
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a clause exists, and an example.
+    """The reason for a clause, and an example.
 
     The example is Python code or, if `is_model`, an ONNX model as text that breaks the clause. `breaks` means that the
     last line of the code raises an error that cites the clause.
@@ -27,7 +27,7 @@ class Explanation:
     breaks: bool
 
     def code(self, row: Spec) -> str:
-        """The example as a program, on the operator of a row; or the model."""
+        """Return the example as a program on the operator of a row, or as a model."""
         if self.is_model:
             return self.example
         version = "" if row.version is None else f", version={row.version}"
@@ -37,7 +37,7 @@ class Explanation:
 
 
 def without_version(clause: str) -> str:
-    """The id of a clause in every version.
+    """Return the id of a clause without the version.
 
     >>> without_version("ONNX.ReduceMax-18.axes.range")
     'ONNX.ReduceMax.axes.range'
@@ -47,7 +47,7 @@ def without_version(clause: str) -> str:
 
 @cache
 def explanations() -> dict[str, Explanation]:
-    """The explanations, by the ids of clauses without versions."""
+    """Return the explanations, by the ids of clauses without versions."""
     table = tomllib.loads(files("maxops").joinpath("clauses.toml").read_text(encoding="utf-8"))
     return {
         name: Explanation(

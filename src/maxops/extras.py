@@ -1,4 +1,4 @@
-"""The extras of the package: an import without the required extra raises an error that names it."""
+"""Names the extras of the package: an import without the required extra raises an error that names it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
-    """A context for imports of optional packages: a missing package raises an error with the name of its extra.
+    """Return a context for imports of optional packages; a missing package raises an error that names its extra.
 
-    It is also a ModuleNotFoundError with the package's name, for callers that test for the part.
+    The error is also a ModuleNotFoundError with the package's name, for callers that test for the package.
     """
     try:
         yield

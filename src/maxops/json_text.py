@@ -1,4 +1,4 @@
-"""Compact JSON with one line for each entry, for diffs."""
+"""Writes compact JSON with one line for each entry, for diffs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def in_lines(value: Mapping[str, object]) -> str:
-    """An object, with a line for each entry of its lists and objects, so that a diff of two says what changed.
+    """Return an object as JSON with a line for each entry of its lists and objects, so that diffs show the changes.
 
     >>> print(in_lines({"format": 1, "cases": [{"id": "a"}, {"id": "b", "ratio": 2.5}]}))
     {

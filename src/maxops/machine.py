@@ -1,4 +1,4 @@
-"""The properties of the machine and the versions that figures and findings depend on."""
+"""Describes the machine and the versions that affect figures and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.physical_memory import physical_memory
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """The properties of a machine that figures depend on."""
+    """Return the properties of the machine that affect figures."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
@@ -36,7 +36,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def installed(distribution: str) -> str:
-    """A distribution's version, or "" if it is not installed."""
+    """Return a distribution's version, or "" if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -44,7 +44,7 @@ def installed(distribution: str) -> str:
 
 
 def _lines(file: str) -> list[str]:
-    """The content of one of the kernel's files, if readable."""
+    """Return the lines of one of the kernel's files, or none if it is not readable."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -61,7 +61,7 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """The commit of the source tree that a package lies in, if it does."""
+    """Return the commit of the source tree that contains a package, if there is one."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""

@@ -1,4 +1,4 @@
-"""A checked model, and its run: arrays in by name, arrays out by name."""
+"""A checked model that runs on arrays: inputs and outputs are given by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class OtherType:
-    """An element type that no max operator takes, though a model of other operators may: complex64, or strings."""
+    """An element type that no max operator supports but other operators do, such as complex64 or strings."""
 
     name: str
     numpy: np.dtype[Any]
@@ -37,22 +37,22 @@ class OtherType:
 
 
 def has_type(array: Any, dtype: DType | OtherType) -> bool:
-    """Whether an array's elements are of a type."""
+    """Whether an array's elements have a type."""
     if isinstance(dtype, DType):
         return dtypes.of(array.dtype) is dtype
     return array.dtype.kind in "UO" if dtype.numpy.kind == "O" else array.dtype == dtype.numpy
 
 
 def type_name(array: Any) -> str:
-    """The name of an array's element type."""
+    """Return the name of an array's element type."""
     return "string" if array.dtype.kind == "O" else str(dtypes.of(array.dtype) or array.dtype)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A graph's input or output as declared: an array, a list of arrays of a sequence, or None of an optional.
+    """A graph's input or output as declared: an array, a sequence (a list of arrays), or an optional (maybe None).
 
-    `dims` are None if not even the rank is declared, as it may be in a container.
+    `dims` are None if even the rank is not declared, which is possible in a container.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Value:
         return f"{self.name!r}: {kind}{self.dtype} {'of any shape' if self.dims is None else sizes.text(self.dims)}"
 
     def arrays(self, given: Any) -> list[Any] | None:
-        """The arrays of a value; None for what the container cannot be."""
+        """Return the arrays of a value; None if the value does not have the declared container."""
         if given is None and self.container.startswith("optional"):
             return []
         if self.container.endswith("sequence"):
@@ -73,14 +73,14 @@ class Value:
         return [given]
 
     def holds(self, given: Any) -> bool:
-        """Whether a value has the container and the element type."""
+        """Whether a value has the declared container and element type."""
         arrays = self.arrays(given)
         if arrays is None:
             return False
         return all(isinstance(each, np.ndarray | np.generic) and has_type(each, self.dtype) for each in arrays)
 
     def admits(self, given: Any) -> bool:
-        """Whether a value has the type, the rank and the fixed sizes. `Model.run` compares the named sizes."""
+        """Whether a value has the declared type, rank and fixed sizes. `Model.run` compares the named sizes."""
         return self.holds(given) and (self.dims is None or all(map(self._fits, self.arrays(given) or [])))
 
     def _fits(self, array: Array) -> bool:
@@ -91,7 +91,7 @@ class Value:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays of values, by name. A sequence adds the number to the name; an empty optional has no array.
+    """Return the arrays of values by name. A sequence adds the number to the name; an empty optional has no array.
 
     >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
     ['y', 'z[0]', 'z[1]']
@@ -112,7 +112,7 @@ def _is_list(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Step:
-    """One node: what it reads ("" for an input that is left out), what it makes, and how."""
+    """One node: its inputs ("" for an omitted input), its outputs, and its computation."""
 
     label: str
     inputs: tuple[str, ...]
@@ -121,7 +121,7 @@ class Step:
 
 
 def identity(inputs: Sequence[Array | None]) -> Array:
-    """The computation of a step that returns its input."""
+    """Return the input of the step."""
     (data,) = inputs
     assert data is not None
     return data
@@ -137,19 +137,19 @@ class Placement:
 
 
 class Evaluator(Protocol):
-    """Runs a whole model that holds more than our operators."""
+    """The protocol of evaluators, which run a whole model with operators other than ours."""
 
     placements: tuple[Placement, ...]
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run on one array per input, and return the outputs that are asked for."""
+        """Run the model on one array per input, and return the requested outputs."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is known to be well formed. `constants` holds initializers and Constant nodes.
+    """A well-formed model. `constants` holds initializers and Constant nodes.
 
-    An input that is also in `constants` has that as its default.
+    An input that is also in `constants` has that constant as its default.
     """
 
     source: str
@@ -167,7 +167,7 @@ class Model:
 
     @property
     def required(self) -> tuple[Value, ...]:
-        """The inputs without a default that are not optional."""
+        """The inputs that have no default and are not optional."""
         return tuple(
             value
             for value in self.inputs
@@ -181,16 +181,16 @@ class Model:
         self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], /, *, progress: Progress | None = None
     ) -> list[Any]: ...
     def run(self, *args: Any, inputs: Any = None, progress: Progress | None = None) -> dict[str, Any] | list[Any]:
-        """Run the model on one array per input, and return one per output, by its name.
+        """Run the model on one array per input, and return one array per output, by its name.
 
-        A sequence is a list of arrays; an optional that is empty is None, and may be left out as an input.
+        A sequence is a list of arrays. An empty optional is None, and may be omitted as an input.
 
-        With two arguments it is as in ONNX Runtime and onnx's reference evaluator: ``run(output_names, inputs)``
-        returns a list of those outputs, in that order, and of all in the model's order if ``output_names`` is None.
+        Two arguments have the same meaning as in ONNX Runtime and onnx's reference evaluator: ``run(output_names,
+        inputs)`` returns a list of those outputs, in that order. If ``output_names`` is None, it returns all outputs in
+        the model's order.
 
-        An input with a default may be left out; `maxops.onnx.load` has an example. Raises ModelInputError for inputs
-        that do not fit and for outputs that the model does not have, and what the planner raises, with the node
-        before it.
+        An input with a default may be omitted; `maxops.onnx.load` has an example. Raises ModelInputError for invalid
+        inputs and unknown outputs, and the planner's errors, prefixed with the node.
         """
         if inputs is not None:
             args = (*args, inputs)
@@ -201,7 +201,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """The requested outputs by name; all of them exist."""
+        """Return the names of the requested outputs; raise an error if one does not exist."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there
@@ -300,7 +300,7 @@ class Model:
         return given
 
     def _taken(self, array: Any) -> Array:
-        """An input as it is computed with; other evaluators take bytes in the machine's order alone."""
+        """Return an input for the computation; other evaluators require bytes in the machine's order."""
         taken: Array = np.asarray(array)
         return taken if self.evaluator is None else taken.astype(taken.dtype.newbyteorder("="), copy=False)
 
@@ -312,7 +312,7 @@ def _kind(value: Any) -> str:
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
-    """Compare an array with what the graph declares; `sizes` collects the named sizes, and their origins."""
+    """Compare an array with the graph's declaration; `sizes` collects the named sizes and their origins."""
     expected = f"the model expects {value}"
     # other subclasses, such as masked arrays, mean more than their data says
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)

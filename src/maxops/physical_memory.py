@@ -1,4 +1,4 @@
-"""How much memory this machine has."""
+"""Finds out how much memory this machine has."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 
 
 def physical_memory() -> int:
-    """Its bytes; where the system does not tell them, as Windows does not, as many as can be addressed.
+    """Return the machine's memory in bytes, or the size of the address space if it is unknown, as on Windows.
 
-    Callers compare it with what the system would promise and could not keep: Windows promises no memory that it lacks.
+    Callers compare it with allocations that the system would promise but could not keep. Windows promises only memory
+    that it has.
     """
     if not hasattr(os, "sysconf"):
         return sys.maxsize

@@ -9,7 +9,7 @@ from maxops.errors import ConfigurationError
 
 
 def resource_of(what: str) -> ModuleType:
-    """Return Python's module `resource`. Raises ConfigurationError on systems without it."""
+    """Return Python's module `resource`; raise ConfigurationError on systems without it."""
     try:
         import resource  # noqa: PLC0415 - it is not everywhere
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The program that imports maxops: its own command, or another."""
+"""Identifies the program that imports maxops: its own command, or another program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CLOSED_PIPE = 141  # likewise SIGPIPE
 def is_command() -> bool:
     """Whether the program is the command: the script `maxops`, or `python -m maxops`.
 
-    Python calls a program "-m" as long as it looks for the module, which begins with the import of the package; the
-    module's name, and options before it, are in `sys.orig_argv` alone: "maxops", "-mmaxops" or "-Immaxops".
+    While Python looks for the module, which begins with the import of the package, the program's name is "-m". Only
+    `sys.orig_argv` has the module's name and the options before it: "maxops", "-mmaxops" or "-Immaxops".
     """
     if sys.argv[:1] != ["-m"]:
         return PurePath(*sys.argv[:1]).name == "maxops"
@@ -28,14 +28,14 @@ def is_command() -> bool:
 
 
 def end_command(error: Exception) -> None:
-    """If the program is the command, end it in one line: no line of its own has been run before maxops is imported."""
+    """End the program with one line if it is the command: no code of the command runs before maxops is imported."""
     if is_command():
         print_line(f"maxops: error: {error}")
         sys.exit(BAD_USE)
 
 
 def print_line(line: str) -> None:
-    """Print a line on stderr. If stderr cannot be written, the exit code remains."""
+    """Print a line to stderr. If stderr cannot be written, the exit code is unchanged."""
     if sys.stderr is None:  # closed
         return
     try:
@@ -45,5 +45,5 @@ def print_line(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard the buffer of a stream, which Python would write again at exit, and exit with 120."""
+    """Discard the buffer of a stream, which Python would write again at exit, and exit with status 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""Values in messages."""
+"""Formats values in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _MOST = 200  # characters
 
 
 def shown(value: object) -> str:
-    """The repr of a value, cut where it is long; in place of one that fails, its type, and of an integer the size.
+    """Return the repr of a value, shortened if long; if repr fails, return the type, and the size of an integer.
 
     >>> shown("a"), shown(10**5000), shown([10**5000])
     ("'a'", '<int of 16610 bits>', '<list that is not written>')

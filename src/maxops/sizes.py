@@ -1,4 +1,4 @@
-"""Shapes in models, where sizes may be unknown: equality and broadcasting, as far as they are known."""
+"""Compares and broadcasts the shapes of models as far as their sizes are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_ELEMENTS = 2**62  # no array has more, and the product is not computed
 
 
 def text(dims: Dims) -> str:
-    """A shape in words, with ? for a size that is open.
+    """Return a shape in words, with ? for an open size.
 
     >>> text((2, None)), text(("n",))
     ('(2, ?)', '(n,)')
@@ -22,7 +22,7 @@ def text(dims: Dims) -> str:
 
 
 class Broadcast(NamedTuple):
-    """The common shape as far as it is known; and of the axes, counted from the end, where it fails or is open."""
+    """The common shape as far as it is known, and the axes, counted from the end, that conflict or are open."""
 
     dims: Dims | None
     conflicts: tuple[int, ...]
@@ -32,7 +32,7 @@ class Broadcast(NamedTuple):
 
 
 def equal(one: Dims | None, other: Dims | None) -> bool | None:
-    """Whether two shapes are equal; None if that is not known. Sizes of one name are equal.
+    """Whether two shapes are equal; None if this is unknown. Sizes with the same name are equal.
 
     >>> equal((2, "n"), (2, "n")), equal((2, "n"), (2, 3)), equal((2, "n"), (3, "n"))
     (True, None, False)
@@ -46,7 +46,7 @@ def equal(one: Dims | None, other: Dims | None) -> bool | None:
 
 
 def admits(declared: Dims | None, made: Dims | None) -> bool | None:
-    """Whether a shape as it is written allows what is made; an open size allows any, and so does no shape.
+    """Whether a declared shape allows an actual shape; an open size, or no declared shape, allows any size.
 
     >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
     (True, False, None)
@@ -65,7 +65,7 @@ def is_static(dims: Dims | None) -> bool:
 
 
 def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
-    """NumPy's rule for shapes that may be open.
+    """Broadcast shapes with open sizes by NumPy's rule.
 
     >>> broadcast([("n", 1), (3,)]).dims
     ('n', 3)
@@ -106,7 +106,7 @@ def _equal(one: Size, other: Size) -> bool | None:
 
 
 def _together(sizes: set[Size], lone: bool) -> tuple[Size, bool | None]:
-    """The common size along one axis, and whether all go together."""
+    """Return the common size along one axis, and whether all sizes are compatible."""
     fixed = {size for size in sizes if isinstance(size, int)} - {1}
     free = {size for size in sizes if not isinstance(size, int)}
     if len(fixed) > 1:

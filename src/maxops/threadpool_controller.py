@@ -1,10 +1,10 @@
-"""How threadpoolctl, which limits the threads of all libraries of a process at once, sees and sets those of maxops.
+"""Lets threadpoolctl, which limits the threads of all libraries in a process, read and set the threads of maxops.
 
     with threadpoolctl.threadpool_limits(1): ...                       # scikit-learn and joblib do this
     with threadpoolctl.threadpool_limits(1, user_api="maxops"): ...    # maxops alone
     threadpoolctl.threadpool_info()
 
-It takes threadpoolctl 3.2, the first that knows controllers of others; maxops does without.
+This requires threadpoolctl 3.2, the first version with controllers of other packages. maxops works without it.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ except ImportError:  # not installed, or older
 else:
 
     class _Controller(LibController):  # type: ignore[misc]
-        """The number of threads of the native core; one for the process."""
+        """The controller for the number of threads of the native core; the process has only one."""
 
         user_api = internal_api = "maxops"
         filename_prefixes = ("_native.",)
         check_symbols = ("RegisterCustomOps",)  # which the _native of other packages lacks
 
         def get_num_threads(self) -> int:
-            """How many threads a call may use, the calling one included."""
+            """Return the number of threads that a call may use, including the calling thread."""
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
-            """Set how many; a limit above the largest number is that number."""
+            """Set the number of threads; a limit above the maximum is reduced to it."""
             set_num_threads(min(int(num_threads), MOST_THREADS))
 
         def get_version(self) -> str:
-            """The version of maxops."""
+            """Return the version of maxops."""
             return version
 
         def set_additional_attributes(self) -> None:
-            """The instruction set, under the name that OpenBLAS's has."""
+            """Set the instruction set, under the same name as for OpenBLAS."""
             self.architecture = _native.isa()
 
     register(_Controller)

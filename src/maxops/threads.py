@@ -1,4 +1,4 @@
-"""The number of threads for the length of a block of code."""
+"""Sets the number of threads for a block of code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = Lock()
 
 
 def _renew_lock() -> None:
-    """In a child that was forked while another thread, which it does not have, held the lock."""
+    """Replace the lock in a forked child, because a thread that does not exist there may have held it."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
 
@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def num_threads(count: int) -> Iterator[None]:
-    """Set how many threads a call may use, the calling one included, for the length of a block or a function.
+    """Set the number of threads that a call may use, including the calling thread, for a block or a function.
 
     >>> import maxops as mo
     >>> before = mo.get_num_threads()
@@ -39,11 +39,11 @@ def num_threads(count: int) -> Iterator[None]:
     >>> mo.get_num_threads() == before
     True
 
-    The number is one for the process, as that of `set_num_threads` is: calls of other threads see it, too. Blocks may
-    be nested, and threads may run blocks of their own at the same time, each of which may end before or after the
-    others: the number is that of the block that began last among those still running, and when none is left what it was
-    before the first one began. So what `set_num_threads` says inside a block holds until one ends, also by an
-    exception. The number never changes a bit of a result.
+    The number applies to the whole process, like `set_num_threads`, so it affects calls of other threads, too. Blocks
+    may be nested. Threads may run blocks at the same time, and the blocks may end in any order: the number is the
+    number of the running block that began last. When no block is left, the number is restored to its value before the
+    first block began. Therefore a `set_num_threads` inside a block lasts until a block ends, also by an exception. The
+    number never changes a bit of a result.
 
     As a decorator, ``@mo.num_threads(1)`` is a block for each call. Raises ConfigurationError, and changes nothing, if
     the number is not an integer from 1 to 1024.

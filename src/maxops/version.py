@@ -1,4 +1,4 @@
-"""The version of maxops: what pyproject.toml said when it was built."""
+"""The version of maxops, which the build takes from pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Benchmarks against other libraries and the machine's memory bandwidth, behind `maxops bench`.
 
-    grid <- inputs                        cases, as data; their arrays, and the expected results
-    timing <- limits, libraries           what is timed: bare loads and stores, other libraries' calls, ours
-    session, compare                      a run, as JSON; two installs of maxops in turn
-    random_calls                          calls drawn at random beside NumPy's and torch's, timed and reported
-    report <- page                        what a run's JSON says
+    grid <- inputs                        cases as data, with their arrays and expected results
+    timing <- limits, libraries           timed code: bare loads and stores, and calls of other libraries and maxops
+    session, compare                      a run as JSON, and two installations of maxops alternately
+    random_calls                          random calls, timed beside the calls of NumPy and torch
+    report <- page                        tables and pages of a run
 
-Nothing here is imported by `import maxops`.
+`import maxops` imports nothing from this package.
 """

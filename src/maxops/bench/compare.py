@@ -1,4 +1,4 @@
-"""Two installs of maxops side by side: the same calls in two processes, in turn, A B A B ..."""
+"""Compares two installations of maxops: the same calls run in two processes alternately, A B A B ..."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ AGAIN = 2  # times a case that seems slower, or as much faster, is measured on n
 
 
 class CompareError(MaxopsError, RuntimeError):
-    """Another maxops that cannot be started, or that is this one."""
+    """Raised if the other maxops cannot be started or is this maxops."""
 
 
 class Install:
-    """A process that has imported one maxops; a watch, as `paired` takes it, for the case that it prepared."""
+    """A process that has imported one maxops; `paired` uses it as a stopwatch for the prepared case."""
 
     def __init__(self, where: Path, threads: int) -> None:
-        """Start a Python, or with a folder this Python with `maxops` of that folder."""
+        """Start another Python; if `where` is a folder, start this Python with the `maxops` of the folder."""
         self.where = where
         variables = os.environ | environment.quiet(threads)
         variables.pop("PYTHONPATH", None)
@@ -56,7 +56,7 @@ class Install:
         self._process.communicate()
 
     def ask(self, *request: Any) -> Any:
-        """Have the worker do something: the name, and arguments; its answer."""
+        """Send a request with arguments to the worker, and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -70,16 +70,16 @@ class Install:
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
 
     def about(self) -> Json:
-        """Which maxops it is, and where."""
+        """Return the version and the location of the installation."""
         about: Json = self.ask("about")
         return about | {"commit": commit(Path(about["folder"]))}
 
     def warm_up(self, sample_seconds: float) -> float:
-        """Run until a sample takes long enough; the seconds of one call."""
+        """Run until a sample takes long enough, and return the seconds of one call."""
         return float(self.ask("warm_up", sample_seconds))
 
     def seconds(self) -> float:
-        """Seconds of one call, over a sample of calls."""
+        """Return the seconds of one call, measured over a sample of calls."""
         return float(self.ask("seconds"))
 
 
@@ -91,9 +91,9 @@ def run(
     seconds: float,
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
 ) -> Json:
-    """Measure cases on this maxops and on another: its Python, or the folder that holds its package.
+    """Measure cases on this maxops and on another, given as its Python or as the folder of its package.
 
-    Ctrl-C ends the run with the cases that are done, and so does a crash of either.
+    Ctrl-C or a crash of either process ends the run, and the finished cases are kept.
     """
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
@@ -127,7 +127,7 @@ def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
-    """Have both workers make the case's arrays. Returns the reason if the case cannot be compared."""
+    """Make both workers build the case's arrays; return the reason if the case cannot be compared."""
     this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:
@@ -138,7 +138,7 @@ def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
 
 
 def tables(result: Json) -> list[Table]:
-    """By operator and family, then each case below, then what was not timed."""
+    """Return a table by operator and family, the tables of all cases, and a table of the cases that were not timed."""
     note = (
         "The other's time over this one's: above 1 this one is faster. "
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
@@ -154,5 +154,5 @@ def tables(result: Json) -> list[Table]:
 
 
 def different(result: Json) -> list[str]:
-    """The cases whose bits differ."""
+    """Return the cases with different bits."""
     return [case["id"] for case in result["cases"] if case["status"] == "different bits"]

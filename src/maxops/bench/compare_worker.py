@@ -1,7 +1,7 @@
-"""One install of maxops, timed on request: a process of its own Python, with the cases of the bench beside this file.
+"""Times one installation of maxops on request: a process of its own Python runs the benchmark's cases.
 
-Each line on stdin is a request, each line on stdout its answer, in JSON. The cases and how they are called are this
-version's; what is called is whatever `import maxops` finds.
+Each line on stdin is a request in JSON, and each line on stdout is its answer. The cases and their calls come from this
+version of the benchmark. `import maxops` decides which maxops is called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import maxops
 
 
 class Worker:
-    """The requests: each method is one, and each method of the prepared case's stopwatch."""
+    """Handles requests: each method is a request, and so is each method of the prepared case's stopwatch."""
 
     def __init__(self) -> None:
         folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
@@ -38,12 +38,12 @@ class Worker:
         self._elsewhere: Any = None
 
     def about(self) -> dict[str, Any]:
-        """Which maxops this is, and where."""
+        """Return the version and the location of this maxops."""
         folder = str(Path(maxops.__file__).parent)
         return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 
     def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
-        """Make a case's arrays, in a numbered round. Returns checksums of them and of the result, or an error."""
+        """Make a case's arrays in a numbered round; return checksums of the arrays and the result, or an error."""
         from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
         self.watch = None  # its arrays go before the next ones come
@@ -62,7 +62,7 @@ class Worker:
 
 
 def serve(worker: Worker) -> None:
-    """Answer until stdin ends."""
+    """Answer requests until stdin ends."""
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         method = getattr(worker if hasattr(worker, name) else worker.watch, name)

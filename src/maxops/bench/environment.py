@@ -1,4 +1,4 @@
-"""An environment in which no library's threads spin."""
+"""Environment variables that stop the threads of libraries from spinning."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ _OTHERS = (
 
 
 def quiet(threads: int) -> dict[str, str]:
-    """Environment variables that libraries read on import: the number of threads, which sleep when idle."""
+    """Return environment variables, read on import, that set the number of threads and make idle threads sleep."""
     counts = dict.fromkeys((MARK, "POLARS_MAX_THREADS", *(f"{name}_NUM_THREADS" for name in _COUNTS)), str(threads))
     return counts | dict(each.split("=") for each in _OTHERS.split())
 
 
 def is_quiet(threads: int) -> bool:
-    """Whether this process was started with these variables."""
+    """Whether this process was started with the variables of `quiet`."""
     return os.environ.get(MARK) == str(threads)
 
 
 def re_execute(threads: int) -> None:
-    """Replace this process by the same command in a quiet environment, on as many CPUs as there are threads.
+    """Replace this process by the same command in a quiet environment, with one CPU for each thread.
 
-    Some libraries read variables only when they are imported, and XLA's pool has as many threads as the process has
-    CPUs.
+    Some libraries read the variables only on import. XLA's pool has as many threads as the process has CPUs.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])

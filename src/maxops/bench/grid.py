@@ -1,4 +1,4 @@
-"""Cases: one operator, shape family, type and size, with the bytes that it touches; and the grid of them, as data."""
+"""The grid of benchmark cases. A case has one operator, shape family, type and size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
 
 @dataclass(frozen=True)
 class Operand:
-    """An input of `shape`: the whole of an array in C order, or a view of a larger one.
+    """An input of `shape`: a whole array in C order, or a view of a larger array.
 
     >>> Operand((3, 4), "half-rows").base_shape
     (3, 8)
@@ -35,7 +35,7 @@ class Operand:
 
     @property
     def base_shape(self) -> Shape:
-        """The shape of the array in C order that the input is a view of."""
+        """The shape of the array in C order from which the view is taken."""
         if self.view == "transposed":
             return self.shape[::-1]
         return self.shape if self.view == "whole" else (*self.shape[:-1], 2 * self.shape[-1])
@@ -43,10 +43,10 @@ class Operand:
 
 @dataclass(frozen=True)
 class Case:
-    """A call to time. `size` is nominal: the elements of the output of Max, and of the data otherwise.
+    """A call to time. `size` is nominal: the number of elements of Max's output, or of the other operators' data.
 
-    `axes` belong to ReduceMax, and the `lengths` of segments, `id_type` and `check_ids` to SegmentMax; `out` says
-    whether the call is given an output, and `spelling` how it is written.
+    `axes` belong to ReduceMax. `lengths` (of segments), `id_type` and `check_ids` belong to SegmentMax. `out` says
+    whether the call has an output argument, and `spelling` selects how the call is written.
     """
 
     operator: OperatorName
@@ -64,28 +64,28 @@ class Case:
 
     @property
     def id(self) -> str:
-        """A name that stays, such as ``Max/2-inputs,out/float32/1e5``."""
+        """A stable name, such as ``Max/2-inputs,out/float32/1e5``."""
         return f"{self.operator}/{self.family}/{self.dtype}/{label(self.size)}"
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of all inputs, each element once; ids count as read."""
+        """The bytes of all inputs, each element counted once; ids count as read."""
         ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
         return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the output."""
+        """The bytes of the output."""
         return prod(self.shape) * self.dtype.bits // 8
 
     @property
     def bytes_touched(self) -> int:
-        """Bytes read and written."""
+        """The bytes read and written."""
         return self.bytes_read + self.bytes_written
 
 
 def label(size: int) -> str:
-    """A size in few letters.
+    """Return a size as a short text.
 
     >>> label(1), label(30_000_000), label(9_633_792)
     ('1', '3e7', '9633792')
@@ -120,7 +120,7 @@ Operands = Callable[[int], tuple[Operand, ...]]
 
 
 def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
-    """A function from n elements to the operands; the last operand has the view."""
+    """Return a function from n elements to the operands; the last operand has the view."""
     return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 
@@ -183,18 +183,18 @@ ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
 
 
 def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], *, out: bool = False) -> Case:
-    """A case of Max."""
+    """Return a case of Max."""
     return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), out=out)
 
 
 def reduce_case(name: str, dtype: DType, size: int, operand: Operand, axes: tuple[int, ...]) -> Case:
-    """A case of ReduceMax, without keepdims."""
+    """Return a case of ReduceMax, without keepdims."""
     shape = tuple(length for axis, length in enumerate(operand.shape) if axis not in axes)
     return Case("ReduceMax", name, dtype, size, (operand,), shape, axes)
 
 
 def segment_case(name: str, dtype: DType, size: int, shape: Shape, lengths: str, **more: Any) -> Case:
-    """A case of SegmentMax."""
+    """Return a case of SegmentMax."""
     count = max(1, shape[0] // LENGTHS[lengths]) * (EMPTY_EACH if lengths == "many-empty" else 1)
     return Case("SegmentMax", name, dtype, size, (Operand(shape),), (count, *shape[1:]), lengths=lengths, **more)
 
@@ -240,7 +240,7 @@ _CASES = {"Max": _max_cases, "ReduceMax": _reduce_cases, "SegmentMax": _segment_
 def cases(
     operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = DEFAULT_TYPES, *, quick: bool = False
 ) -> list[Case]:
-    """The cases of the grid, small ones first within a family; `quick` keeps a few families at small sizes.
+    """Return the cases of the grid, the small cases of a family first; `quick` keeps a few families at small sizes.
 
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']

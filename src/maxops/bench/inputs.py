@@ -1,4 +1,4 @@
-"""The arrays of a case, and the expected result. The same name gives the same arrays."""
+"""The arrays and the expected result of a case. The same name gives the same arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 @dataclass(frozen=True)
 class Work:
-    """A case with its arrays: `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
+    """A case with its arrays, which are views of `bases` (in C order); `out` is None if the call allocates it."""
 
     case: Case
     bases: tuple[Array, ...]
@@ -39,14 +39,14 @@ class Work:
 
     @property
     def named(self) -> dict[str, Array]:
-        """All arrays, by their names in the candidates' code."""
+        """All arrays by their names in the candidates' code."""
         named = {f"x{number}": array for number, array in enumerate(self.arrays)}
         others = {"data": self.data, "ids": self.ids, "out": self.out}
         return named | {name: array for name, array in others.items() if array is not None}
 
     @property
     def axes(self) -> tuple[int, ...] | None:
-        """The axes that are reduced; None for all."""
+        """The reduced axes; None for all axes."""
         return None if len(self.case.axes) == self.data.ndim else self.case.axes
 
     @property
@@ -62,7 +62,7 @@ class Work:
 
 
 def build(case: Case) -> Work:
-    """The arrays of a case."""
+    """Build the arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
     bases = tuple(values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
@@ -72,7 +72,10 @@ def build(case: Case) -> Work:
 
 
 def empty(size: int, dtype: Any, number: int) -> Array:
-    """An array by its number, at the same offset in a page in every process: the offset changes times by up to 1.4."""
+    """Return a numbered array at the same page offset in every process.
+
+    The offset changes times by a factor of up to 1.4.
+    """
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
     start = (_PAST + number * _APART - room.ctypes.data) % _PAGE
@@ -80,7 +83,7 @@ def empty(size: int, dtype: Any, number: int) -> Array:
 
 
 def view(base: Any, kind: View) -> Any:
-    """The view of a base that a case requires; `base` is any array with NumPy's slices."""
+    """Return the view of a base that a case requires; `base` is any array that supports NumPy's slices."""
     if kind == "transposed":
         return base.T
     if kind == "half-rows":
@@ -89,7 +92,7 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
+    """Return ordinary values of both signs, without NaN, zeros, and the type's limits, where a reduction could stop."""
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
@@ -113,7 +116,7 @@ def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
 
 
 def _segment_ids(case: Case, random: np.random.Generator) -> Array:
-    """Sorted ids, exactly as many segments as the case says."""
+    """Return sorted ids with exactly the case's number of segments."""
     rows, count = case.operands[0].shape[0], case.shape[0]
     ids = empty(rows, case.id_type, len(case.operands))
     if case.lengths == "mean-1":
@@ -128,17 +131,17 @@ def _segment_ids(case: Case, random: np.random.Generator) -> Array:
 
 
 def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> Array:
-    """`count` lengths of 1 or more, together `rows`."""
+    """Return `count` lengths of at least 1 with the sum `rows`."""
     weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1) if zipf else random.integers(1, 4, count)
     ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
     return np.asarray(1 + np.diff(ends, prepend=0))
 
 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
-    """The expected result of a case, from the reference implementation if it is fast enough, or else from NumPy.
+    """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
 
-    Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values
-    have equal bits.
+    For the values of `build`, NumPy's maximum is exact in every bit: they hold no NaN and no zero, so equal values have
+    equal bits.
     """
     case, data, ids = work.case, work.data, work.ids
     if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:
@@ -158,7 +161,7 @@ def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
 
 
 def bits(array: Array) -> Array:
-    """The elements' bits."""
+    """Return the elements' bits."""
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 

@@ -1,7 +1,7 @@
-"""The table of libraries: the fastest spelling of the same work in each.
+"""The table of libraries, with the fastest expression of each operator in each library.
 
-A library is how it spells a maximum, as Python: `maxops bench` times these texts on arrays that are already the
-library's own, and the conformance kit's runtimes of the same names run them, too.
+An expression is Python text. `maxops bench` times it on arrays that already belong to the library, and the conformance
+kit's runtimes of the same names run it, too.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """An expression that is timed. `setup` before it is not, nor is `back` after it, which makes `found` an array.
+    """A timed expression. `setup` runs before it and `back` converts `found` to an array after it; neither is timed.
 
-    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs}
-    of Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (a number if there is one), {keepdims},
-    {count} of segments and, where data have two axes, {of_rows} (", axis=0") and {of_items} (ids of the data's shape).
+    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} of
+    Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
+    one), {keepdims}, {count} of segments and, if data have two axes, {of_rows} (", axis=0") and {of_items} (ids of the
+    data's shape).
     """
 
     code: str
@@ -43,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Library:
-    """A library's texts of each operator; `array` makes an array of NumPy's its own, and `back` makes it one again."""
+    """A library's expressions; `array` converts a NumPy array to the library's array, and `back` converts it back."""
 
     name: str
     opening: str  # lines that are run once
@@ -57,17 +58,17 @@ class Library:
     has_columns_alone: bool = False  # 1-D arrays of one length, without strides, and no bfloat16
 
     def start(self, threads: int) -> Names:
-        """Import it: the names that its texts know; raises whatever an import raises."""
+        """Import the library and return the names for its expressions; raise the errors of the import."""
         names = {each.__name__: each for each in _HELPERS} | {"np": np, "ml_dtypes": ml_dtypes, "threads": threads}
         exec(self.opening + "\n" + self.threads, names)
         return names
 
     def conversions(self, dtype: Any) -> tuple[str, str]:
-        """`array` and `back` of one of NumPy's types."""
+        """Return the `array` and `back` expressions for a NumPy type."""
         return self.bfloat16 if self.bfloat16[0] and dtype == ml_dtypes.bfloat16 else (self.array, self.back)
 
     def candidates(self, names: Names, work: Work) -> list[Candidate]:
-        """Every candidate worth trying; the fastest correct one is timed."""
+        """Return every candidate that may be the fastest; the fastest correct candidate is timed."""
         case = work.case
         shapes = {operand.shape for operand in case.operands}
         is_strided = any(operand.view != "whole" for operand in case.operands)
@@ -84,7 +85,7 @@ class Library:
         return [self.candidate(text, names, work) for text in chosen]
 
     def candidate(self, text: Text, names: Names, work: Work) -> Candidate:
-        """A text of one call."""
+        """Return the candidate of an expression for one call."""
         axes, inputs = work.axes, [f"x{number}" for number in range(len(work.arrays))]
         words = {
             "inputs": ", ".join(inputs),
@@ -111,7 +112,7 @@ class Library:
 
 
 def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, out: Any = None) -> Any:
-    """Three inputs and more: pair by pair into one output."""
+    """Compute the maximum of three or more inputs pair by pair in one output."""
     result = maximum(first, second, out=out)
     for each in others:
         maximum(result, each, out=result)
@@ -121,7 +122,7 @@ def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, ou
 def by_starts(
     data: Array, ids: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
 ) -> Array:
-    """NumPy: starts from ids, reduceat between them, and empty segments filled."""
+    """Compute SegmentMax with NumPy: find the starts from ids, call reduceat, and fill empty segments."""
     starts = np.flatnonzero(ids[1:] != ids[:-1])
     starts += 1
     starts = np.concatenate(([0], starts))
@@ -132,7 +133,7 @@ def by_starts(
 def between_starts(
     data: Array, starts: Array, filled: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
 ) -> Array:
-    """NumPy: reduceat, which gives the segments of `filled`, and empty segments filled."""
+    """Compute SegmentMax with NumPy from starts: reduceat computes the segments in `filled`; others get `lowest`."""
     if len(starts) == num_segments:
         return np.asarray(np.maximum.reduceat(data, starts, axis=axis, out=out))
     highest = np.maximum.reduceat(data, starts, axis=axis)
@@ -144,7 +145,7 @@ def between_starts(
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
-    """JAX: a compiled expression, and its arrays. Views are part of it, because JAX's arrays have no strides."""
+    """Return a compiled JAX expression and its arrays; it includes the views, because JAX's arrays have no strides."""
     own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in (*work.bases, work.ids) if array is not None]
     names = {"jax": jax, "jnp": jax.numpy, "reduce": reduce, "lowest": work.lowest}
 
@@ -156,14 +157,14 @@ def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
 
 
 def scattered(work: Work, ids: Array, highest: Array) -> Array:
-    """The maxima of groups in any order, in the form of the operator's result."""
+    """Return the maxima of groups in any order, in the form of the operator's result."""
     result = np.full(work.case.shape, work.lowest, work.case.dtype.numpy)
     result[ids] = highest
     return result
 
 
 def onnx_model(case: Case) -> bytes:
-    """A model of one operator of opset 20, with views as nodes before it, so that a runtime may fuse them."""
+    """Return a model with one operator of opset 20; views are nodes before it, so that a runtime may fuse them."""
     from onnx import parser  # noqa: PLC0415 - an extra
 
     if case.operator == "SegmentMax":
@@ -190,7 +191,7 @@ def onnx_model(case: Case) -> bytes:
 
 
 def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
-    """ONNX Runtime: a session whose threads do not spin, and a binding to NumPy's memory."""
+    """Return an ONNX Runtime session with threads that do not spin, and a binding to NumPy's memory."""
     from onnx import helper  # noqa: PLC0415 - an extra
 
     case, options = work.case, onnxruntime.SessionOptions()
@@ -207,7 +208,7 @@ def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
 
 
 def request_of(openvino: Any, work: Work, threads: int) -> Any:
-    """OpenVINO: a compiled model, set to keep the case's precision, on tensors that share NumPy's memory."""
+    """Return a request of a compiled OpenVINO model that keeps the case's precision and shares NumPy's memory."""
     core, arrays, opset, bf16 = openvino.Core(), work.bases, openvino.opset16, openvino.Type.bf16
     if work.ids is not None:
         arrays = (work.data, work.ids)
@@ -368,14 +369,14 @@ OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 
 
 
 def supports(case: Case) -> bool:
-    """Whether maxops has this call here: torch may be missing, and no operator takes every type."""
+    """Whether maxops supports this call here: torch may be missing, and no operator supports every type."""
     if case.spelling == "torch-tensors":
         return find_spec("torch") is not None
     return case.spelling != "operator" or case.dtype in mo.operator(*OPERATORS[case.operator]).types
 
 
 def ours(work: Work) -> Candidate:
-    """The call of maxops, in the case's spelling."""
+    """Return the candidate of maxops, in the case's spelling."""
     case = work.case
     unchecked = "" if case.check_ids else ", check_ids=False"
     texts = {

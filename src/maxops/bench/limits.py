@@ -1,4 +1,4 @@
-"""The machine's memory limit: how fast bare loads and stores move bytes, with and without streaming stores."""
+"""The machine's memory bandwidth, measured with bare loads and stores, with and without streaming stores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ THREADED_BYTES = 4_000_000  # below, one core's caches are the limit
 
 
 class Limits:
-    """Buffers to sweep over, as large as the largest case; made once, since new pages would be measured too."""
+    """Buffers for sweeps, as large as the largest case.
+
+    They are allocated once, because a sweep over new pages would measure the allocation, too.
+    """
 
     def __init__(self, read: int, written: int, threads: int) -> None:
         try:
@@ -29,12 +32,12 @@ class Limits:
         self.threads = threads
 
     def candidate(self, read: int, written: int, *, streaming: bool, threads: int) -> Candidate:
-        """A sweep over so many bytes, up to whole lines."""
+        """Return a sweep over this many bytes, rounded up to whole cache lines."""
         arrays = {"source": self._source[: _up(read)], "target": self._target[: _up(written)]}
         return Candidate(f"sweep(source, target, {streaming}, {threads})", arrays | {"sweep": self.native.sweep})
 
     def candidates(self, case: Case) -> dict[str, Candidate]:
-        """The sweeps that move the bytes of a case, by name; the fastest sweep is the limit."""
+        """Return the sweeps that move the bytes of a case, by name; the fastest sweep is the limit."""
         read, written = case.bytes_read, case.bytes_written
         if read + written < MIN_BYTES:
             raise UnsupportedError("too few bytes: the call's cost is all")
@@ -52,7 +55,7 @@ def _up(size: int) -> int:
 
 
 def _lines(size: int) -> Array:
-    """Touched memory that begins with a cache line."""
+    """Return memory that has been touched and starts at a cache line."""
     buffer = np.ones(_up(size) + LINE, np.uint8)
     start = -buffer.ctypes.data % LINE
     return buffer[start : start + _up(size)]

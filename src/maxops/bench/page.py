@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML file: plots as inline SVG, and tables; readable on a phone."""
+"""Shows a run as one self-contained HTML file with plots (inline SVG) and tables, readable on a phone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Lines = dict[str, Points]  # by name
 
 
 def html(run: Json) -> str:
-    """The page. Plots need matplotlib, of the extra `bench`."""
+    """Return the page. Plots need matplotlib, which the extra `bench` installs."""
     style = (files(__package__) / "page.css").read_text(encoding="utf-8")
     parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>"]
     drawn = (f"<figure><figcaption>{PICTURES[name]}</figcaption>{svg}</figure>" for name, svg in pictures(run).items())
@@ -46,7 +46,7 @@ def html(run: Json) -> str:
 
 
 def _plots(run: Json, operator: str, against: str, title: str) -> str:
-    """A plot for each family with more than one size: by type, the ratio over elements."""
+    """Plot the ratio over the number of elements, by type, for each family with more than one size."""
     families: dict[str, Lines] = {}
     colours: dict[str, str] = {}
     for case in run["cases"]:
@@ -64,7 +64,7 @@ def _plots(run: Json, operator: str, against: str, title: str) -> str:
 
 
 def pictures(run: Json) -> dict[str, str]:
-    """A run in two pictures, as SVG by name: the speedup over each library, and the share of the memory's limit."""
+    """Return two plots of a run as SVG, by name: the speedup over each library, and the share of memory bandwidth."""
     over: dict[str, Lines] = {operator: {} for operator in OPERATORS}
     share: Lines = {}
     for operator in OPERATORS:
@@ -88,7 +88,7 @@ def pictures(run: Json) -> dict[str, str]:
 
 
 def _medians(points: Iterable[tuple[int, float]]) -> Points:
-    """By size, the median."""
+    """Return the median for each size."""
     found: dict[int, list[float]] = {}
     for size, ratio in points:
         found.setdefault(size, []).append(ratio)
@@ -96,7 +96,7 @@ def _medians(points: Iterable[tuple[int, float]]) -> Points:
 
 
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
-    """Panels one below the other, of lines over size, with text as text; below 1 a speedup is shaded."""
+    """Draw panels with lines over size, one below the other; keep text as text, and shade speedups below 1."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_sp
 
 
 def _draw(axes: Any, lines: Lines, colours: dict[str, str], *, is_speedup: bool) -> dict[str, Any]:
-    """Draw lines over size, and return them by name."""
+    """Draw lines over size, and return the drawn lines by name."""
     drawn = {}
     for name, points in lines.items():
         style = "-" if len(colours[name]) == 2 else "--"  # C10 has the colour of C0

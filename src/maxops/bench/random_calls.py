@@ -1,6 +1,6 @@
-"""Calls drawn at random, each timed beside NumPy's or torch's own: `maxops bench --random`.
+"""Times random calls, each beside NumPy's or torch's own call: `maxops bench --random`.
 
-The grid lists cases by hand. These calls cover the layouts, shapes and axes between them.
+The grid lists cases by hand. Random calls cover the other layouts, shapes and axes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """An array's shape; its axes in the order of memory, outermost first; and what it is of its base, along an axis.
+    """An array's shape, the order of its axes in memory (outermost first), and the view of its base along an axis.
 
     >>> print(Layout((3, 4), (1, 0), "reversed", 1))
     (3, 4) F reversed axis 1
@@ -58,14 +58,14 @@ class Layout:
     axis: int = 0
 
     def __str__(self) -> str:
-        """The layout in a few words."""
+        """Return the layout in a few words."""
         axes = tuple(range(len(self.shape)))
         order = {axes[::-1]: "F", axes: "C"}.get(self.order, f"order {self.order}")
         along = "" if self.kind in ("whole", "unaligned") else f" axis {self.axis}"
         return f"{self.shape} {order}" + (f" {self.kind}{along}" if self.kind != "whole" else "")
 
     def build(self, case: Case, random: np.random.Generator, number: int) -> Array:
-        """The array, with ordinary values."""
+        """Build the array, with ordinary values."""
         lengths, (factor, step) = list(self.shape), KINDS[self.kind]
         if lengths:
             lengths[self.axis] = lengths[self.axis] * factor or 1
@@ -86,7 +86,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Call:
-    """A call, as data. `keepdims` belongs to ReduceMax, `axis` and `by` (sorted ids, ids or offsets) to SegmentMax."""
+    """A call as data. ReduceMax has `keepdims`; SegmentMax has `axis` and `by` (sorted ids, ids or offsets)."""
 
     seed: int
     number: int
@@ -99,7 +99,7 @@ class Call:
     has_empty: bool = False
 
     def __str__(self) -> str:
-        """The call in one line."""
+        """Return the call in one line."""
         case = self.case
         parts = [f"{case.operator} {case.dtype} {' with '.join(map(str, self.layouts))}"]
         if case.operator == "ReduceMax":
@@ -110,7 +110,7 @@ class Call:
         return ", ".join(parts + ([f"out {self.out}"] if self.out else []))
 
     def build(self) -> Work:
-        """The arrays: the same in every run."""
+        """Build the arrays, which are the same in every run."""
         random = np.random.default_rng([self.seed, self.number])
         arrays = tuple(each.build(self.case, random, number) for number, each in enumerate(self.layouts))
         ids = self._ids(random) if self.by else None
@@ -127,7 +127,7 @@ class Call:
 
 
 def draw(seed: int, number: int) -> Call:
-    """The call of this number: the same on every machine, whatever else is drawn.
+    """Draw the call with this number. It is the same on every machine and does not depend on other draws.
 
     >>> print(draw(1, 2))
     Max int32 (23, 30, 2, 2) C half axis 2 with (23, 30, 2, 2) order (2, 1, 0, 3)
@@ -163,7 +163,7 @@ def draw(seed: int, number: int) -> Call:
 
 
 def _shape(random: Random) -> Shape:
-    """A shape of 1 to MAX_SIZE elements or so: as likely 10 as 100,000, and often with axes of length 1."""
+    """Draw a shape of 1 to about MAX_SIZE elements: 10 is as likely as 100,000, and axes of length 1 are frequent."""
     size = MAX_SIZE ** random.random()
     weights = [random.random() * (random.random() < 0.85) for _ in range(random.randint(1, MAX_RANK))]
     return tuple(max(1, round(size ** (each / (sum(weights) or 1)))) for each in weights)
@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """The layouts of Max's inputs. The first has `shape`, except in "outer": there each lacks axes of the other."""
+    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer": each input lacks axes there."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):
@@ -197,7 +197,7 @@ def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
 
 
 def ours(call: Call, name: str) -> Text:
-    """Our call, on a library's arrays."""
+    """Return the call of maxops on a library's arrays."""
     case, out = call.case, ", out=out" * (call.out is not None)
     if case.operator == "Max":
         return Text("mo.maximum({inputs}{out})", _scalar(call) if name == "numpy" else "")
@@ -212,7 +212,7 @@ def ours(call: Call, name: str) -> Text:
 
 
 def theirs(call: Call, name: str) -> Text:
-    """A library's fastest way to the same result."""
+    """Return the fastest expression of the same result in a library."""
     case, out = call.case, ", out=out" * (call.out is not None)
     if case.operator == "Max":
         maximum = "chain({0}.maximum, {{inputs}}{{out}})" if len(call.layouts) > 2 else "{0}.maximum({{inputs}}{{out}})"
@@ -244,7 +244,7 @@ def _scalar(call: Call) -> str:
 
 
 def measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
-    """Compare the bits with NumPy's, then time in pairs. Time calls below 1.0 again, on new arrays and for longer."""
+    """Compare the bits with NumPy's, then time in pairs. Repeat longer, on new arrays, if the speedup is below 1.0."""
     first = _measure(call, name, started, seconds)
     if first["status"] != "timed" or first["ratio"]["median"] >= 1:
         return first
@@ -289,7 +289,7 @@ def run(
     command: str = "maxops bench --random",
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
 ) -> Json:
-    """Time calls of some operators and types until `run_seconds` are over, or one call. Ctrl-C ends it earlier."""
+    """Time at least one call of some operators and types, until `run_seconds` have passed. Ctrl-C ends the run."""
     result: Json = {"format": FORMAT, "command": command, "seed": seed, "machine": machine(threads), "cases": []}
     started: dict[str, Names] = {}
     for name in ("numpy", *names):
@@ -319,7 +319,7 @@ def run(
 
 
 def tables(result: Json) -> list[Table]:
-    """The speedup over each library by operator and family, and the lowest; then the calls that a library lacks."""
+    """Return tables of the speedups by operator and family, of the lowest ones, and of calls that a library lacks."""
     found = []
     note = "Its time over ours: above 1 ours is faster. A call below 1.0 was timed again, on new arrays, for longer."
     repeat = f"To repeat a call: maxops bench --random 1 --seed {result['seed']} --only-call NUMBER"
@@ -340,13 +340,13 @@ def tables(result: Json) -> list[Table]:
 
 
 def headline(result: Json) -> str:
-    """A run in one line."""
+    """Summarize a run in one line."""
     ratios = [float(case["ratio"]["median"]) for case in result["cases"] if case["status"] == "timed"]
     below = ", ".join(f"{sum(ratio < level for ratio in ratios)} below {level}" for level in LEVELS)
     return f"{len(ratios)} timed; {times(statistics.median(ratios) if ratios else None)} at the median; {below}"
 
 
 def failures(result: Json) -> list[str]:
-    """The calls of ours whose bits differ from NumPy's, or that fail."""
+    """Return the calls of maxops that fail, or that differ from NumPy in a bit."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

@@ -1,4 +1,4 @@
-"""Reads and writes the JSON of a run, and makes its tables for the terminal, the page and docs/speed.md."""
+"""Reads and writes the JSON of a run, and makes its tables for the terminal, the HTML page and docs/speed.md."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _OF_A_CASE |= {"fastest", "ratio"}
 
 
 class BenchFileError(MaxopsError, ValueError):
-    """A file of an earlier run that cannot be read, or that does not hold one."""
+    """Raised if the file of an earlier run cannot be read or does not hold a run."""
 
 
 def read(path: Path) -> Json:
-    """The run of a file."""
+    """Read the run in a file."""
     try:
         return parse(path.read_bytes(), str(path))
     except OSError as error:
@@ -40,7 +40,7 @@ def read(path: Path) -> Json:
 
 
 def parse(data: bytes, source: str) -> Json:
-    """The run of a file's bytes; `source` is what errors call it."""
+    """Parse the run in a file's bytes; errors name the `source`."""
     try:
         run = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
@@ -60,13 +60,13 @@ def parse(data: bytes, source: str) -> Json:
 
 
 def as_text(run: Json) -> str:
-    """The text of a run's file: the same run gives the same."""
+    """Return the text of a run's file; equal runs have equal texts."""
     return in_lines(run) + "\n"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, a sentence on how to read it, and rows."""
+    """A table with a heading and a sentence on how to read it."""
 
     title: str
     note: str
@@ -75,18 +75,18 @@ class Table:
 
 
 def value(case: Json, against: str) -> float | None:
-    """The speedup over the fastest correct library, or the share of the memory's limit."""
+    """Return the speedup over the fastest correct library, or the share of memory bandwidth."""
     ratio = case["ratio"] if against == FASTEST else case["limit"].get("ratio")
     return None if ratio is None else float(ratio["median"])
 
 
 def our_failures(run: Json) -> list[str]:
-    """Cases where our own result is wrong."""
+    """Return the cases in which our own result is wrong."""
     return [f"{case['id']}: {case['ours']['reason']}" for case in run["cases"] if case["ours"]["status"] != "correct"]
 
 
 def times(number: float | None) -> str:
-    """A ratio, with two digits or so.
+    """Format a ratio with about two digits.
 
     >>> times(0.954), times(12.3), times(170.2), times(None)
     ('0.95', '12', '170', '-')
@@ -97,12 +97,12 @@ def times(number: float | None) -> str:
 
 
 def spread(ratio: Json | None) -> str:
-    """A ratio with its quartiles."""
+    """Format a ratio with its quartiles."""
     return f"{times(ratio['median'])} ({times(ratio['low'])}-{times(ratio['high'])})" if ratio else NOTHING
 
 
 def scaled(number: float, units: dict[str, float]) -> str:
-    """A time or bytes with the unit, in powers of ten.
+    """Format a time or a number of bytes with its unit, in powers of ten.
 
     >>> scaled(91e-9, TIME), scaled(0.0123, TIME), scaled(1_234_567, BYTES), scaled(4, BYTES)
     ('91 ns', '12.3 ms', '1.23 MB', '4 B')
@@ -112,7 +112,7 @@ def scaled(number: float, units: dict[str, float]) -> str:
 
 
 def headline(run: Json) -> str:
-    """A run in one line."""
+    """Summarize a run in one line."""
     compared = [ratio for case in run["cases"] if (ratio := value(case, FASTEST)) is not None]
     if not compared:
         return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
@@ -123,7 +123,7 @@ def headline(run: Json) -> str:
 
 
 def by_family(title: str, note: str, timed: Sequence[Json], levels: Sequence[float]) -> Table:
-    """Timed cases by operator and family, then by operator: the ratios' median and lowest, and how many are low."""
+    """Return a table of ratios by operator and family, then by operator: median, lowest, and number of low ratios."""
     groups: dict[tuple[str, ...], list[float]] = {}  # the operator, the family, and "all" or nothing
     for case in timed:
         groups.setdefault((case["operator"], case["family"]), []).append(float(case["ratio"]["median"]))
@@ -144,7 +144,7 @@ _MEANINGS = {
 
 
 def overview(run: Json, operator: str, against: str) -> Table:
-    """A table of an operator against the fastest library or the limit: families by size, over types."""
+    """Return a table of an operator against the fastest library or the limit: families by size, over types."""
     found: dict[str, dict[int, list[tuple[float, str]]]] = {}
     for case in run["cases"]:
         if case["operator"] == operator and (ratio := value(case, against)) is not None:
@@ -164,7 +164,7 @@ def _median_and_lowest(found: list[tuple[float, str]]) -> str:
 
 
 def cases(run: Json) -> list[Table]:
-    """By operator, every case."""
+    """Return a table of all cases for each operator."""
     columns = ("case", "touches", "ours", "fastest correct library", "speedup", "share of limit", "others")
     rows: dict[str, list[Sequence[str]]] = {operator: [] for operator in OPERATORS}
     for case in run["cases"]:
@@ -178,7 +178,7 @@ def cases(run: Json) -> list[Table]:
 
 
 def _others(case: Json) -> str:
-    """The other libraries' results."""
+    """Return the results of the other libraries."""
     notes, unable = [], []
     for name, entry in case["libraries"].items():
         if entry["status"] in ("unsupported", "not installed"):
@@ -196,7 +196,7 @@ def _others(case: Json) -> str:
 
 
 def below_one(run: Json) -> Table:
-    """Cases where the fastest correct library is faster, the farthest behind first."""
+    """Return a table of the cases in which a correct library is faster than maxops, the lowest ratio first."""
     compared = [case for case in run["cases"] if case["ratio"] is not None]
     rows = [
         (case["id"], f"{case['fastest']} ({case['libraries'][case['fastest']]['candidate']})", spread(case["ratio"]))
@@ -208,7 +208,7 @@ def below_one(run: Json) -> Table:
 
 
 def wrong_libraries(run: Json) -> Table:
-    """Libraries whose timed result is wrong: they are not compared with."""
+    """Return a table of the libraries with wrong results, which are excluded from the comparison."""
     grouped: dict[tuple[str, ...], list[tuple[str, Json]]] = {}
     for case in run["cases"]:
         for name, entry in case["libraries"].items():
@@ -224,7 +224,7 @@ def wrong_libraries(run: Json) -> Table:
 
 
 def libraries(run: Json) -> Table:
-    """Which libraries took part."""
+    """Return a table of the libraries in the run."""
     rows = []
     for name, about in run["libraries"].items():
         entries = [case["libraries"][name] for case in run["cases"] if name in case["libraries"]]
@@ -239,7 +239,7 @@ def libraries(run: Json) -> Table:
 
 
 def machine(run: Json) -> Table:
-    """The machine and the build of a run."""
+    """Return a table of the machine and the build of a run."""
     about = run["machine"] | {name: run[name] for name in ("began", "command", "interrupted") if name in run}
     about["memory_bytes"] = scaled(about["memory_bytes"], BYTES)
     about["caches"] = ", ".join(f"{level} {amount}" for level, amount in about["caches"].items())
@@ -247,14 +247,14 @@ def machine(run: Json) -> Table:
 
 
 def summary(run: Json) -> list[Table]:
-    """All tables but the one of every case."""
+    """Return all tables except the tables of all cases."""
     tables = [overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS]
     tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine)]
     return [table for table in tables if table.rows]
 
 
 def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | None = None) -> str:
-    """The page of a run, beside which its JSON lies by this name, and pictures by theirs, each with what it shows."""
+    """Return the Markdown page of a run, with links to its JSON file and to the pictures beside it."""
     types = ", ".join(dict.fromkeys(case["type"] for case in run["cases"]))
     parts = [
         f"# Speed: {types} on {run['machine']['isa']}",

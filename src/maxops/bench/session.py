@@ -1,4 +1,4 @@
-"""A run: every case against every library and the memory limit, as JSON."""
+"""Measures every case against every library and the memory limit, and returns the run as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Verdict = tuple[Json, Candidate | None]  # what JSON has of a candidate, and the
 
 
 class Session:
-    """The libraries that are installed, and those that are not; `seconds` is the budget of a case's pair."""
+    """The installed and the missing libraries; `seconds` is the time budget for a pair of candidates in a case."""
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
         self.names: Sequence[str] = names
@@ -56,7 +56,7 @@ class Session:
             self.limits = str(error)
 
     def measure(self, case: Case) -> Json:
-        """Time one case: first a sample of all, then, in pairs, those libraries that may be the fastest."""
+        """Time one case: first take a sample of every library, then time the possibly fastest libraries in pairs."""
         work = build(case)
         expected = expected_result(work)
         own = libraries.ours(work)
@@ -90,7 +90,7 @@ class Session:
         return row
 
     def _verdicts(self, name: str, work: Work, expected: Array, own: Candidate) -> list[Verdict]:
-        """On a library: its fastest correct candidate, or else its fastest wrong one; other inputs apart."""
+        """Return the verdicts on a library's best candidate, and on its candidates with other inputs."""
         case = work.case
         if name not in self._started:
             return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]
@@ -109,7 +109,7 @@ class Session:
         return compared[:1] + [verdict for verdict in verdicts if verdict[0]["status"] == "other input"]
 
     def _limit(self, case: Case, own: Candidate) -> Json:
-        """The fastest of the ways to move the case's bytes: all are timed, since the neighbours' load decides."""
+        """Return the fastest sweep over the case's bytes; all are timed, because other load decides between them."""
         if isinstance(self.limits, str):
             return {"status": "not measured", "reason": self.limits}
         try:
@@ -124,7 +124,7 @@ class Session:
 
 
 def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
-    """Run a candidate once, compare bits, and take a first sample beside our own."""
+    """Run a candidate once, compare its bits, and take a first sample beside our own."""
     try:
         result = candidate.result(case)
     except Exception as error:  # noqa: BLE001  (as above)
@@ -152,8 +152,8 @@ def run(
 ) -> Json:
     """Measure cases.
 
-    `done` is called with each stage's name and with each case; `keep` gets what there is once a minute. Ctrl-C among
-    the cases ends the run with those that are done.
+    `done` is called with the name of each stage and with each case; `keep` receives the partial run once a minute.
+    Ctrl-C during the cases ends the run, and the finished cases are kept.
     """
     began = datetime.now(UTC)
     done("importing the libraries", None)

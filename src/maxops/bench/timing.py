@@ -23,11 +23,11 @@ Json = dict[str, Any]
 
 
 class UnsupportedError(Exception):
-    """A call that a library does not support, with a reason for the table."""
+    """Raised if a library does not support a call, with a reason for the table."""
 
 
 def one_line(error: Exception) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, UnsupportedError) and type(error).__name__ not in text:
         text = f"{type(error).__name__}: {text}"
@@ -36,10 +36,10 @@ def one_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An expression of Python that is timed, and the names in it; `to_numpy` of what it gives is not timed.
+    """A timed Python expression with its names; the conversion of its result by `to_numpy` is not timed.
 
-    `other_input` says what the call is given that is not the operator's own input. Such a call does less: it is shown,
-    and not compared with.
+    `other_input` names an input of the call that the operator itself does not have. Such a call does less work, so it
+    is shown but not compared.
     """
 
     code: str
@@ -48,7 +48,7 @@ class Candidate:
     other_input: str = ""
 
     def result(self, case: Case) -> Array:
-        """Run it once: the result as an array of the case's type, if it has one of as many elements."""
+        """Run the candidate once; return the result as an array of the case's type if the size is right."""
         array = np.asarray(self.to_numpy(eval(self.code, dict(self.names))))
         if array.ndim == 0 and array.dtype != case.dtype.numpy:
             array = array.astype(case.dtype.numpy)  # a Python scalar, which held the value exactly
@@ -57,18 +57,18 @@ class Candidate:
 
 
 class Stopwatch:
-    """Times a candidate by timeit, with the garbage collector off."""
+    """Times a candidate with timeit while the garbage collector is off."""
 
     def __init__(self, candidate: Candidate) -> None:
         self._timer = Timer(candidate.code, timer=perf_counter, globals=dict(candidate.names))
         self.times: int = 1
 
     def seconds(self) -> float:
-        """Seconds of one call, over a sample of calls."""
+        """Return the seconds of one call, measured over a sample of calls."""
         return self._timer.timeit(self.times) / self.times
 
     def warm_up(self, sample_seconds: float = SAMPLE_SECONDS) -> float:
-        """Run until a sample takes long enough; the seconds of one call."""
+        """Run until a sample takes long enough, and return the seconds of one call."""
         self.times = 1
         while (once := self.seconds()) * self.times < sample_seconds / 2:
             self.times = min(self.times * 16, max(int(sample_seconds / max(once, 1e-9)), self.times * 2))
@@ -76,7 +76,7 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
-    """The least seconds of a call, which no neighbour slowed: of at least a few samples where they are short."""
+    """Return the least time of a call in seconds, which excludes other load; take at least a few samples."""
     watch = Stopwatch(candidate)
     best = watch.warm_up()
     end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
@@ -86,9 +86,9 @@ def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
 
 
 def paired(ours: Any, theirs: Any, seconds: float) -> Json:
-    """The speedup, from samples taken alternately, within a budget of seconds but at least a few.
+    """Measure the speedup from alternating samples, within a budget of seconds but with at least a few samples.
 
-    Both are stopwatches, or have the methods of one.
+    Both arguments are stopwatches, or have the methods of a stopwatch.
     """
     sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # short samples where the budget is short
     for watch in (ours, theirs):
@@ -101,7 +101,7 @@ def paired(ours: Any, theirs: Any, seconds: float) -> Json:
 
 
 def figures(pairs: list[tuple[float, float]]) -> Json:
-    """Seconds of a call, each candidate's median, and the quartiles of theirs over ours, pair by pair."""
+    """Return each candidate's median seconds of a call, and the quartiles of the ratios theirs/ours, pair by pair."""
     mine, others = zip(*pairs, strict=True)
     quartiles = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75))
     ratio = dict(zip(("low", "median", "high"), map(rounded, quartiles), strict=True))
@@ -110,5 +110,5 @@ def figures(pairs: list[tuple[float, float]]) -> Json:
 
 
 def rounded(figure: float) -> float:
-    """A figure with so many digits that no clock tells more, for half of JSON's."""
+    """Round a figure to the digits that a clock can resolve, which halves the size of the JSON."""
     return float(f"{figure:.7g}")

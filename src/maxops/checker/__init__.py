@@ -1,4 +1,4 @@
-"""Compares models with the clauses of a standard, without running them: `check` gives every max node its verdicts."""
+"""Checks models against the clauses of a standard without running them: `check` judges every max node."""
 
 from maxops.extras import needed
 

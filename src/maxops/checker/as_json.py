@@ -1,4 +1,4 @@
-"""Reports as JSON for programs: everything, in a stable form."""
+"""Returns complete reports as JSON for programs, in a stable format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FORMAT = 3
 
 
 def as_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
-    """The reports as dictionaries and lists; a change that could break a reader raises the number of the format.
+    """Return the reports as dictionaries and lists. A change that could break a reader raises the format number.
 
     `errors` lists the errors of the models that could not be judged.
     """
@@ -51,7 +51,7 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """How many nodes there are, how many without a row, and how many findings of each verdict."""
+    """Count the nodes, the nodes without a row, and the findings of each verdict."""
     found = report.findings
     return {
         "nodes": len(report.nodes),

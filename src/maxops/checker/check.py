@@ -1,4 +1,4 @@
-"""Checks a model of either format, and returns a report."""
+"""Checks a model of either format and returns a report."""
 
 from __future__ import annotations
 

@@ -17,18 +17,17 @@ OPEN: Final = object()
 
 @dataclass(frozen=True)
 class Invalid:
-    """An attribute that is there but invalid, and the message that says why."""
+    """An attribute that is present but invalid, with a message that gives the reason."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Known:
-    """The known facts about a value. `dtype` is a row of ours, the name of another type, or None; an unknown rank is
-    None.
+    """The known facts about a value. `dtype` is a row of ours, another type's name, or None; an unknown rank is None.
 
-    ``declared`` says that the model writes its type, ``constant`` is its value where that is small and in the model.
-    A dense tensor may still be written as a sparse one: ``written_sparse``.
+    ``declared`` says whether the model writes the type. ``constant`` is the value if it is small and in the model.
+    ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Known:
 
     @property
     def shape_in_words(self) -> str:
-        """Its known shape, as a sentence."""
+        """Describe the known shape in a sentence."""
         return (
             f"{self.name!r} is {shape(None)}"
             if self.dims is None
@@ -55,10 +54,10 @@ class Known:
 
 @dataclass(frozen=True)
 class Node:
-    """A max node as written, and the row that judges it; without a row, `note` says why there is none.
+    """A max node as written, with the row that judges it; without a row, `note` gives the reason.
 
-    ``inputs`` holds None for an input that is left out, ``opset`` is the operator set if the model
-    names it: of ONNX a number.
+    ``inputs`` holds None for an omitted input. ``opset`` is the operator set if the model names it; in ONNX it is a
+    number.
     """
 
     where: str
@@ -71,12 +70,12 @@ class Node:
     opset: str | None = None
 
     def input(self, number: int) -> Known | None:
-        """The input of this number, or None if it is left out."""
+        """Return the input with this number, or None if it is omitted."""
         return self.inputs[number] if number < len(self.inputs) else None
 
     @property
     def distinct_inputs(self) -> list[Known]:
-        """The inputs that are there, each once though it may be read twice."""
+        """Return the present inputs, each once even if the node reads it twice."""
         return list({id(known): known for known in self.inputs if known is not None}.values())
 
     @property
@@ -86,5 +85,5 @@ class Node:
 
 
 def shape(dims: Dims | None) -> str:
-    """A shape in words."""
+    """Return a shape in words."""
     return "of unknown rank" if dims is None else text(dims)

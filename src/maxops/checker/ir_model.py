@@ -1,4 +1,4 @@
-"""The max nodes of an OpenVINO IR: of its net, and of the bodies inside its layers."""
+"""Reads the max nodes of an OpenVINO IR, from its net and from the bodies inside its layers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_NESTING = 100  # bodies in bodies; each has a path that names all around it
 
 @dataclass
 class _Net:
-    """The layers of a net or a body, what feeds each port, and what is known and written of each output port."""
+    """The layers of a net or a body, the source of each input port, and the known and written facts of output ports."""
 
     path: str
     layers: dict[str, Layer] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class _Net:
 
 
 def read_nodes(path: Path, standard: str | None) -> tuple[list[Node], list[Finding]]:
-    """The max nodes with what is known of them, and the faults of the model."""
+    """Return the max nodes with their known facts, and the faults of the model."""
     reader = _Reader(ir.parse_net(path, str(path)), Weights(path.with_suffix(".bin")), standard)
     reader.run()
     return reader.nodes, reader.faults
@@ -118,9 +118,9 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """The facts about the layer's output ports; the layer's data take precedence over its ports.
+        """Add the facts about the layer's output ports; the layer's data take precedence over its ports.
 
-        A port whose sizes are wrong is of unknown rank.
+        A port with wrong sizes has an unknown rank.
         """
         own = layers.own_dims(layer, "") if self._has_own_dims(layer) else None
         for port, texts in layer.outputs.items():
@@ -157,11 +157,11 @@ class _Reader:
         return layer.type in ("Parameter", "Const") and not layers.is_any_rank(layer.data)
 
     def _written_type(self, layer: Layer, port: str) -> DType | str | None:
-        """The type that an output port says."""
+        """Return the type that an output port declares."""
         return calls.PORT_TYPES.get(layer.precisions.get(port, ""))
 
     def _own_type(self, net: _Net, layer: Layer) -> DType | str | None:
-        """The type that the layer's data gives, or to a max operator its input."""
+        """Return the type in the layer's data; for a max operator, return the type of its input."""
         if (named := layers.element_type(layer)) is not None:
             return named
         return self._fed(net, layer, next(iter(layer.inputs), "")).dtype if layer.type in OPERATORS else None
@@ -170,7 +170,7 @@ class _Reader:
         return net.values.get(net.sources.get((layer.id, port), ("", "")), Known(f"input port {port}"))
 
     def _constant(self, net: _Net, layer: Layer, port: str) -> Array | None:
-        """The constant of few bytes that feeds a port: the axes, for one."""
+        """Return a small constant that feeds a port, such as the axes."""
         feeder = net.sources.get((layer.id, port), ("", ""))[0]
         source = net.layers.get(feeder)
         try:
@@ -211,12 +211,12 @@ class _Reader:
 
 
 def _same_type(first: DType | str | None, second: DType | str | None) -> bool:
-    """Whether two types may be one."""
+    """Whether two types may be the same."""
     return first is None or second is None or first == second
 
 
 def _may_be(written: Dims, own: Dims) -> bool:
-    """Whether a port's sizes may be those of the data; documents write a scalar as one size of 0."""
+    """Whether a port's sizes may be those of the data; IR documents write a scalar as one size of 0."""
     if own == () and written == (0,):
         return True
     return len(written) == len(own) and all(
@@ -225,7 +225,7 @@ def _may_be(written: Dims, own: Dims) -> bool:
 
 
 def _attributes(layer: Layer) -> dict[str, Any]:
-    """The attributes by the table's names."""
+    """Return the attributes under the table's names."""
     if layer.type == "ReduceMax":
         # in OpenVINO no axes reduce nothing
         return {"keepdims": _or_invalid(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
@@ -243,5 +243,5 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 
 def _bare(error: MaxopsError) -> str:
-    """An error's text without its place and its clause, which have their own columns here."""
+    """Return an error's text without its location and its clause, which have their own columns here."""
     return error.message.removeprefix(": ")

@@ -1,4 +1,4 @@
-"""The verdict of onnx.checker on a model, in a sandbox and without the model's weights."""
+"""Runs onnx.checker on a model in a sandbox, without the model's weights."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAX_WORDS = 500  # characters
 
 
 def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
-    """Return a finding if onnx.checker refuses the model or cannot judge it. `full` adds its inference of types.
+    """Return a finding if onnx.checker refuses the model or cannot judge it. `full` includes type inference.
 
-    A model for a newer onnx package is not judged by this one.
+    This onnx package does not judge models for a newer onnx package.
     """
     newest = onnx.defs.onnx_opset_version()
     imports = [entry for holder in (proto, *proto.functions) for entry in holder.opset_import]
@@ -45,7 +45,7 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
 
 
 def _verdict(refusal: str) -> Verdict:
-    """Whether the refusal shows that the model is broken."""
+    """Return the verdict of a refusal: broken, or unknown if the refusal does not prove it."""
     # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
     is_inside = refusal.count("Inference error(s)") > 1
     # the version of a function's operator set should be one that goes with the model's; runtimes take others, too
@@ -54,7 +54,7 @@ def _verdict(refusal: str) -> Verdict:
 
 
 def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:
-    """Why onnx.checker refuses the model, or ""; its inference of types needs the shapes of the weights."""
+    """Return onnx.checker's refusal of the model, or "". Type inference needs the shapes of the weights."""
     try:
         onnx.checker.check_model(light)
         if shaped is not None:

@@ -1,4 +1,4 @@
-"""Faults of malformed ONNX models that no clause of an operator covers."""
+"""Finds faults of malformed ONNX models that no operator's clause covers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an in
 def graph_faults(
     graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
 ) -> Iterator[str]:
-    """The faults of one graph in words; `outer` holds the names that it sees around it, and may return or not."""
+    """Yield the faults of one graph in words; `outer` holds the names that the graph sees around it."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
@@ -45,7 +45,7 @@ def graph_faults(
 
 
 def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """The names that a graph defines though the outer graph already has them here."""
+    """Yield the names that a graph defines although the outer graph already defines them."""
     for node in graph.node:
         for name in node.output:
             if name and name in outer:
@@ -53,7 +53,7 @@ def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
 
 
 def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None) -> Iterator[str]:
-    """The faults of the tensors in an attribute."""
+    """Yield the faults of the tensors in an attribute."""
     for tensor in (attribute.t, *attribute.tensors):  # one that is not there has no faults
         yield from tensor_faults(tensor, f"the tensor in {where}", folder)
     for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
@@ -61,13 +61,13 @@ def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None)
 
 
 def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) -> Iterator[str]:
-    """The faults of the parts of a sparse tensor."""
+    """Yield the faults of the parts of a sparse tensor."""
     yield from tensor_faults(sparse.values, f"{where}, its values,", folder)
     yield from tensor_faults(sparse.indices, f"{where}, its indices,", folder)
 
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
-    """The faults of a tensor. Data in another file is not read."""
+    """Yield the faults of a tensor. External data is not read."""
     faults = _of_sizes(where, tensor.dims)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
@@ -86,7 +86,7 @@ def _words(check: Callable[[], None]) -> list[str]:
 
 
 def _sizes_in(info: TypeProto) -> list[int]:
-    """The sizes that a type writes, a tensor's, or of those in a sequence or a map; -1 is open, as runtimes take it."""
+    """Return the sizes in the type of a tensor, or of the elements of a sequence or map; -1 is an open size."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
         sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
@@ -104,7 +104,7 @@ def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:
 
 
 def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
-    """The faults of where external data would be read, by names and lengths alone."""
+    """Return the faults of the location of external data, found from names and lengths only."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:

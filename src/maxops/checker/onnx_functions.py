@@ -1,4 +1,4 @@
-"""The functions of a model: which call which, whether they may be inlined, and a body as a model of its own."""
+"""Analyzes the functions of a model: their calls, whether they may be inlined, and each body as a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
 class Functions:
-    """The functions by key; `fault` says in words why types are not followed through their calls, if they are not."""
+    """The functions by key; `fault` gives the reason if types cannot be inferred through their calls."""
 
     def __init__(self, proto: ModelProto) -> None:
         self.by_key: dict[FunctionKey, FunctionProto] = {
@@ -26,12 +26,12 @@ class Functions:
         self.fault: str = self._fault([proto.graph, *(graph for _, graph in training_graphs(proto))])
 
     def called_by(self, node: NodeProto) -> FunctionKey | None:
-        """The function that a node calls, or None if it is an operator."""
+        """Return the function that a node calls, or None if it is an operator."""
         key = call_key(node)
         return key if key in self.by_key else None
 
     def needed(self, start: FunctionKey) -> list[FunctionProto]:
-        """The functions that this one calls, and those that they call in turn."""
+        """Return the functions that a function calls, directly or indirectly."""
         if start not in self._needed:
             found: dict[FunctionKey, None] = {}
             waiting = [start]
@@ -70,12 +70,12 @@ class Functions:
 
 
 def name_of(key: FunctionKey) -> str:
-    """A function's name in words."""
+    """Return a function's name in words."""
     return ".".join(str(part) for part in key if part)
 
 
 def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:
-    """The function's nodes as a model without inputs, with the attributes of a call; None if no call is known."""
+    """Return the function's nodes as a model without inputs, with a call's attributes; None if no call is known."""
     model = ModelProto(ir_version=ir_version, opset_import=function.opset_import)
     model.graph.node.extend(function.node)
     model.graph.value_info.extend(function.value_info)
@@ -89,7 +89,7 @@ def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir
 
 
 def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep: bool) -> Iterator[AttributeProto]:
-    """The attributes with those that refer to the function's replaced; one that no call gives is left out, or kept."""
+    """Yield a node's attributes; `values` replace the function's, and `keep` keeps attributes without a value."""
     for attribute in node.attribute:
         value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is None and not keep:

@@ -1,4 +1,4 @@
-"""The max nodes of an ONNX model: of its graph, of graphs inside nodes, and of functions as they are called."""
+"""Reads the max nodes of an ONNX model from its graph, from graphs inside nodes, and from called functions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Scope = ChainMap[str, Value]
 
 
 class _Visible:
-    """The names that a graph in a node sees: those around the node's graph, and of it those before the node."""
+    """The names that a graph in a node can read: the outer names, and the names before the node in the node's graph."""
 
     def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
         self._outer, self._positions, self._position = outer, positions, position
@@ -54,7 +54,7 @@ class _Visible:
 
 @dataclass(frozen=True)
 class _Opset:
-    """ONNX's operator set in force, or why there is none; and its number as the model writes it, if it does."""
+    """ONNX's operator set in force, or the fault if there is none; `written` is its number in the model, if present."""
 
     number: int | None
     fault: str
@@ -63,10 +63,10 @@ class _Opset:
 
 @dataclass(frozen=True)
 class _Graph:
-    """A graph to go through, with what was inferred of it, and the values that come from around it.
+    """A graph to read, with its inferred types and the values of the graphs around it.
 
-    ``visible`` holds the names among those that it may read. ``inputs`` are a function's, and ``outputs`` those whose
-    types its caller writes.
+    ``visible`` holds the outer names that the graph may read. ``inputs`` are those of a function. ``outputs`` are those
+    for which the caller writes types.
     """
 
     path: str
@@ -84,7 +84,7 @@ class _Graph:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function to go through with these inputs, outputs and attributes; None for attributes that are not known."""
+    """A function to read with these inputs, outputs and attributes; None for unknown attributes."""
 
     path: str
     key: FunctionKey
@@ -94,7 +94,7 @@ class _Call:
 
 
 def read_nodes(proto: ModelProto, folder: Path | None, standard: str | None) -> tuple[list[Node], list[Finding]]:
-    """The max nodes with what is known of them, and the faults of the model."""
+    """Return the max nodes with their known facts, and the faults of the model."""
     reader = _Reader(proto, folder, standard)
     reader.run()
     return reader.nodes, reader.faults
@@ -144,7 +144,7 @@ class _Reader:
             self._drain()
 
     def _not_entered(self) -> list[FunctionKey]:
-        """The functions that nothing has called, without those that others of them call where calls are followed."""
+        """Return the uncalled functions, except those that another uncalled function calls if calls are followed."""
         functions, found, called = self._functions, [], set(self._entered)
         for key in functions.callers_first:
             if key not in called:
@@ -154,7 +154,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Go through the training graphs: a step of training joins the model's graph, an initialization does not."""
+        """Read the training graphs: a training step is read with the model's graph, and an initialization alone."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):
@@ -169,7 +169,7 @@ class _Reader:
             self._drain()
 
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
-        """A graph of the model with inferred shapes."""
+        """Return a graph of the model with inferred shapes."""
         proto, functions = self._proto, () if self._functions.fault else self._proto.functions
         whole = ModelProto(
             ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions
@@ -177,7 +177,7 @@ class _Reader:
         return self._inferred(path, graph, infer([lambda: whole])[0])
 
     def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:
-        """The graph with inferred shapes; the graph itself if inference failed."""
+        """Return the graph with inferred shapes, or the graph itself if inference failed."""
         if isinstance(found, ModelError):
             self._fault(path, str(found), "unknown")
             return graph
@@ -276,7 +276,7 @@ class _Reader:
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
 
     def _body_with_types(self, call: _Call) -> ModelProto:
-        """A function's body with what inference needs: the types and constants of this call, and other functions."""
+        """Return a function's body with the types and constants of this call, and with the functions that it needs."""
         function = self._functions.by_key[call.key]
         model = body(function, call.attributes, self._proto.ir_version)
         if not self._functions.fault:
@@ -290,7 +290,7 @@ class _Reader:
         return model
 
     def _enter(self, call: _Call, found: GraphProto | ModelError | None) -> None:
-        """Put a function's body in the queue, with what inference found by the types that this call gives it."""
+        """Put a function's body in the queue, with the types inferred from this call."""
         function = self._functions.by_key[call.key]
         seen_before = call.key in self._entered
         if not seen_before:
@@ -333,7 +333,7 @@ class _Reader:
         users: Iterable[NodeProto],
         find: Callable[[], int],
     ) -> _Opset:
-        """ONNX's operator set; that none of a domain is imported is a fault only where nodes need one."""
+        """Return ONNX's operator set. A missing import of another domain is a fault only if nodes need the domain."""
         imports, users = list(imports), list(with_inner(users))
         imported = {entry.domain for entry in imports} | {""}  # whose faults are below
         for node in users:
@@ -354,7 +354,7 @@ class _Reader:
             return _Opset(None, text, named)
 
     def _row(self, node: NodeProto, operator: str, opset: _Opset) -> tuple[Spec | None, str]:
-        """The row that a node is judged by, or why there is none."""
+        """Return the row that judges a node, or the reason why there is none."""
         own = schemas.SEGMENT_MAX.standard if operator == SEGMENT_MAX else "ONNX"
         standard = self._standard or own
         if standard != "ONNX" or own != "ONNX":
@@ -423,7 +423,7 @@ def _is_max(node: NodeProto) -> bool:
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
-    """The version of ONNX's operator that a node of our domain follows, with its axes as an input."""
+    """Return the row of ONNX's operator that a node of our domain follows, with its axes as an input."""
     version = _version_of(node)
     if version is OPEN:
         return None, "its version is set by the function's caller"
@@ -436,7 +436,7 @@ def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
 
 
 def _version_of(node: NodeProto) -> Any:
-    """The version of ONNX's operator that a node of our domain names, or None."""
+    """Return the version of ONNX's operator that a node of our domain names, or None."""
     given = [attribute for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
     return (OPEN if given[0].ref_attr_name else given[0].i) if given else None
 

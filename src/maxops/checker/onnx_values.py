@@ -1,4 +1,4 @@
-"""The values of an ONNX graph: their types from tensors and inference, and the types that the model declares."""
+"""The values of an ONNX graph, with types from tensors, from inference, and from the model's declarations."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LARGEST_READ = 16384  # bytes
 
 @dataclass(frozen=True)
 class Value:
-    """A value's type, whether the model writes one, its tensor if it is a constant, and whether that is a sparse one.
+    """A value's type, whether the model writes it, the tensor of a constant, and whether the tensor is sparse.
 
-    ``written`` is the type that the model writes beside the value, which may contradict the type that it has.
+    ``written`` is the type that the model writes for the value. It may contradict the value's type.
     """
 
     type: TypeProto | None = None
@@ -36,7 +36,7 @@ class Value:
     written: TypeProto | None = None
 
     def known(self, name: str, *, with_constant: bool) -> Known:
-        """The facts; a constant only where a rule reads one."""
+        """Return the known facts about the value; include the constant only if a rule reads it."""
         form = None if self.type is None else self.type.WhichOneof("value")
         if self.type is None or form is None:
             return Known(name, declared=self.declared)
@@ -51,12 +51,12 @@ class Value:
         return Known(name, dtype, dims, self.declared, sparse, self.written_sparse, constant)
 
     def as_written(self) -> Value:
-        """The value as the model writes it, which a node that makes it is judged by."""
+        """Return the value as the model writes it, for judging the node that makes the value."""
         return self if self.written is None else replace(self, type=completed(self.written, self.type))
 
     @property
     def fingerprint(self) -> tuple[bytes, ...]:
-        """The part that decides what a function's body infers, as bytes."""
+        """Return the properties that affect type inference in a function's body, as bytes."""
         messages = (self.type, self.tensor, self.written)
         return (
             *(b"" if each is None else each.SerializeToString() for each in messages),
@@ -64,7 +64,7 @@ class Value:
         )
 
     def without_large_tensor(self) -> Value:
-        """The value as it is passed to a function, whose body may be inferred many times."""
+        """Return the value as it is passed to a function, whose body may be inferred many times."""
         large = self.tensor is not None and self.tensor.ByteSize() > LARGEST_READ
         return replace(self, tensor=None) if large else self
 
@@ -78,10 +78,10 @@ class Value:
 
 
 def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
-    """The graph of each model with the types of its values, as far as tensors and inference give them, or an error.
+    """Return the graph of each model with types from tensors and inference, or an error.
 
-    What a model writes of a value counts only where these leave a gap. Weights are left out. The models are made where
-    they are needed: in one process for all.
+    A type that the model writes is used only if tensors and inference leave it open. Weights are left out. The models
+    are made where they are needed, in one process for all.
     """
     schemas.register()
     found: list[bytes | ModelError]
@@ -98,9 +98,9 @@ def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | Model
 
 
 def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProto:
-    """A copy of the model without training graphs, and without the data of large initializers.
+    """Return a copy of the model without training graphs, and without the data of large initializers.
 
-    These keep their shapes, or are empty.
+    With `with_shapes`, large initializers keep their shapes; otherwise, they are empty.
     """
     light = ModelProto()
     light.ir_version = proto.ir_version
@@ -143,9 +143,9 @@ def _infer(model: ModelProto) -> ModelProto:
 
 
 def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, int], *, is_body: bool) -> None:
-    """Remove what is written of values that tensors or inference give: all but what unknown operators make.
+    """Remove the written types of values that tensors or inference give; keep those of unknown operators' outputs.
 
-    The inputs of a graph in a node that onnx infers are given by that node, if it is a body with inputs.
+    If onnx infers a node, the node gives the inputs of its body.
     """
     tensors = {tensor.name: type_of(tensor) for tensor in graph.initializer}
     for info in graph.input:
@@ -174,7 +174,7 @@ def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
 
 
 def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:
-    """Write into a graph what the model writes of values whose types inference leaves open; whether there are any."""
+    """Write the model's types into a graph where inference leaves a gap; return whether there was a gap."""
     known = {info.name: info.type for info in _infos(found)}
     outputs = {info.name: info for info in bare.output}
     inputs = {info.name: info for info in bare.input if not info.HasField("type")}
@@ -197,7 +197,7 @@ def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool
 
 
 def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
-    """The values of a graph by name."""
+    """Return the values of a graph by name."""
     written: dict[str, TypeProto] = {}
     for info in _infos(graph):
         if has_type(info.type):
@@ -223,7 +223,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
 
 
 def contradictions(graph: GraphProto, values: dict[str, Value]) -> Iterator[tuple[str, str]]:
-    """The values whose declared shape or type is wrong, each with a sentence that says so."""
+    """Yield the values with a wrong declared shape or type, each with a sentence that says so."""
     makers = {name: f"{nodes.label(node)} makes" for node in graph.node for name in node.output}
     makers |= dict.fromkeys((tensor.name for tensor in graph.initializer), "its initializer is")
     makers |= {sparse.values.name: "its initializer is" for sparse in graph.sparse_initializer}
@@ -243,13 +243,13 @@ def _infos(graph: GraphProto) -> list[ValueInfoProto]:
 
 
 def has_type(info: TypeProto | None) -> bool:
-    """Whether a type says more than nothing."""
+    """Whether a type holds any information."""
     form = None if info is None else info.WhichOneof("value")
     return form is not None and (not form.endswith("tensor_type") or getattr(info, form).elem_type != 0)
 
 
 def conflicts(fact: TypeProto, other: TypeProto) -> bool:
-    """Whether no value can be of both types. Names of sizes are free."""
+    """Whether no value can be of both types. Names of sizes match every size."""
     form, other_form = fact.WhichOneof("value"), other.WhichOneof("value")
     if form is None or other_form is None:
         return False
@@ -274,7 +274,7 @@ def conflicts(fact: TypeProto, other: TypeProto) -> bool:
 
 
 def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
-    """A type, with what it leaves open as another one has it."""
+    """Return a type with its open parts taken from another type."""
     if second is None or conflicts(first, second):
         return first
     form = second.WhichOneof("value")
@@ -297,7 +297,7 @@ def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
 
 
 def in_words(info: TypeProto) -> str:
-    """A type in words: "float32 (2, n)"."""
+    """Return a type in words: "float32 (2, n)"."""
     form = info.WhichOneof("value") or "no type"
     if not form.endswith("tensor_type"):
         return f"a {form.removesuffix('_type')}"
@@ -308,17 +308,17 @@ def in_words(info: TypeProto) -> str:
 
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
-    """The sizes; a negative one, which is a fault of its own, is as open as none."""
+    """Return the sizes; a negative size, which is a separate fault, is open."""
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 
 def type_of(tensor: TensorProto) -> TypeProto:
-    """The type of a tensor."""
+    """Return the type of a tensor."""
     return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:
-    """The value of a Constant node; its attribute gives the type."""
+    """Return the value of a Constant node, with the type of its attribute."""
     for attribute in node.attribute:
         tensor = None
         if attribute.name == "value" and attribute.HasField("t"):

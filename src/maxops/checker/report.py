@@ -1,4 +1,4 @@
-"""The findings of a check: the verdict on every clause of each max node, and the other faults of the model."""
+"""The findings of a check: a verdict on every clause of each max node, and the other faults of the model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ RULES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One clause of one node, or a fault of the model (`clause` is "model"), with the reason in words.
+    """A verdict on one clause of one node, or a fault of the model (`clause` is "model"), with the reason in words.
 
-    ``at_run_time`` marks what is known at run time only, such as the values of a result.
+    ``at_run_time`` marks facts that are known only at run time, such as the values of a result.
     """
 
     node: str
@@ -39,13 +39,13 @@ class Finding:
 
     @property
     def notable(self) -> bool:
-        """Whether a person should look at the finding: the clause is broken, or the model leaves it open."""
+        """Whether a person should read the finding: the clause is broken, or the model leaves it open."""
         return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
 @dataclass(frozen=True)
 class JudgedNode:
-    """A max node with a finding for every clause of its row; without a row there are none, and `note` says why."""
+    """A max node with a finding for every clause of its row; without a row it has no findings, and `note` says why."""
 
     where: str
     operator: str
@@ -65,11 +65,11 @@ class Report:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The model's faults, and each node's clauses."""
+        """The model's faults and the findings of all nodes."""
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
 
     def restricted(self, keeps: Callable[[str], bool]) -> Report:
-        """The report as if only some clauses had been judged; "model" and "outside" count as clauses here."""
+        """Return the report limited to some clauses; "model" and "outside" count as clauses here."""
         return replace(
             self,
             faults=tuple(each for each in self.faults if keeps(each.clause)),
@@ -82,27 +82,27 @@ class Report:
 
     @property
     def clauses(self) -> dict[str, Clause]:
-        """The clauses that were judged, by id."""
+        """Return the judged clauses, by id."""
         return {clause.id: clause for node in self.nodes if node.row for clause in node.row.clauses}
 
     @property
     def broken(self) -> bool:
-        """Whether a clause is broken, or the model is not well formed."""
+        """Whether a clause is broken or the model is not well formed."""
         return any(finding.verdict == "broken" for finding in self.findings)
 
     @property
     def outside(self) -> tuple[JudgedNode, ...]:
-        """The nodes that the standard has no rules for."""
+        """The nodes for which the standard has no rules."""
         return tuple(node for node in self.nodes if node.row is None)
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is broken and, where a standard was asked for, no node is outside it."""
+        """Whether nothing is broken and, with a requested standard, no node is outside it."""
         return not self.broken and not (self.standard is not None and self.outside)
 
 
 def judge(node: Node) -> JudgedNode:
-    """Give every clause of the node's row its verdict."""
+    """Judge every clause of the node's row."""
     row, findings = node.row, []
     for short, _ in () if row is None else row.rules:
         assert row is not None

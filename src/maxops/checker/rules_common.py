@@ -1,4 +1,4 @@
-"""Rules that several operators share: types, counts, attributes, and an output against what the inputs make."""
+"""Rules that several operators share: types, counts, attributes, and the declared output."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from maxops.spec import Spec
 
 
 def value(node: Node, row: Spec) -> Ruling:
-    """The clause of values, which is never known statically."""
+    """Return the ruling on the clause of values, which are never known statically."""
     return at_run_time("is about values, which are known at run time only")
 
 
 def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec) -> Ruling:
-    """All of one type, and that among those of the row. An output without a type gets that of the inputs."""
+    """Check that all types are equal and in the row. An output without a type gets the type of the inputs."""
     given = [known for known in inputs if known is not None]
     typed = [known for known in (*given, *outputs) if known.dtype is not None]
     for known in typed:
@@ -39,7 +39,7 @@ def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec
 
 
 def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
-    """One value of one of these types."""
+    """Check that a value has one of these types."""
     if known.dtype is None:
         return unknown(f"the type of {known.name!r} is not known")
     if known.dtype not in types or known.sparse:
@@ -49,7 +49,7 @@ def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
 
 
 def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
-    """The number of inputs; the first `required` are mandatory."""
+    """Check the number of inputs; the first `required` inputs are mandatory."""
     given = len(node.inputs)
     if not fewest <= given <= most:
         expected = str(most) if fewest == most else f"{fewest} to {most}"
@@ -61,7 +61,7 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
 
 
 def flag(node: Node, name: str) -> Ruling | int:
-    """The attribute 0 or 1, or what is wrong with it."""
+    """Return the attribute (0 or 1), or the ruling if it is invalid."""
     given = node.attributes.get(name, {"keepdims": 1}.get(name, 0))
     if given is OPEN:
         return unknown(f"{name} is set by the function's caller")
@@ -73,7 +73,7 @@ def flag(node: Node, name: str) -> Ruling | int:
 
 
 def output_shape(node: Node, made: Dims | None, why: str) -> Ruling:
-    """The output as the model has it, against the shape that the inputs make."""
+    """Compare the output's declared shape with the shape that the inputs make."""
     output = node.output
     if made is None:
         return unknown("what shape the inputs make is not known")

@@ -1,4 +1,4 @@
-"""The clauses of Max, as ONNX, SONNX and its draft have them."""
+"""The rules for the clauses of Max in ONNX, SONNX and the SONNX draft."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _type(node: Node, row: Spec) -> Ruling:
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
-    """ONNX has one clause for inputs and output."""
+    """Check the shapes of inputs and output; ONNX has one clause for both."""
     if row.broadcast == "none":
         return _same(node)
     inputs = _broadcastable(node, row)
@@ -32,7 +32,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 
 
 def _same(node: Node) -> Ruling:
-    """Before version 8 nothing broadcasts."""
+    """Check that all shapes are equal, because nothing broadcasts before version 8."""
     inputs = node.distinct_inputs
     if not inputs:
         return unknown("there are no inputs")
@@ -152,7 +152,7 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """The inputs that decide an axis: one of each size, few of many."""
+    """Name the inputs that decide the size of an axis: one for each size, and only a few if there are many."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:

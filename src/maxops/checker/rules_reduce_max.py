@@ -1,4 +1,4 @@
-"""The clauses of ReduceMax."""
+"""The rules for the clauses of ReduceMax."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 
 class _Axes(NamedTuple):
-    """The axes as the node gives them: as a list, not at all, or in a way that leaves them open or is wrong."""
+    """The axes as the node gives them: a list, an omitted input, or axes that are open or invalid."""
 
     given: tuple[int, ...] | None = None
     absent: bool = False
@@ -72,7 +72,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
-    """An axis twice breaks nothing: ONNX does not say whether it may be."""
+    """Check for repeated axes, which break no clause: ONNX does not say whether an axis may be repeated."""
     axes = _axes_of(node, row)
     if axes.given is None:
         return holds("no axes are given") if axes.ruling is None else unknown("the axes are not known")
@@ -146,7 +146,7 @@ def _keepdims(node: Node, row: Spec) -> Ruling:
 
 
 def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
-    """The axes in 0..r-1, where all of them are known and right."""
+    """Return the axes in 0..r-1, or None unless all of them are known and valid."""
     axes, rank, noop = _axes_of(node, row), _rank(node), _noop(node, row)
     if rank is None or axes.ruling is not None or (axes.absent and isinstance(noop, Ruling)):
         return None

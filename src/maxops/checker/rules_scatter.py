@@ -1,4 +1,4 @@
-"""The clauses of ScatterElements and ScatterND with the reduction "max"."""
+"""The rules for the clauses of ScatterElements and ScatterND with the reduction "max"."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _index_type(node: Node, row: Spec) -> Ruling:
 
 
 def _shapes(node: Node) -> tuple[Dims | None, Dims | None]:
-    """The known shapes of data and of indices."""
+    """Return the known shapes of data and of indices."""
     data, indices = node.input(0), node.input(1)
     return None if data is None else data.dims, None if indices is None else indices.dims
 
@@ -102,7 +102,7 @@ def _axis(node: Node, row: Spec) -> Ruling:
 
 
 def _axis_number(node: Node) -> int | None:
-    """The axis of ScatterElements from the start, where it is known and there is one."""
+    """Return the axis of ScatterElements, counted from the start, or None if it is unknown or missing."""
     given, (data, _) = node.attributes.get("axis", 0), _shapes(node)
     if not isinstance(given, int) or data is None or not -len(data) <= given < len(data):
         return None
@@ -129,7 +129,7 @@ def _indices(node: Node, row: Spec) -> Ruling:
 
 
 def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Array | None:
-    """The sizes of data that the indices are of, if all are known."""
+    """Return the sizes of data that the indices must not exceed, if all are known."""
     if data is None:
         return None
     if row.has("axis"):

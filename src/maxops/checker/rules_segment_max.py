@@ -1,4 +1,4 @@
-"""The clauses of SegmentMax."""
+"""The rules for the clauses of SegmentMax."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 
 
 def _integers(known: Known | None) -> Array | None:
-    """The constant, if it is one of integers."""
+    """Return the constant, if it is an array of integers."""
     if known is None or known.constant is None or known.constant.dtype.kind != "i":
         return None
     return known.constant

@@ -8,7 +8,7 @@ Verdict = Literal["holds", "broken", "unknown"]
 
 
 class Ruling(NamedTuple):
-    """A verdict and its reason; `at_run_time` if no model, whatever it declares, can show it statically."""
+    """A verdict and its reason; `at_run_time` means that no model can show the verdict statically."""
 
     verdict: Verdict
     message: str
@@ -16,20 +16,20 @@ class Ruling(NamedTuple):
 
 
 def holds(message: str) -> Ruling:
-    """The clause holds, for this reason."""
+    """Return a ruling that the clause holds, with the reason."""
     return Ruling("holds", message)
 
 
 def broken(message: str) -> Ruling:
-    """The clause is broken, in this way."""
+    """Return a ruling that the clause is broken, with the reason."""
     return Ruling("broken", message)
 
 
 def unknown(message: str) -> Ruling:
-    """The model leaves open whether the clause holds."""
+    """Return a ruling that the model leaves the clause open, with the reason."""
     return Ruling("unknown", message)
 
 
 def at_run_time(message: str) -> Ruling:
-    """The clause is about values, which are known at run time only."""
+    """Return a ruling that the clause is about values, which are known only at run time."""
     return Ruling("unknown", message, True)

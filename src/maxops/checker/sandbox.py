@@ -1,4 +1,4 @@
-"""A sandbox for other packages' work on untrusted models: a forked process with limits on CPU time and memory."""
+"""A sandbox in which other packages process untrusted models: a forked process with limits on CPU time and memory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Work = Callable[[], bytes]
 
 
 def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
-    """The result of each work, or its error: a ModelError that it raises, or one that says how the process ended.
+    """Return the result or the ModelError of each task; an error may say how the process ended.
 
-    One process does all works; after a work that ends it, another does the rest. Each work has the limits for itself.
-    Raises ModelError where no process starts.
+    One process runs all tasks. If a task ends the process, another process runs the rest. The limits apply to each
+    task. Raises ModelError if no process starts.
     """
     resource = resource_of("the inference of types in a sandbox")
     results: list[bytes | ModelError] = []
@@ -42,7 +42,7 @@ def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
 
 
 def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], str]:
-    """The results of a process before the task that ended it, and how it ended."""
+    """Return the results of a process before the task that ended it, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
@@ -75,7 +75,7 @@ def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | 
 
 
 def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
-    """The whole replies: a process may end within one."""
+    """Yield the complete replies: a process may end in the middle of a reply."""
     head = 0
     while len(data) >= (start := head + 1 + _LENGTH):
         end = start + int.from_bytes(data[head + 1 : start], "little")
@@ -93,7 +93,7 @@ def _ending(status: int, *, is_late: bool) -> str:
 
 
 def _be_child(works: Sequence[Work], writing: int, resource: ModuleType) -> None:
-    """Do the works in the child, and exit without Python's own clean-up."""
+    """Run the tasks in the child process, and exit without Python's own clean-up."""
     try:
         for number in (signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)

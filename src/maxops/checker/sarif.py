@@ -1,4 +1,4 @@
-"""Reports as SARIF 2.1.0, which code-scanning tools open."""
+"""Converts reports to SARIF 2.1.0, which code-scanning tools open."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def as_sarif(
 ) -> dict[str, Any]:
     """Return the reports as a SARIF log: broken clauses, and clauses that the models leave open.
 
-    `errors` lists the errors of the models that could not be judged: if there is one, the log says that the run was not
-    successful.
+    `errors` lists the errors of the models that could not be judged. If the list is not empty, the log says that the
+    run was not successful.
 
-    With `everything`, the log includes the clauses that hold and the clauses known at run time only. GitHub's code
-    scanning shows every result as a problem, also results of the kind "pass", so leave them out for it.
+    With `everything`, the log includes the clauses that hold and the clauses known only at run time. GitHub's code
+    scanning shows every result as a problem, even results of the kind "pass", so omit them for GitHub.
     """
     rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -84,7 +84,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
 
 
 def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """The clauses that were judged, and the two rules that are no clauses."""
+    """Return the judged clauses and the two rules that are not clauses."""
     clauses = {name: clause for report in reports for name, clause in report.clauses.items()}
     rules = [
         (MODEL, "the model is well formed", "the format of the model"),
@@ -98,7 +98,7 @@ def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
 
 
 def _uri(source: str) -> str:
-    """The model's place, relative to where the command runs if it lies there."""
+    """Return the model's path, relative to the current folder if the model is inside it."""
     path = Path(source)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())

@@ -1,4 +1,4 @@
-"""Which row of the table a node is judged by."""
+"""Finds the row of the table that judges a node."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ STANDARDS = {"onnx": "ONNX", "sonnx": "SONNX", "sonnx-draft": "SONNX draft", "op
 
 
 def known(standard: str | None) -> str | None:
-    """The table's name of a standard; None is the model's own."""
+    """Return the table's name of a standard; None means the model's own standard."""
     if standard is None or standard in STANDARDS:
         return None if standard is None else STANDARDS[standard]
     raise UnknownOperatorError(f"no standard {standard!r}; there are {', '.join(STANDARDS)}")
 
 
 def unversioned(standard: str, operator: str) -> tuple[Spec | None, str]:
-    """The newest row of an operator in a standard; without one, why."""
+    """Return the newest row of an operator in a standard, or the reason why there is none."""
     rows = [row for row in spec.ALL if (row.standard, row.operator) == (standard, operator)]
     if rows:
         return rows[-1], ""

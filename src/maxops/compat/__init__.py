@@ -1,4 +1,4 @@
-"""The functions of other libraries on maxops: change an import, and keep the calls.
+"""The functions of other libraries on maxops: change an import and keep the calls.
 
 The documentation of each module lists the differences.
 """
@@ -12,10 +12,10 @@ from maxops import _native
 
 
 def at_once(operator: str) -> Any:
-    """An operator of the core, which returns None for a call that is not clearly valid.
+    """Return an operator of the core, which returns None for a call that is not clearly valid.
 
-    The modules try it before their own checks, which would take longer than a small call. `torch.compile` reads it as
-    the function that returns None.
+    The modules call it before their own checks, which take longer than a small call. `torch.compile` reads it as a
+    function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)
 

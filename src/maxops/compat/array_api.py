@@ -42,7 +42,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays in their common type, by their library's own promotion; a Python int beside floats as a float."""
+    """Promote arrays to their common type by their library's rules; a Python int beside floats becomes a float."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
     if typed and int in map(type, arrays) and "float" in str(typed[0].dtype):
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])

@@ -8,7 +8,7 @@
 
 The functions compute "max" and "nanmax" with these aggregations, for NumPy and Dask arrays and for every method. flox
 computes all other aggregations. flox's own functions accept an aggregation as ``func=``. Groups, fill values and
-promotion are those of flox; ``engine`` has no effect. Differences:
+promotion follow flox; ``engine`` has no effect. Differences:
 
 - Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
 - flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
@@ -49,7 +49,7 @@ def _grouped(
     dtype: Any = None,
     **options: Any,
 ) -> Any:
-    """The maxima of the groups along the last axis, as flox's engines have them."""
+    """Return the maxima of the groups along the last axis, as flox's engines do."""
     dtype = np.dtype(array.dtype if dtype is None else dtype)
     row = dtypes.of(dtype)
     if type(array) is not np.ndarray or row is None or row is dtypes.REAL:
@@ -64,7 +64,7 @@ def _grouped(
 
 
 def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
-    """The maxima of blocks' maxima: of one array along axes, or of ids and an array by ids."""
+    """Merge the maxima of blocks: of one array along axes, or of ids and an array by ids."""
     if len(arrays) > 1:
         return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
     (array,) = arrays
@@ -91,19 +91,19 @@ _HERE = {"max": max, "nanmax": nanmax}
 
 
 def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options with an aggregation; a group of NaN alone is filled as if it were empty, as flox does by name."""
+    """Return the options with an aggregation; a group that has only NaN is filled like an empty group, as in flox."""
     is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
     return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
 
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
-    """Reduce groups, as `flox.groupby_reduce`: maxops computes "max" and "nanmax", and flox all others."""
+    """Reduce groups as `flox.groupby_reduce`: maxops computes "max" and "nanmax", and flox computes all others."""
     is_here = isinstance(func, str) and func in _HERE
     return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
-    """Reduce groups of xarray's arrays, as `flox.xarray.xarray_reduce`: maxops computes maxima, and flox all others."""
+    """Reduce groups of xarray's arrays as `flox.xarray.xarray_reduce`: maxops computes maxima, and flox all others."""
     from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
 
     theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)

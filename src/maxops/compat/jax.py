@@ -1,4 +1,4 @@
-"""Maxima of `jax.numpy`, and `jax.ops.segment_max`, with JAX's signatures, and under JAX's transformations.
+"""The maxima of `jax.numpy` and `jax.ops.segment_max`, with JAX's signatures and transformations.
 
 >>> import jax.numpy as jnp
 >>> from maxops.compat.jax import segment_max
@@ -47,7 +47,7 @@ def maximum(x: Any, y: Any, /) -> Any:
 
 
 def fmax(x1: Any, x2: Any) -> Any:
-    """Return the element-wise maximum; NaN only if both elements are NaN.
+    """Return the element-wise maximum. It is NaN only if both elements are NaN.
 
     >>> fmax(jnp.array([jnp.nan, 2.0]), 1.0)
     Array([1., 2.], dtype=float32)
@@ -100,7 +100,7 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN; NaN if all elements are NaN.
+    """Return the maximum of the elements that are not NaN, or NaN if all elements are NaN.
 
     >>> nanmax(jnp.array([[1.0, jnp.nan], [7.0, 2.0]]), axis=1)
     Array([1., 7.], dtype=float32)
@@ -168,7 +168,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: Any = None,
 ) -> Any:
-    """Return the maxima of the rows with the same id; -Inf, the lowest integer or False for segments without rows.
+    """Return the maxima of the rows with the same id. Segments without rows are -Inf, the lowest integer or False.
 
     >>> segment_max(jnp.array([[1, 8], [2, 7], [9, 3]]), jnp.array([1, 1, 0]))
     Array([[9, 3],

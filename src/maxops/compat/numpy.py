@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 
 
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
-    """Arrays in their common type, by NumPy's promotion; None for what goes to NumPy."""
+    """Return arrays in their common type by NumPy's promotion, or None if NumPy must compute the call."""
     if dtype is None and len(values) == 1 and type(values[0]) is _ARRAY:
         row = dtypes.of(values[0].dtype)
         return None if row is None or row is REAL else (row, [*values])
@@ -75,7 +75,7 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
 
 
 def _are_taken(x1: Any, x2: Any) -> bool:
-    """Whether the core may look at both; a float beside bfloat16 gives float32 in NumPy, and bfloat16 there."""
+    """Whether the core accepts both inputs. For bfloat16 and a float, NumPy returns float32, and the core bfloat16."""
     kinds = type(x1), type(x2)
     if kinds[0] not in _TAKEN or kinds[1] not in _TAKEN:
         return False
@@ -83,7 +83,7 @@ def _are_taken(x1: Any, x2: Any) -> bool:
 
 
 def _integers(axis: Any) -> Any:
-    """The axis or axes of a reduction, as NumPy reads them."""
+    """Return the axis or axes of a reduction as NumPy reads them."""
     return tuple(map(_integer, axis)) if isinstance(axis, tuple) else _integer(axis)
 
 
@@ -96,7 +96,7 @@ def _integer(axis: Any) -> Any:
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
-    """A result as NumPy returns it: in `out`, where it is asked for; or a scalar at rank 0."""
+    """Return a result as NumPy does: in `out` if it is given, or as a scalar at rank 0."""
     if isinstance(out, tuple):
         (out,) = out
     if out is None and where is True:
@@ -108,7 +108,7 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
 
 
 def _reduced(result: Any, out: Any) -> Any:
-    """The same of a reduction, whose `out` has the result's shape."""
+    """Return a reduction's result as NumPy does; `out` has the shape of the result."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and np.shape(out) != result.shape:
@@ -117,7 +117,7 @@ def _reduced(result: Any, out: Any) -> Any:
 
 
 class _Maximum:
-    """`numpy.maximum` or `numpy.fmax`, universal functions; attributes that are not below are NumPy's."""
+    """The universal function `numpy.maximum` or `numpy.fmax`; NumPy provides the attributes that are not defined."""
 
     def __init__(self, name: str, nan: NanRule) -> None:
         self.__name__ = self.__qualname__ = name
@@ -125,7 +125,7 @@ class _Maximum:
         self._nan: NanRule = nan
 
     def __reduce__(self) -> str:
-        """Pickled and copied by name, as NumPy's."""
+        """Pickle and copy by name, as NumPy does."""
         return self.__name__
 
     def __getattr__(self, attribute: str) -> Any:
@@ -141,7 +141,7 @@ class _Maximum:
     def __call__(
         self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
     ) -> Any:
-        """The element-wise maximum.
+        """Return the element-wise maximum.
 
         >>> fmax(np.array([np.nan, 2.0]), 1.0)
         array([1., 2.])
@@ -171,7 +171,7 @@ class _Maximum:
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Any:
-        """The maximum along an axis, the first by default.
+        """Return the maximum along an axis, the first by default.
 
         Source: NumPy 2.4, `numpy.ufunc.reduce`.
         """
@@ -199,7 +199,7 @@ class _Maximum:
         return _reduced(ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), initial=first, nan=self._nan), out)
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """The maxima of the slices from each index to the next.
+        """Return the maxima of the slices from each index to the next.
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
@@ -228,7 +228,7 @@ class _Maximum:
         return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """The maxima of all elements up to each along an axis.
+        """Return the running maxima along an axis.
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
@@ -240,7 +240,7 @@ class _Maximum:
         return _reduced(self._values(keys, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
-        """The maximum of each pair of elements of two arrays.
+        """Return the maximum of each pair of elements of two arrays.
 
         Source: NumPy 2.4, `numpy.ufunc.outer`.
         """
@@ -248,7 +248,7 @@ class _Maximum:
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Take the maximum with other elements in place, at the given indices; a repeated index takes part each time.
+        """Replace the elements at the indices in place by their maximum with `b`; repeated indices take part each time.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
@@ -267,7 +267,7 @@ class _Maximum:
         return np.asarray(order.keys_of(np, np.ascontiguousarray(array).reshape(array.shape), row, self._nan))
 
     def _values(self, keys: Any, row: DType) -> Any:
-        """The elements of keys; NumPy has no bfloat16 by name."""
+        """Return the elements of keys; NumPy has no name for bfloat16."""
         return order.values_of(_WithBfloat16 if row is dtypes.BFLOAT16 else np, keys, row, self._nan)
 
 
@@ -336,7 +336,7 @@ def nanmax(
     initial: Any = _NOT_GIVEN,
     where: Any = _NOT_GIVEN,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN; NaN and a warning if all elements are NaN.
+    """Return the maximum of the elements that are not NaN. If all elements are NaN, warn and return NaN.
 
     >>> nanmax(np.array([[1.0, np.nan], [7.0, 2.0]]), axis=1)
     array([1., 7.])

@@ -13,10 +13,10 @@ Differences:
   and two NaNs are a tie.
 - With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of an equal element
   of input.
-- If elements are equal, the index is that of the first element, on every device.
+- If elements are equal, the first element's index is returned, on every device.
 - ``segment_reduce`` accepts every type of maxops, and checks offsets.
 - Arguments that maxops refuses raise its errors: a repeated ``dim`` is an `AxesError`, and an index that is negative or
-  too large a `SegmentIdsError`.
+  too large is a `SegmentIdsError`.
 - PyTorch computes complex numbers and other types that maxops lacks, tensors without elements, ``segment_reduce`` with
   ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar. ``scatter_reduce`` and
   ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
@@ -68,7 +68,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the element-wise maximum; if one element is NaN, the other element.
+    """Return the element-wise maximum. If one element is NaN, the result is the other element.
 
     >>> fmax(torch.tensor([1.0, float("nan")]), torch.tensor([float("nan"), 2.0]))
     tensor([1., 2.])
@@ -114,7 +114,7 @@ def max(
     other: Tensor | None = None,
     out: Any = None,
 ) -> Any:
-    """Return the maximum of all elements; along ``dim``, its values and indices; or of two tensors as `maximum`.
+    """Return the maximum of all elements, the values and indices along ``dim``, or the `maximum` of two tensors.
 
     >>> max(torch.tensor([[1, 5], [7, 2]]))
     tensor(7)
@@ -260,18 +260,18 @@ def segment_reduce(
 
 
 def _is_taken(tensor: object) -> bool:
-    """Whether maxops computes the maximum of a tensor; that of no elements is PyTorch's error."""
+    """Whether maxops computes the maximum of a tensor; for no elements, PyTorch raises its error."""
     return isinstance(tensor, torch.Tensor) and tensor.dtype in _LOWEST and tensor.numel() > 0
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
-    """Whether maxops takes two tensors along a dimension; PyTorch says in its own words why not."""
+    """Whether maxops accepts two tensors along a dimension; otherwise PyTorch raises its own error."""
     taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
     return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Whether an index has their rank, and is not longer than src, or than input beside the dimension."""
+    """Whether an index has the tensors' rank, and is not longer than src, or than input in other dimensions."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
@@ -279,12 +279,12 @@ def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
 
 
 def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
-    """The sizes of all dimensions but one."""
+    """Return the sizes of all dimensions except one."""
     return [size for axis, size in enumerate(tensor.shape) if axis != dim % tensor.dim()]
 
 
 def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Two tensors in their common type; None for what goes to PyTorch."""
+    """Return two tensors in their common type, or None if PyTorch must compute the call."""
     if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
         return None
     if input.dtype is other.dtype:
@@ -294,7 +294,7 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _given(result: Tensor, out: Tensor | None) -> Tensor:
-    """A result; in `out` as PyTorch writes there, if one is given."""
+    """Return a result, written to `out` as PyTorch does if `out` is given."""
     return result if out is None else torch.maximum(result, result, out=out)
 
 
@@ -305,7 +305,7 @@ def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
 
 
 def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor | None:
-    """The result of plain, valid tensors with a 1-D index; None where more has to be looked at."""
+    """Return the result of plain, valid tensors with a 1-D index, or None if further checks are necessary."""
     if not type(input) is type(index) is type(source) is Tensor:
         return None
     lowest = _LOWEST.get(input.dtype)
@@ -324,7 +324,7 @@ def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, i
 
 
 def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
-    """A mask along a dimension, for a broadcast to a tensor."""
+    """Return a mask along a dimension, in a shape that broadcasts to a tensor."""
     if input.dim() == 1:
         return mask
     shape = [1] * input.dim()
@@ -333,7 +333,7 @@ def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
-    """The elements of `input` among those of `source` with their index; or alone where there are none."""
+    """Scatter the maxima of `source` and, with `include_self`, of `input`; elements without an index are unchanged."""
     count = input.size(dim)
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:

@@ -10,7 +10,7 @@ gradient. Differences:
 
 - A maximum is NaN only if all its elements are NaN, also in ``out``. torch_scatter returns 0 if all elements are NaN,
   and keeps a NaN in ``out``. +0 is above -0.
-- If elements are equal, the index is that of the first element.
+- If elements are equal, the first element's index is returned.
 - An index that is negative or too large, or that decreases in ``segment_max_coo``, raises an error; torch_scatter does
   not check the index.
 - bool is supported. `scatter`, `segment_coo` and `segment_csr` have ``reduce="max"`` only.
@@ -50,7 +50,7 @@ def _by_ids(
     is_sorted: bool,
     drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Maxima and indices along an axis, by 1-D ids; 0 and -1 of empty segments."""
+    """Return maxima and indices along an axis by 1-D ids; empty segments are 0 with index -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
@@ -88,7 +88,7 @@ def _by_ids(
 def _by_each_id(
     src: torch.Tensor, index: torch.Tensor, count: int, dim: int, drops: bool
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """The same by ids of the data's shape: of the flattened data, with a segment for each result."""
+    """Return maxima and indices by ids of the data's shape: flatten the data, and use a segment for each result."""
     moved = src.movedim(dim, 0)
     others = list(moved.shape[1:])
     columns = 1
@@ -110,7 +110,7 @@ def _along(
     dim_size: Optional[int],  # noqa: UP045
     is_sorted: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Maxima along an axis by an index of one dimension, or of the data's shape."""
+    """Return maxima along an axis by an index of one dimension, or of the data's shape."""
     rows = src.size(dim)
     count = dim_size
     before = 0
@@ -155,9 +155,9 @@ def scatter_max(
 
     Args:
         src: a tensor.
-        index: segments in any order: one for each slice along ``dim``, or of a shape that broadcasts to that of src.
+        index: segments in any order: one for each slice along ``dim``, or in a shape that broadcasts to src.
         dim: the axis.
-        out: the tensor for the maxima, whose elements take part in them.
+        out: the tensor for the maxima; its elements take part in them.
         dim_size: the number of segments; by default one more than the highest index.
 
     Returns:
@@ -182,7 +182,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the results of `scatter_max` along the last axis of a sorted index, whose dimensions are the first of src.
+    """Return the results of `scatter_max` along the last axis of a sorted index with the first dimensions of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],
@@ -214,8 +214,8 @@ def segment_max_csr(
             [3, 3],
             [2, 2]]))
 
-    The rows lie along the last axis of indptr, whose dimensions are the first of src, or broadcast to them. ``out``
-    receives the maxima; its elements do not take part in them, as in torch_scatter.
+    The rows lie along the last axis of indptr. The dimensions of indptr are the first of src, or broadcast to them.
+    ``out`` receives the maxima; its elements do not take part in them, as in torch_scatter.
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """

@@ -1,4 +1,4 @@
-"""Runs a trial several times in this process, and returns its outcome."""
+"""Runs a trial several times in this process and returns its outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _FailedError(NoResultError):
 
 
 def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repeat.DEFAULT) -> Outcome:
-    """Run a trial several times, with free memory poisoned by other patterns, and the feeds in turn and in reverse."""
+    """Run a trial several times, with alternating poison patterns of free memory and alternating feed orders."""
     try:
         return _Running(runtime, trial, memory).outcome(repeats)
     finally:
@@ -38,7 +38,7 @@ def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repea
 
 
 def error_line(error: BaseException) -> str:
-    """An error in a line: its type, and the first line of its message that is not a location."""
+    """Return an error in one line: its type, and the first line of its message that is not a location."""
     try:
         text = str(error)
     except Exception as another:  # noqa: BLE001 - the runtime's own class
@@ -51,7 +51,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """The result of the runtime's code. Anything that it raises is a refusal, even if it is not an Exception."""
+    """Return the result of the runtime's code; whatever it raises is a refusal, even if it is not an Exception."""
     try:
         return function(*arguments)
     except NoResultError:
@@ -63,7 +63,7 @@ def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 class _Running:
-    """The runs of a trial; `feed` is the number of the current feed, or of the one that failed."""
+    """The runs of a trial; `feed` is the number of the current feed, or of the feed that failed."""
 
     def __init__(self, runtime: Runtime, trial: Trial, memory: Memory) -> None:
         self._runtime = runtime
@@ -80,10 +80,10 @@ class _Running:
         self._note = ""
 
     def outcome(self, repeats: int) -> Outcome:
-        """The outcome of all runs.
+        """Return the outcome of all runs.
 
-        An invalid call has to be refused in each: one result is the outcome. So is a wrong result that another run
-        refuses to give again.
+        Every run must refuse an invalid call; if a run returns a result instead, the result is the outcome. A wrong
+        result is also the outcome if another run refuses the call.
         """
         distinct: list[list[Array]] = []
         seen: set[frozenset[str]] = set()
@@ -123,7 +123,7 @@ class _Running:
         return Outcome("nondeterministic", tuple(first), again, text, next(differ, 0))
 
     def _differences(self, outputs: Sequence[Array]) -> frozenset[str]:
-        """The kinds of differences from the expected result."""
+        """Return the kinds of differences from the expected result."""
         expected = self._trial.expected or ()
         each = zip(outputs, expected, self._trial.without_nan or expected, strict=False)
         return frozenset(found.kind for arrays in each for found in differences(*arrays))
@@ -133,7 +133,7 @@ class _Running:
         return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
-        """One run: every second with the other pattern, and the feeds in reverse order."""
+        """Run the trial once; every second run uses the other pattern and the feeds in reverse order."""
         self.feed = 0
         if number and self._call.constants:
             self._prepared = None  # what is computed of constants may be computed early
@@ -188,7 +188,7 @@ def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
 
 
 def _array(result: object) -> Array:
-    """A copy of a result, for its memory may be the runtime's to use again; NumPy's scalars are of rank 0."""
+    """Return a copy of a result, because the runtime may reuse its memory; NumPy's scalars have rank 0."""
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):

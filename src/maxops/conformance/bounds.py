@@ -1,4 +1,4 @@
-"""The bounds of a run: the largest calls that it judged, for each operator. Larger calls are unknown."""
+"""The bounds of a run: the largest calls that it judged, for each operator. The kit says nothing about larger calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxops.conformance.result import Run
 
 
 class Bounds(TypedDict):
-    """The most elements of an array, axes of an array, and inputs of a call; the layouts in memory of the inputs."""
+    """The most elements and axes of an array, the most inputs of a call, and the memory layouts of the inputs."""
 
     elements: int
     rank: int
@@ -20,7 +20,7 @@ class Bounds(TypedDict):
 
 
 def bounds_of(trial: Trial) -> Bounds:
-    """The bounds of a trial."""
+    """Return the bounds of a trial."""
     fed = [array for feed in trial.feeds for array in feed]
     arrays = [*fed, *(trial.expected or ()), *trial.call.constants.values()]
     return {
@@ -32,7 +32,7 @@ def bounds_of(trial: Trial) -> Bounds:
 
 
 def widest(found: Iterable[Bounds]) -> Bounds:
-    """The bounds of several trials.
+    """Return the bounds of several trials.
 
     >>> widest([{"elements": 9, "rank": 1, "inputs": 2, "layouts": ["reversed"]},
     ...         {"elements": 4, "rank": 2, "inputs": 2, "layouts": ["contiguous"]}])
@@ -49,7 +49,7 @@ def widest(found: Iterable[Bounds]) -> Bounds:
 
 
 def sentences(run: Run) -> list[str]:
-    """The bounds of a run in words, a sentence for each operator; none of a run that an older maxops made."""
+    """Return the bounds of a run in words, a sentence for each operator; none if an older maxops made the run."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
     return [f"{operator}: {_spoken(each)}, repeats {run['kit'].get('repeats', 2)}" for operator, each in found.items()]
 

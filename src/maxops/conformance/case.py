@@ -1,7 +1,7 @@
-"""The question of the kit to a runtime: a call, its arrays, and the expectation of each standard.
+"""The kit's question to a runtime: a call, its arrays, and the expectation of each standard.
 
-A `Call` is one operator in one model; a `Trial` runs it on one or more sets of arrays, its feeds; a `Case` is a trial
-as one clause of one row of the spec table sees it. Several cases share a trial where several standards have a say.
+A `Call` is one operator in one model. A `Trial` runs it on one or more sets of arrays, its feeds. A `Case` is a trial
+as judged by one clause of one row of the spec table. If several standards judge a trial, it has several cases.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Layout = Literal[
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the operator: its type, its sizes (None: open), and its value if that is part of the model."""
+    """An input of the operator: its type, its sizes (None: open), and its value if the model contains it."""
 
     name: str
     dtype: DType
@@ -42,11 +42,11 @@ class Input:
 
 @dataclass(frozen=True)
 class Call:
-    """One operator and how its model feeds it. An input that is None is left out.
+    """One operator and the inputs of its model. An omitted input is None.
 
-    `row` is the row whose model this is: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output's
-    type where no first input shows it: such a call must be refused, but a model of it still names one. `within` names
-    the constructs of a model around the operator, the outermost first.
+    `row` is the row of the model: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output's type if
+    there is no first input: such a call must be refused, but its model still names a type. `within` names the
+    constructs of a model around the operator, the outermost first.
     """
 
     row: Spec
@@ -58,7 +58,7 @@ class Call:
 
     @property
     def dtype(self) -> DType:
-        """The type of the output: that of the first input."""
+        """The type of the output, which is the type of the first input."""
         first = self.inputs[0] if self.inputs else None
         dtype = self.output if first is None else first.dtype
         assert dtype is not None
@@ -66,7 +66,7 @@ class Call:
 
     @property
     def fed(self) -> tuple[Input, ...]:
-        """The inputs that a feed has arrays for, in order: the operator's, then those of the constructs around it."""
+        """The inputs for which a feed has arrays: those of the operator, then those of the constructs around it."""
         own = tuple(each for each in self.inputs if each is not None and each.constant is None)
         return (*own, *self.controls)
 
@@ -84,11 +84,11 @@ class Call:
 
     @property
     def constants(self) -> dict[str, Array]:
-        """The inputs whose values are part of the model."""
+        """The inputs with values that are part of the model."""
         return {each.name: each.constant for each in self.inputs if each is not None and each.constant is not None}
 
     def whole(self, feed: Feed) -> list[Array | None]:
-        """All inputs of the operator: the arrays of a feed, the constants, and None for omitted inputs."""
+        """Return all inputs of the operator: the arrays of a feed, the constants, and None for omitted inputs."""
         arrays = iter(feed)
         return [
             None if each is None else each.constant if each.constant is not None else next(arrays)
@@ -98,11 +98,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Trial:
-    """A call, its feeds, and the results by the reference, one a feed; none if the call must be refused.
+    """A call, its feeds, and the result of the reference for each feed; no results if the call must be refused.
 
-    `without_nan` has, for each expected result, the maximum that ignores NaN (NaN where all elements are NaN): the
-    other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN. `layout` is that of the
-    arrays in memory, where the runtime takes arrays and not files.
+    `without_nan` has, for each expected result, the maximum that ignores NaN (NaN if all elements are NaN). A runtime
+    may compute it if a standard does not specify NaN. It is empty if no feed holds a NaN. `layout` is the memory layout
+    of the arrays, for runtimes that accept arrays instead of files.
     """
 
     call: Call
@@ -119,10 +119,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """The expectation of one clause of one row for a trial, in a sentence.
+    """The expectation of one clause of one row for a trial, as a sentence.
 
-    `shared` names the trial where several rows have the same; cases that share one stand together. Trials are made
-    when they are asked for: there are many, and they are large.
+    `shared` names the trial if several rows have the same trial; cases that share a trial are adjacent. Trials are
+    built on request, because they are many and large.
     """
 
     row: Spec
@@ -136,11 +136,11 @@ class Case:
 
     @property
     def id(self) -> str:
-        """A name that stays, to be read as a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
+        """A stable name that reads as a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
         words = re.sub(r"[^0-9A-Za-z.+=-]+", "-", self.sentence).strip("-")
         return f"{self.clause.id}/{self.dtype}/{words}"
 
     @property
     def trial_id(self) -> str:
-        """Cases with one name for it have one trial."""
+        """The name of the trial; cases with the same name share a trial."""
         return self.shared or self.id

@@ -1,4 +1,4 @@
-"""Groups kinds of findings with the same apparent cause: a heading of a runtime's page, and the script under it.
+"""Groups kinds of findings with the same apparent cause: each cause is a heading on a runtime's page, with a script.
 
 Wrong results are grouped by the change of a value, for all operators, standards and types: a lost NaN, a zero of the
 wrong sign. If the change shows no cause, as for integers and missing errors, each operator is a cause. For crashes and
@@ -21,19 +21,19 @@ VAGUE = ("Other values", "Other integers", "Other floats")
 
 @dataclass(frozen=True)
 class Cause:
-    """Kinds under one title."""
+    """Kinds of findings under one title."""
 
     title: str
     kinds: tuple[Kind, ...]
 
     @property
     def count(self) -> int:
-        """How many findings they are."""
+        """The number of findings."""
         return sum(len(kind.findings) for kind in self.kinds)
 
     @property
     def shown(self) -> Kind | None:
-        """The kind whose script shows the cause: one that shows it each time, by the smallest call."""
+        """The kind to show: its script always shows the cause, with the smallest call."""
         with_script = [kind for kind in self.kinds if script(kind)]
         return min(with_script, key=_unsure_and_size, default=None)
 
@@ -47,7 +47,7 @@ def causes(kinds: Sequence[Kind]) -> list[Cause]:
 
 
 def title(kind: Kind) -> str:
-    """The event in a few words, without signs that a link to a heading would lose."""
+    """Return the event in a few words, without characters that links to headings omit."""
     if kind.verdict in ("violates", *OPEN):
         became = what_became(kind.smallest.expected, kind.smallest.actual)
         return f"{became}: {kind.row.operator}" if became in VAGUE else became
@@ -57,7 +57,7 @@ def title(kind: Kind) -> str:
 
 
 def what_became(expected: Elements | Message, actual: Elements | Message) -> str:
-    """The way in which the first wrong value is wrong.
+    """Describe how the first wrong value is wrong.
 
     >>> from maxops.conformance.result import elements
     >>> import numpy as np
@@ -94,7 +94,10 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
 
 
 def script(kind: Kind) -> str:
-    """The script of the smallest call without its comments, or "": standards that judge one call differ in these."""
+    """Return the script of the smallest call without its comments, or "" if there is no script.
+
+    The comments differ between standards that judge one call.
+    """
     reproducer: Reproducer | None = kind.smallest.reproducer
     lines = reproducer["script"].splitlines() if reproducer else []
     return "\n".join(line for line in lines if not line.startswith("#"))

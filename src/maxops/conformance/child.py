@@ -1,4 +1,4 @@
-"""One child process of a runtime, from the parent's side: requests, graceful shutdown, kill."""
+"""The parent's side of one child process of a runtime: requests, graceful shutdown, and kill."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _MAX_LINE_LENGTH = 300
 
 
 class RuntimeUnusableError(MaxopsError, RuntimeError):
-    """A runtime that cannot be started, or whose process does not answer as it should."""
+    """Raised if a runtime cannot be started, or if its process does not answer as it should."""
 
 
 class ChildEndedError(Exception):
-    """The process ended; the text says how."""
+    """Raised if the process has ended; the text says how."""
 
 
 class ChildHungError(Exception):
-    """No response before the timeout."""
+    """Raised if there was no response before the timeout."""
 
 
 class Child:
-    """A process; `version`, once it has started, is that of the runtime.
+    """A child process of a runtime; `version` is the runtime's version, once the process has started.
 
-    What the runtime prints goes to a file without a name, never among the messages. The thread that makes this object
-    is to outlive it.
+    The runtime's output goes to an unnamed file, never into the messages. The thread that makes this object must
+    outlive it.
     """
 
     def __init__(self, name: str, environment: Mapping[str, str], memory: int) -> None:
@@ -77,7 +77,7 @@ class Child:
         return self.response(seconds)
 
     def response(self, seconds: float) -> Any:
-        """The next response."""
+        """Return the next response."""
         try:
             if self._connection.poll(seconds):
                 return self._connection.recv()
@@ -88,7 +88,7 @@ class Child:
         raise ChildHungError
 
     def shut_down(self) -> str:
-        """Shut the process down gracefully; how it ended if that was by a signal."""
+        """Shut the process down gracefully; return how it ended if a signal ended it."""
         os.ftruncate(self._output.fileno(), 0)
         self._connection.close()
         try:
@@ -100,7 +100,7 @@ class Child:
         return how
 
     def kill(self) -> None:
-        """End the process and what it started, now; fine if it has ended."""
+        """Kill the process and its children immediately; do nothing if it has ended."""
         if self._is_killed:  # its number may be another's by now
             return
         kill_group(self._process.pid)
@@ -110,7 +110,7 @@ class Child:
         self._output.close()
 
     def wait_until_ready(self) -> None:
-        """Wait until it is ready; raises RuntimeUnusableError, and kills the process, if it will not be."""
+        """Wait until the process is ready; otherwise kill it and raise RuntimeUnusableError."""
         try:
             self.version: str = self._ready()
         except BaseException:
@@ -129,7 +129,7 @@ class Child:
         return str(payload)
 
     def _end(self) -> str:
-        """How the process, whose pipe is closed, ended."""
+        """Return how the process ended, after its pipe was closed."""
         try:
             how = self._how(self._process.wait(SHUTDOWN_TIMEOUT))
         except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ class Child:
         return f"{how}: {line}" if line else how
 
     def _last_line(self) -> str:
-        """The last line that it printed."""
+        """Return the last line that the process printed."""
         size = os.fstat(self._output.fileno()).st_size
         text = os.pread(self._output.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace")
         printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(text.splitlines()))
@@ -155,6 +155,6 @@ class Child:
 
 
 def _environment(runtime: Mapping[str, str]) -> dict[str, str]:
-    """The parent's, malloc's tunables for poisoning, and the runtime's own."""
+    """Return the parent's environment with malloc's tunables for poisoning and the runtime's own variables."""
     tunables = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES", ""), TUNABLES)))
     return {**os.environ, "GLIBC_TUNABLES": tunables, **runtime}

@@ -1,4 +1,4 @@
-"""Compares two runs of one runtime: regressions, fixes, and faults that a baseline does not have."""
+"""Compares two runs of one runtime: regressions, fixes, and faults that a baseline lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxops.errors import RunFileError
 
 @dataclass(frozen=True)
 class Change:
-    """One case in both runs; a finding is None where the case conforms or is not applicable."""
+    """One case in both runs; a finding is None if the case conforms or is not applicable."""
 
     case: str
     old: Verdict
@@ -26,9 +26,9 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` were not faults before, `fixed` are no longer faults, and `changed` have another verdict or another
-    answer. `only_old` and `only_new` are the cases that only one of the runs has, with their verdicts: from another
-    kit, or other options.
+    `new_faults` were not faults before. `fixed` are no longer faults. `changed` have another verdict or another answer.
+    `only_old` and `only_new` are the cases of only one run, with their verdicts: the runs used different kits or
+    options.
     """
 
     old: str
@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(old: Run, new: Run) -> Comparison:
-    """The changes, case by case.
+    """Return the changes, case by case.
 
     A fault that is now not applicable is not fixed but changed: it can no longer be observed.
     """
@@ -73,13 +73,13 @@ def compare(old: Run, new: Run) -> Comparison:
 
 
 def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run | None]]:
-    """Runs of the same runtime, whatever the version, side by side; None where one file has no run of it."""
+    """Pair runs of the same runtime, of any version; None means that one file has no run of the runtime."""
     before, after = _by_runtime(old), _by_runtime(new)
     return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
 
 
 def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
-    """The faults that a baseline does not have: the same case with the same verdict is known, all else is new.
+    """Return the faults that a baseline lacks. A case with the same verdict in the baseline is known; others are new.
 
     The bits are not compared. A wrong answer may depend on the machine and on memory, so a known fault with another
     wrong answer is not a new fault; `compare` shows it.
@@ -93,7 +93,7 @@ def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """The differences as tables, except those without rows."""
+    """Return the differences as tables, except tables without rows."""
     made = [
         Table(title, ("case", "was", "is"), [_row(change) for change in changes])
         for title, changes in (
@@ -110,7 +110,7 @@ def tables(comparison: Comparison) -> list[Table]:
 
 
 def summary(comparison: Comparison) -> str:
-    """The comparison in a line."""
+    """Summarize the comparison in one line."""
     faults = sum(verdict in FAULTS for verdict in comparison.only_new.values())
     counts = [
         counted(len(comparison.new_faults), "new fault"),
@@ -124,9 +124,9 @@ def summary(comparison: Comparison) -> str:
 
 
 def _answer(finding: Finding | None) -> object:
-    """The part of a finding that two runs must share to agree.
+    """Return the part of a finding that must be equal in two runs for them to agree.
 
-    Neither is compared: the texts of errors, which name addresses and lines, and results that differ between runs.
+    Error texts, which name addresses and lines, and results that differ between runs are not compared.
     """
     if finding is None:
         return None

@@ -1,6 +1,7 @@
-"""The expected result of a call: the planner checks it against a row, and the reference computes it (`keys`, if large).
+"""Computes the expected result of a call: the planner checks the call, and the reference computes it.
 
-It shares no code with the engines, so that it can judge the engines, too.
+For large calls, `keys` replaces the reference. The module shares no code with the engines, so it can judge the engines,
+too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FEW_ELEMENTS = 20_000  # that the reference computes in a tenth of a second
 
 
 def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
-    """The result by a row of the spec table; raises the error of the clause that a call violates.
+    """Return the result by a row of the spec table; raise the error of the clause that a call violates.
 
     >>> from maxops import spec
     >>> from maxops.conformance.case import Input
@@ -35,9 +36,9 @@ def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
 
 
 def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
-    """The other reading, where a standard says nothing of NaN: the maximum of the elements that are no NaN.
+    """Return the maximum of the elements that are not NaN, for standards that do not specify NaN.
 
-    NaN where there are only such. The maximum of no elements at all is what it was.
+    The result is NaN if all elements are NaN. The maximum of no elements is unchanged.
     """
     planned = _plan(row, call, feed)
     arrays, checked = _arrays(planned), planned.call
@@ -64,7 +65,7 @@ def _arrays(plan: Plan[Any]) -> list[Array]:
 
 
 def _compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
-    """The plan on its own arrays, or on others of their shapes."""
+    """Compute the plan on its own arrays, or on other arrays of the same shapes."""
     if sum(array.size for array in arrays) > FEW_ELEMENTS and dtypes.of(arrays[0].dtype) is not dtypes.REAL:
         return keys.compute(plan, arrays)
     call = plan.call

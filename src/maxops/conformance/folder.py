@@ -1,8 +1,8 @@
-"""Writes a case to a folder for any tool: an ONNX test folder, or an IR with its arrays.
+"""Writes a case to a folder for other tools: an ONNX test folder, or an IR with its arrays.
 
 model.onnx                                   or model.xml and model.bin
 test_data_set_N/input_K.pb, output_0.pb      or input_K.npy, output_0.npy
-refusal.txt                                  in place of outputs, where the model is to be refused
+refusal.txt                                  replaces the outputs if the model must be refused
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_DATA_SETS = 50  # data sets in a folder that is to be looked at, or run by t
 
 
 def folder_name(case: Case) -> str:
-    """A folder's name for a case, of one part: tools for test folders look no deeper.
+    """Return the folder name of a case, without subfolders, because tools for test folders do not search those.
 
     >>> from maxops.conformance.cases import cases
     >>> folder_name(next(cases()))
@@ -36,7 +36,7 @@ def folder_name(case: Case) -> str:
 
 
 def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
-    """Some of so many feeds, the first and the last among them, at even distances.
+    """Select some of `count` feeds at even distances, including the first and the last.
 
     >>> spread(9, 3)
     [0, 4, 8]
@@ -45,11 +45,11 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
 
 
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
-    """Write a case to a folder of its name in a directory, as one of several that are written all or not at all.
+    """Write a case to a new folder in a directory; the files of several cases are written all or not at all.
 
-    A feed is a data set; of many, `numbers` chooses some, which keep their order and are numbered anew. Raises
-    NotApplicableError for a call that no model holds, before anything is written, and OutputError if the folder is
-    there or cannot be written.
+    Each feed is a data set. `numbers` selects some feeds, which keep their order and get new numbers. Raises
+    NotApplicableError, before anything is written, for a call that no model can hold. Raises OutputError if the folder
+    exists or cannot be written.
     """
     trial = case.make()
     _check_that_files_hold_it(trial)
@@ -80,12 +80,12 @@ def _check_that_files_hold_it(trial: Trial) -> None:
 
 
 def is_ir(call: Call) -> bool:
-    """Whether a call's model is an IR, and its arrays are .npy files."""
+    """Whether a call's model is an IR, with arrays in .npy files."""
     return call.row.standard == "OpenVINO"
 
 
 def model_files(call: Call) -> dict[str, bytes]:
-    """The files of a call's model; raises NotApplicableError for a call that no model holds."""
+    """Return the files of a call's model; raise NotApplicableError for a call that no model can hold."""
     if not is_ir(call):
         return {"model.onnx": onnx_model.model(call).SerializeToString(deterministic=True)}
     text, weights = ir(call)
@@ -93,7 +93,7 @@ def model_files(call: Call) -> dict[str, bytes]:
 
 
 def write_data_set(folder: Path, call: Call, feed: Feed, expected: Array | None = None) -> None:
-    """Make a folder of a feed, and of the result if one is expected."""
+    """Write a folder with a feed, and with the expected result if there is one."""
     folder.mkdir()
     arrays = {
         f"input_{number}": (each.name, array) for number, (each, array) in enumerate(zip(call.fed, feed, strict=True))

@@ -1,4 +1,4 @@
-"""Groups the findings that one small call shows, so that a person reads one group instead of a hundred cases."""
+"""Groups the findings that one small call shows, so that users read one group instead of a hundred cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxops.conformance.wording import BY_SEVERITY
 
 @dataclass(frozen=True)
 class Group:
-    """Findings of one verdict and clause with one reproducer. Without a reproducer, those with one reason."""
+    """Findings of one verdict and clause with one reproducer or, without a reproducer, with one reason."""
 
     verdict: Verdict
     clause: str
@@ -22,7 +22,7 @@ class Group:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types that show it, in the order in which they were found."""
+        """The affected types, in the order of the findings."""
         return tuple(dict.fromkeys(case_name(finding["case"]).type for finding in self.findings))
 
     @property
@@ -37,7 +37,7 @@ class Group:
 
 
 def groups(run: Run) -> list[Group]:
-    """The worst verdict first; within one, in the order of the spec table, then as they were found."""
+    """Return the groups: the worst verdict first, then in the order of the spec table, then as they were found."""
     found: dict[tuple[Verdict, str, int | None, str], list[Finding]] = {}
     for finding in run["findings"]:
         number = finding["reproducer"]

@@ -1,4 +1,4 @@
-"""Parses the ids of cases and clauses, and orders them for reports."""
+"""Parses the ids of cases and clauses, and sorts them for reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLAUSE = re.compile(r"(?P<standard>[^./]+)\.(?P<operator>\w+?)(?:-(?P<version>\
 
 
 class ClauseName(NamedTuple):
-    """A clause's id in its parts: "ONNX.Max-13.value" is ("ONNX", "Max", 13, "value")."""
+    """The parts of a clause's id: "ONNX.Max-13.value" is ("ONNX", "Max", 13, "value")."""
 
     standard: str
     operator: str
@@ -23,7 +23,7 @@ class ClauseName(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A clause whatever the version: a row of the matrix."""
+    """A clause without its version: a row of the matrix."""
 
     standard: str
     operator: str
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class CaseName(NamedTuple):
-    """A case's id in its parts."""
+    """The parts of a case's id."""
 
     clause: str
     type: str
@@ -40,7 +40,7 @@ class CaseName(NamedTuple):
 
 @cache
 def clause_name(clause: str) -> ClauseName:
-    """The parts of a clause's id.
+    """Return the parts of a clause's id.
 
     >>> clause_name("SONNX-draft.Max.value")
     ClauseName(standard='SONNX draft', operator='Max', version=None, short='value')
@@ -54,7 +54,7 @@ def clause_name(clause: str) -> ClauseName:
 
 
 def case_name(case: str) -> CaseName:
-    """The parts of a case's id.
+    """Return the parts of a case's id.
 
     >>> case_name("ONNX.Max-13.value/int64/in-every-lane").type
     'int64'
@@ -68,7 +68,7 @@ def case_name(case: str) -> CaseName:
 
 
 def row(clause: str) -> Row:
-    """The row of the matrix that a clause belongs to.
+    """Return the matrix row of a clause.
 
     >>> row("ONNX.Max-13.value")
     Row(standard='ONNX', operator='Max', short='value')
@@ -92,16 +92,16 @@ def _order() -> dict[Row, int]:
 
 
 def clause(name: str) -> Clause | None:
-    """The clause of the spec table; None for one that another version of maxops had."""
+    """Return the clause of the spec table, or None if only another version of maxops has the clause."""
     return _table().get(name)
 
 
 def sort_key(each: Row) -> tuple[int, Row]:
-    """The sort key of a row in reports: the table's order, and at the end what the table does not have."""
+    """Return the sort key of a row in reports: rows of the table in its order, then all other rows."""
     return _order().get(each, len(_order())), each
 
 
 def statement(clauses: list[str]) -> str:
-    """The text of a clause, in the newest of these versions."""
+    """Return the text of a clause in the newest of these versions."""
     newest = clause(max(clauses, key=lambda each: clause_name(each).version or 0))
     return newest.statement if newest else ""

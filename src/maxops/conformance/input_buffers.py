@@ -1,8 +1,8 @@
-"""The buffers that a runtime gets as inputs: copies between guard bytes, checked afterwards.
+"""The input buffers of a runtime: copies between guard bytes, which are checked after each run.
 
-All arrays of a trial are in one block, each at a multiple of 64 bytes in both runs, so alignment cannot change a
-result. Between them are at least 64 guard bytes of the run's pattern: an out-of-bounds read shows in the result, and an
-out-of-bounds write is found.
+All arrays of a trial are in one block. In both runs, each starts at a multiple of 64 bytes, so alignment cannot change
+a result. At least 64 guard bytes with the run's pattern separate the arrays: an out-of-bounds read shows in the result,
+and an out-of-bounds write is found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GUARD = 64
 
 
 class _Slot(NamedTuple):
-    """The array that is copied, where its bytes are in the block, and where in these the copy's elements are."""
+    """The copied array, the position of its bytes in the block, and the position of its elements in the bytes."""
 
     array: Array
     start: int
@@ -32,7 +32,7 @@ class _Slot(NamedTuple):
 
 
 class InputBuffers:
-    """The copies for one run. Arrays of objects (real numbers) are copied one by one."""
+    """The input copies for one run. Arrays of objects (real numbers) are copied one by one."""
 
     def __init__(self, call: Call, feeds: Sequence[Feed], pattern: int, layout: Layout = "contiguous") -> None:
         self._is_read_only = layout == "read-only"
@@ -62,7 +62,7 @@ class InputBuffers:
         self._objects: dict[int, list[tuple[Array, Array]]] = {}
 
     def feed(self, number: int) -> Feed:
-        """The copies of a feed, in their layout."""
+        """Return the copies of a feed, in their layout."""
         arrays = []
         for array, start, _, offset, strides in self._slots[number]:
             if array.dtype.hasobject:
@@ -77,7 +77,7 @@ class InputBuffers:
         return tuple(arrays)
 
     def changed(self) -> tuple[int, str] | None:
-        """The first feed whose buffers or guard bytes the runtime changed, and how; None if it changed none."""
+        """Return the first feed with buffers or guard bytes that the runtime changed, and how; otherwise None."""
         for number, pairs in self._objects.items():
             if any(array.tolist() != copy.tolist() for array, copy in pairs):
                 return number, "changed its input"

@@ -1,4 +1,4 @@
-"""A call of OpenVINO's SegmentMax as an IR: the text of its .xml and the bytes of its .bin."""
+"""Writes a call of OpenVINO's SegmentMax as an IR: the text of its .xml and the bytes of its .bin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = "11"
 
 
 def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
-    """The model, indented or in one line; raises NotApplicableError for what an IR cannot say."""
+    """Return the model, indented or in one line; raise NotApplicableError for a call that an IR cannot express."""
     if call.row.standard != "OpenVINO":
         raise NotApplicableError(f"an IR has no {call.row.standard} {call.row.name}")
     inputs = present_inputs(call)
@@ -44,7 +44,7 @@ def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
 
 
 def present_inputs(call: Call) -> list[Input]:
-    """The inputs; those that are left out must stand last, where an IR has nothing for them."""
+    """Return the present inputs; omitted inputs must be last, because an IR cannot express an omitted input."""
     inputs = [each for each in call.inputs if each is not None]
     if any(each is None for each in call.inputs[: len(inputs)]):
         raise NotApplicableError("an IR cannot leave out an input before another")
@@ -52,14 +52,14 @@ def present_inputs(call: Call) -> list[Input]:
 
 
 def element_type(dtype: DType) -> str:
-    """OpenVINO's name of a type."""
+    """Return OpenVINO's name for a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("OpenVINO has no type for real numbers")
     return NAMES[dtype]
 
 
 def _source(layers: Element, number: int, each: Input, weights: bytearray) -> None:
-    """A Parameter, or a Const, whose data goes to the weights."""
+    """Add a Parameter, or a Const with its data in the weights."""
     kind = "Parameter" if each.constant is None else "Const"
     layer = _layer(layers, number, each.name, kind, "opset1")
     data = {

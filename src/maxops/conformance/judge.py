@@ -1,8 +1,8 @@
-"""The verdict of a row of the spec table on an outcome, with the clause that it rests on, and the index.
+"""Judges an outcome by a row of the spec table: a verdict with its clause and the index of the first difference.
 
-An element that differs from the expected bits is one of four things: the other zero, a NaN of other bits, a number
-where a NaN is expected, or just wrong. The row's `leaves_open` says which of the first three its standard permits. If
-the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of its
+An element that differs from the expected bits is one of four things: a zero of the other sign, a NaN with other bits, a
+number instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
+If the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of its
 numbers is wrong in both cases.
 """
 
@@ -29,9 +29,9 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. `kind` says what differs, where it is values that do, and `index` where they first do.
+    """A verdict on a case. If values differ, `kind` says how, and `index` is the index of the first difference.
 
-    `run` is the number of the run that is judged, of those that differ.
+    `run` is the number of the judged run if runs differ.
     """
 
     verdict: Verdict
@@ -45,7 +45,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first element of the worst kind in which an array is not the expected one."""
+    """The first element that differs from the expected array, for the worst kind of difference."""
 
     kind: Kind
     text: str
@@ -88,7 +88,7 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 
 
 def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
-    """Runs on the same inputs differ: a fault where one of the results is wrong, whichever they are otherwise."""
+    """Judge different results on the same inputs: they are a fault if one of them is wrong."""
     rulings = [judge(case, trial, Outcome("returned", outputs)) for outputs in outcome.runs if outputs]
     for number, each in enumerate(rulings):
         if each.verdict in FAULTS:
@@ -117,7 +117,7 @@ def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], 
 
 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
-    """Whether the row permits a difference, and by which clause not."""
+    """Judge whether the row permits a difference, and name the clause that does not."""
     row, kind, asked = case.row, difference.kind, case.clause.id
     of_nan = asked.endswith((".nan", ".NaN"))
     of_values = of_nan or asked.endswith(".value")
@@ -152,7 +152,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
 
 
 def differences(actual: Array, expected: Array, without_nan: Array) -> list[Difference]:
-    """The differences, each kind once, at its first index.
+    """Return the first difference of each kind.
 
     >>> import numpy as np
     >>> expected, actual = np.float32([np.nan, 0, 1]), np.float32([2, -0.0, 1])
@@ -187,7 +187,7 @@ _MESSAGES = {
 
 
 def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> Array:
-    """For each element, in row-major order, 0 if it is the expected one, or else the number of its kind from 1."""
+    """Return the kind of each element in row-major order: 0 for the expected element, otherwise its number from 1."""
     if dtype is dtypes.REAL:
         return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
     actual_bits, expected_bits, other_bits = map(words, (actual, expected, without_nan))

@@ -1,4 +1,4 @@
-"""Runs as JUnit XML, which CI systems show: a suite for each runtime, a test for each case."""
+"""Writes runs as JUnit XML, which CI systems show: a suite for each runtime, and a test for each case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(runs: Sequence[Run]) -> JUnitXml:
-    """Faults fail, with both results and the script; permitted differences pass, and are reported."""
+    """Return the XML: faults fail, with both results and the script; permitted differences pass and are reported."""
     document = JUnitXml("maxops conform")
     suites = [_suite(run) for run in runs]
     for suite in suites:
@@ -41,7 +41,7 @@ def write(path: Path, runs: Sequence[Run]) -> None:
 
 
 def as_text(runs: Sequence[Run]) -> str:
-    """The XML, indented."""
+    """Return the XML, indented."""
     file = BytesIO()
     junit(runs).write(file, pretty=True)
     return file.getvalue().decode()

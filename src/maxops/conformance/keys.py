@@ -1,7 +1,8 @@
-"""The maxima of large arrays by NumPy, for calls that the kit makes itself while it shrinks a finding.
+"""Computes the maxima of large arrays with NumPy, for calls that the kit makes while it shrinks a finding.
 
-Each element has a key, an integer in the one order; NumPy takes the maximum of integers. The reference is plainer and
-judges everything that is small, but takes microseconds for an element; a test holds the two against each other.
+Each element has an integer key that compares like the element, and NumPy computes the maximum of the keys. The
+reference is simpler and judges everything that is small, but takes microseconds for each element. A test compares the
+two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from maxops.plan import Array, Plan
 
 
 def compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
-    """The result of a plan on arrays of its shapes, none of them empty."""
+    """Return the result of a plan on nonempty arrays of its shapes."""
     call, dtype = plan.call, dtypes.of(arrays[0].dtype)
     assert dtype is not None
     if isinstance(call, ReduceCall) and call.noop_with_empty_axes:

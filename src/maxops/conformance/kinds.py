@@ -1,7 +1,7 @@
-"""Findings of one kind, whatever the version and the type: a row of the tables that people read.
+"""Groups findings of one kind, across versions and types: each kind is a row in the tables of reports.
 
 Two findings are of one kind if they have one verdict and one clause, and look the same: a zero of the wrong sign, a
-number in place of a NaN, an error of one class. Their smallest calls decide.
+number instead of a NaN, an error of one class. The smallest calls of the findings are compared.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Kind:
 
     @property
     def findings(self) -> list[Finding]:
-        """All of them."""
+        """Return all findings of the kind."""
         return [finding for group in self.groups for finding in group.findings]
 
     @property
     def versions(self) -> list[int]:
-        """The versions of the operator that show it."""
+        """The affected versions of the operator."""
         found = {clause_name(group.clause).version for group in self.groups}
         return sorted(version for version in found if version is not None)
 
     @property
     def types(self) -> list[str]:
-        """The types that show it, in the order of the type table."""
+        """The affected types, in the order of the type table."""
         found = {each for group in self.groups for each in group.types}
         return [*(name for name in dtypes.BY_NAME if name in found), *sorted(found - dtypes.BY_NAME.keys())]
 
@@ -52,12 +52,12 @@ class Kind:
 
     @property
     def smallest(self) -> Group:
-        """The group to show: the one with the smallest call, in the newest version."""
+        """The group to show: the smallest call in the newest version."""
         return min(self.groups, key=size)
 
 
 def kinds(run: Run) -> list[Kind]:
-    """The worst verdict first, so that permitted ones come last; within a verdict, by the spec table."""
+    """Return the kinds: the worst verdict first, permitted differences last, then in the order of the spec table."""
     every = groups(run)
     missing = _missing_types(every)
     found: dict[tuple[Verdict, Row, object], list[Group]] = {}
@@ -74,7 +74,7 @@ def _is_missing_type(group: Group) -> bool:
 
 
 def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
-    """The versions that each type is missing in: types are merged only where these are the same."""
+    """Return the versions in which each type is missing; only types with the same versions are merged."""
     found: dict[tuple[Row, str], list[int]] = {}
     for group in filter(_is_missing_type, every):
         for each in group.types:
@@ -83,7 +83,7 @@ def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
 
 
 def size(group: Group) -> tuple[bool, int, int]:
-    """The sort key of groups by their smallest call: with a script, then few elements, then the newest version."""
+    """Return the sort key of groups by their smallest call: with a script, then few elements, then newest version."""
     version = clause_name(group.clause).version or 0
     if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version
@@ -92,7 +92,7 @@ def size(group: Group) -> tuple[bool, int, int]:
 
 
 def _appearance(group: Group) -> object:
-    """The key that groups of one kind share."""
+    """Return the key that groups of one kind share."""
     if group.verdict in _BY_CLAUSE:
         return None
     expected, actual = group.expected, group.actual
@@ -119,7 +119,7 @@ def _difference(expected: Elements | Message, actual: Elements) -> object:
 
 
 def float_class(word: int, dtype: dtypes.DType) -> str:
-    """The class of number of a float's bits.
+    """Return the class of a float from its bits.
 
     >>> [float_class(word, dtypes.FLOAT32) for word in (0x80000000, 0x7FC00000, 1, 0x3F800000)]
     ['-0', 'NaN', 'subnormal', 'number']

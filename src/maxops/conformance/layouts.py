@@ -1,6 +1,6 @@
-"""Layouts of arrays in memory: how each is laid into a buffer, and how a script makes it.
+"""Memory layouts of arrays: how an array is laid into a buffer, and how a script makes the layout.
 
-The bytes between the elements of a layout hold the buffer's pattern, so that a wrong read shows.
+The bytes between the elements of a layout hold the buffer's pattern, so a wrong read shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PADDING = 3  # elements after each row
 
 
 class Laid(NamedTuple):
-    """The bytes of an array in a layout, where its first element is among them, and its strides in bytes."""
+    """The bytes of an array in a layout, the position of its first element in them, and its strides in bytes."""
 
     data: bytes
     offset: int
@@ -25,7 +25,7 @@ class Laid(NamedTuple):
 
 
 def lay(array: Array, layout: Layout, pattern: int) -> Laid:
-    """An array in a layout. What a layout does not apply to is contiguous.
+    """Return an array in a layout. If the layout does not apply, the array is contiguous.
 
     >>> lay(np.int8([1, 2]), "every other element", 0x5A)
     Laid(data=b'\\x01Z\\x02Z', offset=0, strides=(2,))
@@ -65,7 +65,7 @@ def applies(array: Array, layout: Layout) -> bool:
 
 
 def text(name: str, layout: Layout) -> str:
-    """A line of a script that gives the array of a name this layout."""
+    """Return a line of a script that gives the named array this layout."""
     return {
         "read-only": f"{name}.flags.writeable = False",
         "every other element": f"{name} = np.repeat({name}, 2, axis=-1)[..., ::2]",

@@ -1,5 +1,6 @@
-"""The ledger of what the kit found in the runtimes that it was run on, and the pages that are made from it: of all of
-them docs/findings.md, and of each runtime one in docs/findings.
+"""The ledger of findings in the judged runtimes, and the pages that are made from it.
+
+The pages are docs/findings.md for all runtimes, and one page in docs/findings for each runtime.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MAX_TEXT = 80  # letters of a runtime's own words in a cell
 
 
 def file_name(run: Run) -> str:
-    """The name of a run's file: the runtime and its version, without what a file's name cannot have everywhere.
+    """Return the file name of a run: the runtime and its version, without characters that some file systems refuse.
 
     >>> file_name({"runtime": "maxops:onnxruntime", "version": "0.1.0 in onnxruntime 1.31.1"})
     'maxops-onnxruntime-0.1.0-in-onnxruntime-1.31.1.json'
@@ -53,7 +54,7 @@ def file_name(run: Run) -> str:
 
 
 def read(folder: Path) -> list[Run]:
-    """The runs of a folder, in the order of the files' names; each name must match its run."""
+    """Return the runs in a folder, in the order of the files' names; each name must match its run."""
     runs = []
     for path in sorted(folder.glob("*.json")):
         run, *more = saved.read(path)
@@ -66,10 +67,10 @@ def read(folder: Path) -> list[Run]:
 
 
 def abridged(run: Run) -> Run:
-    """A run as the ledger keeps it: of each kind of finding, the smallest call alone has its inputs and its script.
+    """Return a run as in the ledger: only the smallest call of each kind of finding has its inputs and its script.
 
-    The page shows no other. The others are most of a run's bytes, and `maxops conform RUNTIME --only CASE` makes them
-    again.
+    The page does not show the others, which are most of a run's bytes. `maxops conform RUNTIME --only CASE` recreates
+    them.
     """
     shown = {kind.smallest.number for kind in kinds(run)}
     reproducers: list[Reproducer] = [
@@ -80,7 +81,7 @@ def abridged(run: Run) -> Run:
 
 
 def pages(runs: Sequence[Run]) -> dict[str, str]:
-    """The pages as Markdown: findings.md, of all runtimes, and findings/RUNTIME.md, of all runs of one."""
+    """Return the pages as Markdown: findings.md for all runtimes, and findings/RUNTIME.md for each runtime."""
     made = {"findings.md": _text([INTRODUCTION, *_summary(runs), FOOT])}
     for runtime in dict.fromkeys(run["runtime"] for run in runs):
         own = [run for run in runs if run["runtime"] == runtime]
@@ -92,7 +93,7 @@ def pages(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def page_name(runtime: str) -> str:
-    """The page of a runtime, beside findings.md.
+    """Return the page of a runtime, relative to findings.md.
 
     >>> page_name("maxops:onnxruntime")
     'findings/maxops-onnxruntime.md'
@@ -126,7 +127,7 @@ def _summary(runs: Sequence[Run]) -> list[str]:
 
 
 def _of_runtime(run: Run, where: str) -> list[str]:
-    """A run's part of its page; `where` makes headings differ that would be the same in another run's."""
+    """Return a run's part of its page; `where` distinguishes equal headings of several runs."""
     every = kinds(run)
     wrong = causes([kind for kind in every if kind.verdict in FAULTS and kind.verdict != REFUSES])
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
@@ -196,7 +197,7 @@ def _permitted(found: Sequence[Cause]) -> list[str]:
 
 
 def _whose(kind: Kind) -> tuple[str, str]:
-    """A clause, and the versions of its operator that the row speaks of, if it is not alone."""
+    """Return a clause, and the affected versions of its operator if there are several."""
     clause = max((group.clause for group in kind.groups), key=lambda name: clause_name(name).version or 0)
     return f"`{clause}`", ", ".join(map(str, kind.versions)) if len(kind.versions) > 1 else ""
 
@@ -250,12 +251,12 @@ def _table(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> list[str
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
-    """Lines that a reader can unfold."""
+    """Return lines that a reader can unfold."""
     return ['<details markdown="1">', f"<summary>{html.escape(title)}</summary>", "", *lines, "", "</details>", ""]
 
 
 def _code(text: str) -> str:
-    """A runtime's own words, or an array, in a cell."""
+    """Return a table cell with a runtime's own words or an array."""
     return f"`{shortened(text, MAX_TEXT).replace('`', chr(39))}`".replace("|", "\\|")
 
 

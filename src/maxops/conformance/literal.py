@@ -1,4 +1,4 @@
-"""Arrays as Python text, bit for bit, for scripts."""
+"""Writes arrays as Python text, bit for bit, for scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_RUNS = 32  # of equal elements, for more to be told by their lengths
 
 
 def literal(array: Array) -> str:
-    """An expression that makes the array, where np is NumPy, and ml_dtypes and Fraction are known if it needs them.
+    """Return an expression that makes the array; it uses np and, if necessary, ml_dtypes and Fraction.
 
     >>> literal(np.int8([[1, -2]]))
     'np.array([[1, -2]], np.int8)'
@@ -26,14 +26,14 @@ def literal(array: Array) -> str:
     >>> literal(np.float16([np.nan]))
     'np.array([0x7E00], np.uint16).view(np.float16)'
 
-    Large arrays of few runs, or of one row again and again, are told by these:
+    Large arrays with few runs, or with one repeated row, have short expressions:
 
     >>> literal(np.full((100, 3), 7, np.int8))
     'np.repeat(np.array([7], np.int8), [300]).reshape(100, 3)'
     >>> literal(np.tile(np.int8([1, 2]), (100, 1)))
     'np.tile(np.array([1, 2], np.int8), (100, 1))'
 
-    and integers in steps as such:
+    Integers in equal steps also have short expressions:
 
     >>> literal(np.arange(5000) // 3)
     'np.arange(0, 5000) // 3'
@@ -64,14 +64,14 @@ def literal(array: Array) -> str:
 
 
 def type_text(dtype: DType) -> str:
-    """The NumPy type in Python."""
+    """Return the NumPy type as Python text."""
     if dtype == dtypes.BFLOAT16:
         return "ml_dtypes.bfloat16"
     return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
 
 
 def _repeated(native: Array, dtype: DType) -> str:
-    """An expression that repeats runs of equal bits, or the first row; "" if neither gives the whole array."""
+    """Return an expression that repeats runs of equal bits or the first row; "" if neither gives the whole array."""
     words = native.reshape(-1).view(dtype.word)
     starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
     if len(starts) <= MAX_RUNS:
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """An expression of integers in runs of equal length, each run one higher than the last."""
+    """Return an expression of integers in runs of equal length, in which each run is one higher than the last."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]
@@ -96,7 +96,7 @@ def _stepped(native: Array, dtype: DType) -> str:
 
 
 def _compressed(native: Array, dtype: DType) -> str:
-    """The bytes, compressed, in pieces that a line can break between; the script imports the two modules."""
+    """Return the compressed bytes in pieces, so that lines can break; the script imports the two modules."""
     data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
     pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
     text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"
@@ -104,5 +104,5 @@ def _compressed(native: Array, dtype: DType) -> str:
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
-    """Nested lists of what has its text."""
+    """Return nested lists of elements, which are already text."""
     return str(np.array(texts, object).reshape(shape).tolist()).replace("'", "")

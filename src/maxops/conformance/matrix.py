@@ -1,4 +1,4 @@
-"""Runs as tables for the terminal: runtimes by clauses, what was found, and each runtime in a line."""
+"""Shows runs as tables for the terminal: runtimes by clauses, the findings, and a summary of each runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Counts = Counter[Verdict]
 
 
 def matrix(runs: Sequence[Run]) -> Table:
-    """A row for each clause, its versions merged, and a column for each runtime; counted are the clause's own cases."""
+    """Return a table with a row for each clause, all versions merged, and counts of cases for each runtime."""
     columns = [_by_row(run) for run in runs]
     clauses = {row(case_name(case).clause) for run in runs for case in run["cases"]}
     rows = [
@@ -27,7 +27,7 @@ def matrix(runs: Sequence[Run]) -> Table:
 
 
 def findings(run: Run) -> Table:
-    """A row for each kind of findings, versions and types merged, the worst first; shown is the smallest call's."""
+    """Return a table with a row for each kind of finding, the worst first, and the smallest call of each kind."""
     rows = [
         (
             kind.verdict,
@@ -42,7 +42,7 @@ def findings(run: Run) -> Table:
 
 
 def summary(run: Run) -> str:
-    """The runtime in a line, and in it each standard by itself."""
+    """Summarize the runtime in one line, with separate counts for each standard."""
     parts = [
         f"{standard}: {'1 case' if counts.total() == 1 else f'{counts.total()} cases'}: {spoken(counts)}"
         for standard, counts in by_standard(run).items()
@@ -51,7 +51,7 @@ def summary(run: Run) -> str:
 
 
 def by_standard(run: Run) -> dict[str, Counts]:
-    """How many cases of each standard have each verdict."""
+    """Count the cases of each standard by verdict."""
     counts: dict[str, Counts] = {}
     for each, found in sorted(_by_row(run).items(), key=lambda item: sort_key(item[0])):
         counts.setdefault(each.standard, Counter()).update(found)
@@ -59,12 +59,12 @@ def by_standard(run: Run) -> dict[str, Counts]:
 
 
 def spoken(counts: Counts) -> str:
-    """Counts in words: "700 conform, 60 violate"."""
+    """Return counts in words: "700 conform, 60 violate"."""
     return ", ".join(f"{counts[verdict]} {WORDS[verdict].many}" for verdict in VERDICTS if counts[verdict])
 
 
 def cell(counts: Counts) -> str:
-    """A cell of the matrix, the worst verdict first.
+    """Return a cell of the matrix, with the worst verdict first.
 
     >>> cell(Counter({"conforms": 128, "violates": 12}))
     'violates 12 of 140, conforms 128'

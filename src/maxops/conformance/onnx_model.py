@@ -1,4 +1,4 @@
-"""A call as an ONNX model: one node, its constants as initializers, within the constructs that the call names."""
+"""Builds a call as an ONNX model: one node, constants as initializers, and the model constructs that the call names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCAL = "local"  # the domain of functions
 
 
 def model(call: Call) -> ModelProto:
-    """The model; raises NotApplicableError for what ONNX cannot say."""
+    """Return the model; raise NotApplicableError for a call that ONNX cannot express."""
     if call.row.standard != "ONNX":
         raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
     assert call.row.version is not None
@@ -58,7 +58,7 @@ def _output(call: Call, name: str) -> ValueInfoProto:
 
 
 def _nodes(call: Call, within: tuple[Construct, ...], output: str, functions: list[FunctionProto]) -> list[NodeProto]:
-    """The nodes that leave the operator's result in an output, within so many constructs."""
+    """Return the nodes that compute the operator's result as `output`, within these constructs."""
     if not within:
         node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [output])
         node.attribute.extend(_attribute(name, value) for name, value in call.attributes)
@@ -101,7 +101,7 @@ def _attribute(name: str, value: object) -> AttributeProto:
 
 
 def element_type(dtype: DType) -> int:
-    """ONNX's number of a type."""
+    """Return ONNX's number for a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("ONNX has no type for real numbers")
     return NUMBERS[dtype]

@@ -1,4 +1,4 @@
-"""A call's ONNX model as lines of Python for a script: the model in ONNX's own text format, as short as it goes."""
+"""Writes a call's ONNX model as short lines of Python for a script, in ONNX's own text format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.plan import Array
 
 
 def lines(call: Call) -> list[str]:
-    """Lines that leave the model in `model`; raises NotApplicableError for what ONNX cannot say."""
+    """Return lines that assign the model to `model`; raise NotApplicableError for a call that ONNX cannot express."""
     tensors = [
         f"model.graph.initializer.append(onnx.numpy_helper.from_array({literal(array)}, {name!r}))"
         for name, array in call.constants.items()
@@ -25,7 +25,7 @@ def lines(call: Call) -> list[str]:
 
 
 def text(call: Call) -> str:
-    """The model in text, less the initializers of floats, whose text would not keep their bits."""
+    """Return the model as text without the initializers of floats, because the text would change their bits."""
     if call.row.standard != "ONNX":
         raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
     for each in call.inputs:
@@ -57,7 +57,7 @@ def _type(each: Input) -> str:
 
 
 def _dims(sizes: Sequence[int | None]) -> str:
-    """No brackets for a scalar: empty ones mean that the rank is open."""
+    """Return sizes in brackets, or "" for a scalar: empty brackets would mean that the rank is open."""
     return f"[{','.join('?' if size is None else str(size) for size in sizes)}]" if sizes else ""
 
 

@@ -22,9 +22,9 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Outcome:
-    """`outputs` has one array a feed where the runtime returned them, and `again` those of other runs that differ.
+    """The result of a trial. `outputs` has one array for each feed, and `again` has the outputs of runs that differ.
 
-    `feed` is the number of the feed at which it failed. `note` is an observation that is no fault.
+    `feed` is the number of the feed at which the trial failed. `note` is an observation that is not a fault.
     """
 
     kind: Kind
@@ -36,13 +36,13 @@ class Outcome:
 
     @property
     def runs(self) -> list[tuple[Array, ...]]:
-        """The outputs of each run that differs from those before it."""
+        """The outputs of each run that differs from all runs before it."""
         count = len(self.outputs)
         return [self.outputs, *(self.again[start : start + count] for start in range(0, len(self.again), count or 1))]
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Whether two results are the same in every bit; rationals in every value."""
+    """Whether two results have the same bits; rationals are compared by value."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())

@@ -1,8 +1,8 @@
 """Memory poisoning: fills free memory with a different pattern in each run, so that uninitialized memory shows.
 
-With glibc, malloc fills what it gives with a byte (MALLOC_PERTURB_), except what comes from a thread's own cache: the
-process is to be started with TUNABLES. NumPy keeps small blocks back from malloc; they are filled by taking all and
-giving them back. Elsewhere only the latter happens, and the order of the feeds differs.
+With glibc, malloc fills new blocks with a byte (MALLOC_PERTURB_), except blocks from a thread's own cache: start the
+process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` takes all of them, fills them
+and returns them. Without glibc, only NumPy's blocks are filled, and the order of the feeds differs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _PATTERNS_OF_BOOL = (0x00, 0x5A)
 
 
 def patterns(dtype: DType) -> tuple[int, int]:
-    """The bytes that memory holds in the first run and in the second."""
+    """Return the bytes that fill memory in the first run and in the second run."""
     return _PATTERNS_OF_BOOL if dtype is BOOL else _PATTERNS
 
 
 class Memory:
-    """The free memory of the process; `poison` sets the pattern of new blocks, `poison_cached` that of NumPy's."""
+    """The free memory of the process; `poison` sets the pattern of new blocks, and `poison_cached` of NumPy's cache."""
 
     def __init__(self) -> None:
         self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -39,7 +39,7 @@ class Memory:
         self._pattern = 0
 
     def poison(self, pattern: int) -> None:
-        """New blocks hold this byte from now on, also in the processes that a runtime starts."""
+        """Fill new blocks with this byte from now on, also in the processes that a runtime starts."""
         complement = pattern ^ 0xFF  # as glibc takes it
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, complement)
@@ -48,13 +48,13 @@ class Memory:
         self._pattern = pattern
 
     def reset(self) -> None:
-        """Stop poisoning, which costs time."""
+        """Stop poisoning, which takes time."""
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, 0)
         os.environ["GLIBC_TUNABLES"] = self._tunables
 
     def poison_cached(self, size: int) -> None:
-        """NumPy's cached blocks of `size` bytes hold the byte, too."""
+        """Fill NumPy's cached blocks of `size` bytes with the byte, too."""
         if 0 < size < _CACHED_BYTES:
             block = self._blocks.get(size)
             if block is None:

@@ -1,6 +1,6 @@
-"""The values of the pairs: few, because there are many pairs, and each at a boundary of its type.
+"""The values in the pairs: a few for each type, at its boundaries, because the number of pairs grows with their square.
 
-NaNs are separate, so that other values are tested without them.
+NaNs are separate, so that other values are tested without NaN.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _DISTINCT = 251  # a prime below 2^8, so that every stride visits all, and every
 
 
 def of_words(dtype: DType, words: Iterable[int]) -> Array:
-    """An array of a type with these bits."""
+    """Return an array of a type with these bits."""
     return np.array(list(words), dtype.word).view(dtype.numpy)
 
 
 def ordinary_words(dtype: DType) -> tuple[int, ...]:
-    """The bits of the boundary values that are no NaN.
+    """Return the bits of the boundary values that are not NaN.
 
     >>> [hex(word) for word in ordinary_words(dtypes.INT8)][:4]
     ['0x0', '0x1', '0x10', '0x11']
@@ -52,7 +52,7 @@ def ordinary_words(dtype: DType) -> tuple[int, ...]:
 
 
 def nan_words(dtype: DType) -> tuple[int, ...]:
-    """The bits of three NaNs: the one that results hold, a negative one with a payload, and a signalling one."""
+    """Return the bits of three NaNs: the NaN of results, a negative NaN with a payload, and a signalling NaN."""
     if dtype.kind != "float":
         return ()
     negative = 1 << dtype.bits - 1 | dtype.nan_bits | 5
@@ -61,7 +61,7 @@ def nan_words(dtype: DType) -> tuple[int, ...]:
 
 @cache
 def ordinary(dtype: DType) -> Array:
-    """The boundary values that are no NaN."""
+    """Return the boundary values that are not NaN."""
     if dtype is dtypes.REAL:
         third = Fraction(1, 3)
         values = (Fraction(0), third, -third, third + Fraction(1, 10**30), 1, -(2**70), 2**70, 2**70 + 1)
@@ -71,17 +71,17 @@ def ordinary(dtype: DType) -> Array:
 
 @cache
 def nans(dtype: DType) -> Array:
-    """The NaNs; none where the type has none."""
+    """Return the NaNs, or no elements if the type has no NaN."""
     return of_words(dtype, nan_words(dtype)) if dtype.kind == "float" else np.empty(0, dtype.numpy)
 
 
 def zeros(dtype: DType) -> Array:
-    """The two zeros of a float, -0 first."""
+    """Return the two zeros of a float, -0 first."""
     return of_words(dtype, (1 << dtype.bits - 1, 0))
 
 
 def is_nan(array: Array) -> Array:
-    """Which elements are NaNs, by their bits."""
+    """Return a mask of the NaNs, found by their bits."""
     dtype = dtypes.of(array.dtype)
     if dtype is None or dtype.kind != "float":
         return np.zeros(array.shape, bool)
@@ -90,9 +90,9 @@ def is_nan(array: Array) -> Array:
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
-    """Small whole numbers, all different up to 251 of them, in an order that `turn` changes.
+    """Return small whole numbers in an order that depends on `turn`; up to 251 of them are distinct.
 
-    Where an element goes to the wrong place, the result shows it.
+    The result shows whether an element went to a wrong position.
     """
     number = np.arange(prod(shape))
     indices = (number * 97 + turn * 60) % _DISTINCT

@@ -1,4 +1,4 @@
-"""A runtime in its own process for a whole run: every effect on that process is an outcome.
+"""Runs a runtime in its own process for a whole run, so that every effect on the process is an outcome.
 
 A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
 process after other trials runs again alone. If it succeeds, the trials with errors, or with expected errors, are
@@ -29,12 +29,12 @@ class _Suspect:
 
 
 class Process:
-    """Runs trials of one runtime, each to an outcome; to be used in a `with`.
+    """A context manager that runs the trials of one runtime and returns the outcome of each.
 
-    `sanity_calls` are small calls that any runtime gets right, or at least always the same: those that it answers must
-    give the same results after every error. `amended` has the outcomes of trials that turned out to be others than
-    `run` returned, by the trial's name; it is complete after `close`. `notes` has what was observed and belongs to no
-    trial. RuntimeUnusableError says in a line why a runtime cannot be started.
+    `sanity_calls` are small calls that any runtime computes correctly or at least always with the same result: the
+    calls that it answers must give the same results after every error. `amended` has the outcomes that differ from
+    those that `run` returned, by the trial's name; it is complete after `close`. `notes` has observations that belong
+    to no trial. RuntimeUnusableError says in one line why a runtime cannot be started.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Process:
             self.kill()
 
     def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
-        """The outcome of a trial; the timeout applies to the trial, and again to the sanity calls after it."""
+        """Return the outcome of a trial; the timeout applies to the trial, and again to the sanity calls after it."""
         if self._child is None:
             self._child = self._start()
         outcome, due, ended = _ask(self._child, trial, seconds, self._repeats)
@@ -97,7 +97,7 @@ class Process:
         return outcome
 
     def close(self) -> None:
-        """End the process gracefully. A crash at that point has its culprit, or its note, too."""
+        """End the process gracefully. A crash at this point amends the outcome of its cause, or adds a note."""
         child, suspects = self._child, self._suspects
         self._child, self._suspects, self._used = None, [], False
         if child is None:
@@ -108,7 +108,7 @@ class Process:
             self.notes.append(f"at its end, {how}; no trial alone reproduces that")
 
     def kill(self) -> None:
-        """End everything at once, from any thread; what waits for an answer ends with a RuntimeUnusableError."""
+        """End everything immediately, from any thread; callers that wait for an answer get a RuntimeUnusableError."""
         self._is_over = True
         if self._latest is not None:
             self._latest.kill()
@@ -123,7 +123,7 @@ class Process:
         return suspects
 
     def _start(self) -> Child:
-        r"""A process with the sanity calls that the runtime answers; those that end it are none\."""
+        r"""Start a process with the sanity calls that the runtime answers; a call that ends the process is dropped."""
         while True:
             if self._is_over:
                 raise RuntimeUnusableError(f"the processes of {self._runtime} were ended")
@@ -147,7 +147,7 @@ class Process:
                 return child
 
     def _again(self, name: str, trial: Trial, seconds: float, first: Outcome, suspects: list[_Suspect]) -> Outcome:
-        """The outcome of a trial that ended a process in which others had run before."""
+        """Run a trial that ended a shared process again alone, and return its outcome."""
         with self._start() as child:
             outcome, _, ended = _ask(child, trial, seconds, self._repeats)
             how = "" if ended else self._finish(child)
@@ -163,10 +163,9 @@ class Process:
         return replace(first, text=f"{first.text} (not when run alone)")
 
     def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
-        """Bisect the suspects, and amend the outcomes of those that end a process; whether there are any.
+        """Bisect the suspects, and amend the outcomes of those that end a process; return whether there are any.
 
-        Halves are tried first, for there may be hundreds of suspects, and a framework takes seconds to
-        start.
+        Halves are tried first, because there may be hundreds of suspects, and a framework takes seconds to start.
         """
         if not suspects or not (how := self._fatal(suspects)):
             return False
@@ -178,7 +177,7 @@ class Process:
         return self._bisect(suspects[middle:]) or first
 
     def _fatal(self, suspects: Sequence[_Suspect]) -> str:
-        """How a process ends that runs these trials, if not gracefully."""
+        """Return how a process that runs these trials ends, or "" if it ends gracefully."""
         with self._start() as child:
             for suspect in suspects:
                 outcome, _, ended = _ask(child, suspect.trial, suspect.seconds, self._repeats)
@@ -188,7 +187,7 @@ class Process:
         return f"after it, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """How a process ended that was to end gracefully; "" also if this runtime's processes never do."""
+        """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes fail too."""
         how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:
@@ -199,7 +198,7 @@ class Process:
 
 
 def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outcome, bool, bool]:
-    """The outcome, whether it was an error or was to be one, and whether the process ended."""
+    """Return the outcome, whether the call failed or should fail, and whether the process ended."""
     try:
         outcome, due = child.request(("trial", trial, repeats), seconds)
     except ChildEndedError as error:
@@ -222,7 +221,7 @@ def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outc
 
 
 def _as_far(trial: Trial, outcome: Outcome) -> Trial:
-    """A trial up to the feed that failed: the feeds after it are not needed."""
+    """Return a trial up to the feed that failed, because the feeds after it are not needed."""
     if outcome.kind == "returned":
         return trial
     return replace(trial, feeds=trial.feeds[: outcome.feed + 1], expected=None, without_nan=())

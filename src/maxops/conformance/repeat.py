@@ -1,4 +1,4 @@
-"""How often a trial runs on the same arrays."""
+"""The number of runs of a trial on the same arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MINIMUM, MAXIMUM = 2, 1000
 
 
 def check(repeats: int) -> int:
-    """Return the number of runs; raises ConfigurationError if it is out of range.
+    """Return the number of runs; raise ConfigurationError if it is out of range.
 
     >>> check(5)
     5

@@ -31,7 +31,7 @@ _BATCHED: tuple[tuple[Verdict, ...], ...] = (("violates", "refuses", "permitted"
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A script, its output, and whether that is what the kit observed."""
+    """A script, its output, and whether the output is what the kit observed."""
 
     script: Script
     output: str
@@ -39,10 +39,10 @@ class Reproduction:
 
 
 def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Reproduction]:
-    """Return the first script of each finding that reproduces it, or the simplest script if none does.
+    """Yield the first script of each finding that reproduces it, or the simplest script if none does.
 
-    Scripts that show an answer or an error run one after the other in a few processes. One that ends its process, or
-    corrupts its state, has a process of its own.
+    Scripts that show an answer or an error run one after the other in a few processes. A script that ends its process,
+    or corrupts its state, has its own process.
     """
     batches = [batch for verdicts in _BATCHED for batch in _batches(findings, verdicts)]
     with ThreadPoolExecutor(usable_cpus()) as threads, Subprocesses() as subprocesses:
@@ -68,7 +68,7 @@ def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, st
 
 
 def _batches(findings: Sequence[Sequence[Script]], verdicts: Sequence[Verdict]) -> list[list[Script]]:
-    """The plainest scripts of some verdicts, each call once, in batches of equal size, as many as there are CPUs."""
+    """Return the simplest scripts of some verdicts, each call once, in equal batches: one batch for each CPU."""
     plain = [scripts[0] for scripts in findings if scripts[0].counterexample.judgement.verdict in verdicts]
     together = list({_code(script): script for script in plain}.values())
     count = usable_cpus() * -(-len(together) // (BATCH_SIZE * usable_cpus()))
@@ -77,7 +77,7 @@ def _batches(findings: Sequence[Sequence[Script]], verdicts: Sequence[Verdict]) 
 
 
 def _code(script: Script) -> str:
-    """A script without its comments: several standards judge one call, and only the comments differ."""
+    """Return a script without its comments: several standards judge one call, and only the comments differ."""
     return "\n".join(each for each in script.text.splitlines() if not each.startswith("#"))
 
 
@@ -118,7 +118,7 @@ def _line(array: Array) -> str:
 
 
 def _actual_line(output: str) -> str:
-    """The script's own line, which is its last: a runtime may print such a line, too."""
+    """Return the script's own line, which is the last, because a runtime may print similar lines."""
     return next((each for each in reversed(output.splitlines()) if each.startswith(ACTUAL)), "")
 
 
@@ -134,7 +134,7 @@ class _Completed:
 
 
 def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
-    """Each script's output; None from the one on that ended their process."""
+    """Return each script's output; None for the script that ended the process and for all later scripts."""
     run = _run(subprocesses, scripts, environment, runner=Path(script_runner.__file__))
     outputs = [
         json.loads(each.removeprefix(script_runner.MARK))
@@ -147,7 +147,7 @@ def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: 
 def _run(
     subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str], runner: Path | None = None
 ) -> _Completed:
-    """Run scripts in an empty folder, with what they may import from where the kit was started."""
+    """Run scripts in an empty folder; they can import the modules that were importable where the kit started."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
         paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
         for path, text in zip(paths, scripts, strict=True):

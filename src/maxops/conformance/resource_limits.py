@@ -1,4 +1,4 @@
-"""Resource limits of a runtime's process, and its end with the parent's."""
+"""Limits the resources of a runtime's process, and ends the process with its parent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def memory_limit() -> int:
-    """The memory limit of a runtime: half of what this machine, or this container, has."""
+    """Return the memory limit of a runtime: half of the memory of this machine or container."""
     resource_of("a runtime's process")  # before one is started
     has = physical_memory()
     limit = Path("/sys/fs/cgroup/memory.max")
@@ -28,7 +28,7 @@ def memory_limit() -> int:
 def limit_resources(memory: int) -> None:
     """Set the resource limits of this process and its children.
 
-    The limit is on data, not on addresses: torch, jax and others reserve far more addresses than they ever write to.
+    The limit is on data, not on addresses: torch, jax and others reserve far more addresses than they write to.
     """
     resource = resource_of("a runtime's process")
     for limit, most in (
@@ -46,7 +46,7 @@ def limit_resources(memory: int) -> None:
 def die_with_parent(parent: int) -> None:
     """End this process with its parent, even during a call that never returns.
 
-    The parent is the *thread* that started this process. Without prctl, the closed pipe has to do.
+    The parent is the *thread* that started this process. Without prctl, the process ends when its pipe is closed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,15 +1,15 @@
-"""The JSON schema of a run of the kit: the one form that every report is made from.
+"""The JSON schema of a run of the kit. Every report is made from this JSON.
 
 runtime, version            the runtime under test
-kit                         {"maxops", "cases": how many were run, "quick", "only", "repeats", "bounds"}
-machine                     what it ran on
+kit                         {"maxops", "cases": the number of cases, "quick", "only", "repeats", "bounds"}
+machine                     the machine of the run
 seconds                     wall-clock time
 cases                       {case id: verdict}, every case that was run
-clauses                     {clause id: its statement}, of the clauses that findings name
-findings                    a list, an object for each case that neither conforms nor is not applicable
-reproducers                 a list; findings name theirs by its index
-reasons                     {case id: reason}, of the cases that are not applicable
-notes                       what was observed of the runtime's processes and belongs to no case
+clauses                     {clause id: statement}, for the clauses of findings
+findings                    a list with an object for each case that is applicable and does not conform
+reproducers                 a list; findings name their reproducer by its index
+reasons                     {case id: reason}, for the cases that are not applicable
+notes                       observations of the runtime's processes that belong to no case
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NO_FINDING: tuple[Verdict, ...] = ("conforms", "not applicable")
 
 @final
 class Elements(TypedDict):
-    """An array, in numbers and in bits (hexadecimal, of the type's width), in row-major order."""
+    """An array as numbers and as bits (hexadecimal, with the type's width), in row-major order."""
 
     type: str
     shape: list[int]
@@ -59,16 +59,16 @@ class Elements(TypedDict):
 
 @final
 class Message(TypedDict):
-    """A result, expected or actual, that is not an array: an error's text, or how a process ended."""
+    """An expected or actual result that is not an array: an error's text, or how a process ended."""
 
     text: str
 
 
 class Finding(TypedDict):
-    """A case that does not conform, with the first element (or the whole, if it is small) in which it does not.
+    """A case that does not conform, with the first element that differs (or the whole result, if it is small).
 
-    `clause` is the broken clause, which may differ from that of the case. `index` is that of the first element that
-    differs, in the result of the feed with the number `feed`.
+    `clause` is the broken clause, which may differ from the clause of the case. `index` is the index of the first
+    element that differs, in the result of the feed with the number `feed`.
     """
 
     case: str
@@ -85,8 +85,8 @@ class Finding(TypedDict):
 class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with the runtime alone.
 
-    `output` is the script's, and `reproduced` says whether it shows what the kit observed. `inputs`, `script` and
-    `output` are empty where a run is abridged, as in maxops's own ledger: there a smaller call shows it.
+    `output` is the script's output, and `reproduced` says whether it shows what the kit observed. `inputs`, `script`
+    and `output` are empty in an abridged run, as in maxops's own ledger, if a smaller call shows the finding.
     """
 
     inputs: dict[str, Elements | Message]
@@ -99,7 +99,7 @@ class Reproducer(TypedDict):
 
 
 class Run(TypedDict):
-    """A run of the kit against one runtime: the JSON's top."""
+    """A run of the kit against one runtime: the top level of the JSON."""
 
     schema: int
     runtime: str
@@ -116,7 +116,7 @@ class Run(TypedDict):
 
 
 def elements(array: Array) -> Elements:
-    """An array for the JSON.
+    """Return an array for the JSON.
 
     >>> elements(np.float32([-0.0]))
     {'type': 'float32', 'shape': [1], 'values': ['-0.0'], 'bits': ['80000000']}
@@ -132,7 +132,7 @@ def elements(array: Array) -> Elements:
 
 
 def words(array: Array) -> Array:
-    """The elements' bits, in row-major order and this machine's order of bytes."""
+    """Return the elements' bits, in row-major order and in this machine's byte order."""
     dtype = dtypes.of(array.dtype)
     assert dtype is not None
     return array.astype(dtype.numpy, order="C", copy=True).reshape(-1).view(dtype.word)

@@ -1,8 +1,8 @@
-"""Segment ids as runs of rows, whose lengths stand around every constant that switches a path.
+"""Segment ids as runs of rows, with lengths around every constant at which the core switches to another code path.
 
-A word is a few runs, one after the other. Loops fail at the ends of blocks, of runs and of a thread's share. Therefore
-the lengths are one less than, equal to, and one more than each constant of the native core. The core reports its
-constants, so a new constant adds its lengths here.
+A word is a sequence of a few runs. Loops fail at the ends of blocks, of runs and of a thread's chunk. Therefore the
+lengths are one less than, equal to, and one more than each constant of the native core. The core reports its constants,
+so a new constant adds its lengths here.
 
 >>> ids_of((Run("singles", 3), Run("pairs", 4, resumes=True))).tolist()
 [0, 1, 2, 2, 2, 3, 3]
@@ -36,7 +36,7 @@ LANES = (4, 8, 16, 32, 64)  # of vectors, by type and instruction set
 
 @dataclass(frozen=True)
 class Run:
-    """Rows of one kind; the first resumes the segment of the row before, or opens another."""
+    """Rows of one kind; the first row resumes the segment of the row before it, or opens a new segment."""
 
     kind: Kind
     rows: int
@@ -47,7 +47,7 @@ class Run:
 
 
 def ids_of(word: Sequence[Run]) -> Array:
-    """The ids that a word spells, from 0 on."""
+    """Return the ids of a word, from 0."""
     parts: list[Array] = []
     last = -1
     for run in word:
@@ -61,6 +61,6 @@ def ids_of(word: Sequence[Run]) -> Array:
 
 @cache
 def lengths(most: int = 5000) -> tuple[int, ...]:
-    """Numbers of rows, or of elements, around each constant that counts them."""
+    """Return numbers of rows, or of elements, around each constant that counts them."""
     values = {value for value, unit in _native.parameters().values() if unit == "rows"} | {*LANES}
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))

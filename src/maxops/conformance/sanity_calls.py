@@ -1,4 +1,4 @@
-"""Sanity calls, which any runtime gets right: run at the start, and after every error to detect corrupted state."""
+"""Sanity calls: small calls that run at the start, and after every error to detect corrupted state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from maxops.spec import Spec
 
 
 def sanity_calls() -> list[Trial]:
-    """One of each operator, in its newest version."""
+    """Return one sanity call of each operator, in its newest version."""
     rows = (spec.MAX_13, spec.REDUCE_MAX_20, spec.SEGMENT_MAX_16, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)
     return [sanity_call(row) for row in rows]
 
 
 def sanity_call(row: Spec) -> Trial:
-    """A small call of a row, on float32."""
+    """Return a small call of a row, on float32."""
     data = Input("data", FLOAT32, (3,))
     feed: Feed = (np.array([1, 3, 2], np.float32),)
     call = Call(row, (data,), rank=1)

@@ -1,4 +1,4 @@
-"""Reads and writes runs in files. An invalid file raises an error of one line that names the field."""
+"""Reads and writes runs in files. For an invalid file, it raises an error of one line that names the field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true 
 
 
 def read(path: Path) -> list[Run]:
-    """The runs of a file: one, or a list of them for several runtimes."""
+    """Return the runs in a file, which holds one run or a list of runs of several runtimes."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -30,7 +30,7 @@ def read(path: Path) -> list[Run]:
 
 
 def parse(data: bytes, source: str) -> list[Run]:
-    """The runs of a file's bytes; `source` is what errors call it."""
+    """Parse the runs in a file's bytes; errors name the `source`."""
     try:
         found = json.loads(data.decode(), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -45,12 +45,12 @@ def parse(data: bytes, source: str) -> list[Run]:
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
-    """Write one run as an object, several as a list."""
+    """Write one run as an object, and several runs as a list."""
     write_text(path, as_text(runs))
 
 
 def as_text(runs: Sequence[Run]) -> str:
-    """The text of a file; the same runs give the same. A case, a finding and a reproducer have a line each."""
+    """Return the text of a file; equal runs have equal texts. Each case, finding and reproducer has its own line."""
     texts = [in_lines(run) for run in runs]
     return (texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]") + "\n"
 
@@ -81,7 +81,7 @@ def _run(found: Any, where: str) -> Run:
 
 
 def _mismatch(run: dict[str, Any]) -> str:
-    """Faults that the types do not exclude: names without a target."""
+    """Return a fault that the types do not exclude: a name without a target."""
     try:
         for case in run["cases"]:
             clause_name(case_name(case).clause)
@@ -110,7 +110,7 @@ def _mismatch(run: dict[str, Any]) -> str:
 
 
 def _fault_of_array(array: dict[str, Any]) -> str:
-    """The fault of an array: a wrong number of elements, or bits that its type does not have."""
+    """Return the fault of an array: a wrong number of elements, or bits that its type does not have."""
     shape, bits = array["shape"], array["bits"]
     size = prod(shape)
     if min(shape, default=0) < 0:
@@ -138,7 +138,7 @@ def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _fault(value: Any, hint: Any, where: str) -> str:
-    """The place of a value of the wrong type, or ""."""
+    """Return the location of a value with the wrong type, or ""."""
     if hint is Any:
         return ""
     if is_typeddict(hint):

@@ -1,4 +1,4 @@
-"""A script of about ten lines that shows a finding with the runtime alone, without maxops."""
+"""Writes a script of about ten lines that shows a finding with the runtime alone, without maxops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPEATS = 5  # runs, for a fault that what an earlier run left behind brings abo
 
 @dataclass(frozen=True)
 class Script:
-    """A script, its expected output, and the environments to run it in, once each."""
+    """A script, its expected output, and its environments; the script runs once in each environment."""
 
     text: str
     counterexample: Counterexample
@@ -36,7 +36,7 @@ class Script:
 
 
 def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
-    """The scripts that may show a finding, the simplest first: some crashes need several runs, or filled memory."""
+    """Return scripts that may show a finding, the simplest first; some crashes need several runs or poisoned memory."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
     if judgement.verdict in DIFFERING:
@@ -95,7 +95,7 @@ def _script(
 
 
 def printed(found: Counterexample, array: Array) -> Array:
-    """The text that a script prints for a result, expected or actual: all of it, if it is small."""
+    """Return the part of a result that a script prints; a small result is printed as a whole."""
     part = _printed_part(found)
     return array if part is None else array.reshape(-1)[part]
 
@@ -119,7 +119,7 @@ def _variables(environment: Mapping[str, str]) -> str:
 
 
 def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
-    """Assignments; the lines of a long one break after its commas."""
+    """Return assignments of the arrays; long assignments break after commas."""
     wrap = TextWrapper(LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False).wrap
     made = []
     for each, array in zip(call.fed, feed, strict=True):
@@ -136,5 +136,5 @@ _PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'
 
 
 def line(array: Array) -> str:
-    """The text that a script prints for an array."""
+    """Return the text that a script prints for an array."""
     return f"{array.dtype} {array.tolist()} {elements(array)['bits']}"

@@ -1,6 +1,6 @@
 """Runs scripts one after the other, and prints the stdout of each as a line of JSON.
 
-Started as a file, not as a module of maxops: the scripts must show the runtime alone.
+This module is started as a file, not as a module of maxops, because the scripts must show the runtime alone.
 """
 
 import contextlib

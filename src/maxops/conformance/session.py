@@ -1,4 +1,4 @@
-"""A run of the kit against one runtime: each trial in the runtime's own process, each case judged by its own row."""
+"""Runs the kit against one runtime: trials run in the runtime's process, and each case is judged by its own row."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ CASES_PER_PROCESS = 50  # for which another process would take longer to start t
 
 
 class NoAnswersError(MaxopsError, TypeError):
-    """A runtime that never returns arrays."""
+    """Raised if a runtime never returns arrays."""
 
 
 class NothingToJudgeError(MaxopsError, LookupError):
-    """The selected cases hold none that applies to the runtime."""
+    """Raised if none of the selected cases applies to the runtime."""
 
 
 # Called with how much is done, of how much, and the current case.
@@ -71,7 +71,7 @@ _NEWEST = {row.operator: row for row in ALL if row.version is not None}
 
 @dataclass
 class _Judged:
-    """A case, the judgement on it, and the result."""
+    """A case with its judgement and its result."""
 
     case: Case
     judgement: Judgement
@@ -93,7 +93,7 @@ def conform(
     repeats: int = repeat.DEFAULT,
     progress: Progress | None = None,
 ) -> Run:
-    """Run every case at a runtime, and return what the JSON holds.
+    """Run every case at a runtime, and return the JSON of the run.
 
     `kit` describes the selection of the cases, and is written unchanged. `seconds` is the timeout of two runs of a
     trial, and `repeats` is the number of runs. Raises a MaxopsError if the runtime cannot be started or does not return
@@ -141,7 +141,7 @@ def conform(
 
 
 def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
-    """The cases that concern a runtime, at least one."""
+    """Return the cases that concern a runtime; raise an error if there are none."""
     found = [case for case in cases if _is_selected(runtime, case)]
     if not found:
         newest = ", ".join(row.name for row in _NEWEST.values())
@@ -154,7 +154,7 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
 
 
 def _is_selected(runtime: Runtime, case: Case) -> bool:
-    """A runtime whose versions cannot be chosen is tested by the newest of each operator only."""
+    """Whether a case concerns a runtime; only the newest versions do if the runtime's versions cannot be chosen."""
     row = case.row
     return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
@@ -190,7 +190,7 @@ class _Session:
         self._attribute_to_missing_types()
 
     def bounds(self) -> dict[str, Bounds]:
-        """The bounds of what was judged, for each operator."""
+        """Return the bounds of the judged cases for each operator."""
         found: dict[str, list[Bounds]] = {}
         for each in self.judged:
             if each.judgement.verdict != "not applicable":
@@ -198,7 +198,7 @@ class _Session:
         return {operator: widest(every) for operator, every in found.items()}
 
     def notes(self) -> list[str]:
-        """Observations that are no faults, each with a case that shows it."""
+        """Return observations that are not faults, each with a case that shows it."""
         found: dict[str, str] = {}
         for each in self.judged:
             if each.note:
@@ -226,7 +226,7 @@ class _Session:
             raise NoAnswersError(f"{self._runtime.name}: {answered[0].text}; expected one NumPy array for each output")
 
     def _run_together(self, process: Process, together: Sequence[Case]) -> list[_Judged]:
-        """The cases of one trial, which runs once, or once for each standard that the runtime can name."""
+        """Judge the cases of one trial, which runs once, or once for each standard that the runtime can name."""
         trial = together[0].make()
         outcomes: dict[str, Outcome] = {}
         judged = []
@@ -244,7 +244,7 @@ class _Session:
         return judged
 
     def _run_trial(self, process: Process, name: str, trial: Trial) -> Outcome:
-        """The outcome of a trial, unless nothing can be expected of it any more."""
+        """Run a trial and return its outcome; skip it after too many timeouts, or if the runtime does not restart."""
         alike = (trial.call.row.operator, trial.call.dtype)
         if self._hung[alike] >= MAX_HANGS:
             return Outcome("not applicable", text=f"not run: {MAX_HANGS} calls of the kind timed out")
@@ -269,26 +269,26 @@ class _Session:
         return _Judged(case, judgement, judgement, expected, actual, outcome.kind, outcome.note, of, found)
 
     def _named_standard(self, case: Case) -> str:
-        """The standard that a call is made under: the case's own, where the runtime can name it."""
+        """Return the standard of a call: the case's own standard if the runtime can name it, otherwise ""."""
         return case.row.standard if case.row.standard in self._runtime.claims else ""
 
     def _under_named_standard(self, case: Case, trial: Trial) -> Trial:
-        """The trial under the case's own row, where the runtime can name its standard."""
+        """Return the trial under the case's own row, if the runtime can name its standard."""
         if self._named_standard(case) in ("", trial.call.row.standard):
             return trial
         return replace(trial, call=replace(trial.call, row=case.row))
 
     def _is_applicable(self, case: Case) -> bool:
-        """Whether a refusal may be asked for: by a standard that the runtime claims, or by one that says the same."""
+        """Whether a refusal is required, by a standard that the runtime claims or by one that shares the trial."""
         asks = (case.id, case.shared)  # the row itself, and the first of those that share its trial
         claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
     def _attribute_to_missing_types(self) -> None:
-        """Where all calls of a type are refused, it is the type that is missing, and not what each call is about.
+        """Change the verdict to a missing type if the runtime refuses all calls of a type.
 
-        That takes the plainest call, which is the case of the clause on types: of a few others, what they have in
-        common may be something else.
+        The simplest call, which is the case of the clause on types, must be among them. Otherwise the calls may be
+        refused for another common reason.
         """
         by_type: dict[tuple[Spec, DType], list[_Judged]] = {}
         for each in self.judged:
@@ -303,7 +303,7 @@ class _Session:
     # ------------------------------------------------------------------------------------------- reporting
 
     def report(self) -> None:
-        """Make the findings, and for each kind of them the smallest call and a script that shows it."""
+        """Make the findings, and for each kind the smallest call and a script that shows it."""
         groups: dict[tuple[object, ...], list[_Judged]] = {}
         for each in self.judged:
             if each.judgement.verdict not in NO_FINDING:
@@ -313,7 +313,7 @@ class _Session:
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
-        """The number of each one's reproducer; None where the finding does not come from its call alone."""
+        """Return the number of each finding's reproducer; None if the call alone does not show the finding."""
         found = self._workers.map(
             self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )
@@ -355,7 +355,7 @@ class _Session:
 
 
 def _run_name(case: Case, standard: str) -> str:
-    """The name of a trial where its process bisects a crash."""
+    """Return the name of a trial for the bisection of a crash."""
     return f"{case.trial_id} {standard}".rstrip()
 
 
@@ -372,7 +372,7 @@ def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
 
 
 def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
-    """A small result whole, of a large one the element that differs."""
+    """Return a small result as a whole, and of a large result only the element that differs."""
     if array.size <= MAX_ELEMENTS:
         return elements(array)
     if index is not None:
@@ -381,12 +381,12 @@ def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
 
 
 def _input(array: Array) -> Elements | Message:
-    """An input of a reproducer; of a large one its script has the values."""
+    """Return an input of a reproducer; for a large input, the script has the values."""
     return elements(array) if array.size <= FEW_ELEMENTS else {"text": f"{array.dtype} of shape {array.shape}"}
 
 
 def _group_key(each: _Judged) -> tuple[object, ...]:
-    """Findings of one key share a reproducer."""
+    """Return the key of a finding; findings with the same key share a reproducer."""
     case, judgement = each.case, each.judgement
     about = ""
     if judgement.verdict == "refuses":

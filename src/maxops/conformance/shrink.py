@@ -1,8 +1,9 @@
-"""Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and plainer values.
+"""Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and simpler values.
 
-Every step runs on the runtime and is judged as any trial; a step that no longer shows the finding is undone. Therefore
-a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one element. If a
-call must be large, the size is bisected, because a result that is wrong above a size is wrong for every larger size.
+Every step runs on the runtime and is judged like any trial; a step that no longer shows the finding is undone.
+Therefore a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one
+element. If the call must be large, its size is bisected, because a result that is wrong above a size is wrong for every
+larger size.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A call on one feed, its outcome, and the judgement."""
+    """A call on one feed, its outcome, and its judgement."""
 
     trial: Trial
     outcome: Outcome
@@ -42,7 +43,7 @@ class Counterexample:
 
 
 class Search:
-    """Tries calls on a runtime for one finding, within a budget."""
+    """A search for smaller calls of one finding on a runtime, within a budget."""
 
     def __init__(self, case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
         self._case, self._target, self._run = case, judgement, run
@@ -52,7 +53,7 @@ class Search:
         self.found: Counterexample | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
-        """Whether these inputs show the finding; the last that did is kept as `found`."""
+        """Whether these inputs show the finding; `found` keeps the last inputs that do."""
         if self._left == 0:
             return False
         call, feed = resized(call, whole)
@@ -69,7 +70,7 @@ class Search:
 
 
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
-    """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
+    """Return the smallest call that shows a finding; None if its feed does not show it when it runs alone."""
     number = judgement.feed
     if judgement.verdict in ("crashes", "hangs"):  # after which the feed is unknown
         number = _feed_that_ends_it(case, trial, judgement, run)
@@ -87,7 +88,7 @@ def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial]
 
 
 def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> int:
-    """The number of a feed that ends the process, by halves; the last one tried if none does so alone."""
+    """Bisect for a feed that ends the process; return its number, or the last number tried if no feed does so alone."""
     first, count = 0, len(trial.feeds)
     while count > 1:
         half = slice(first, first + count // 2)
@@ -101,7 +102,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """The trial of a call on one feed, by the row of the case; None if the trial is no longer of the case's kind."""
+    """Return the trial of a call on one feed by the case's row; None if the trial is of a different kind."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)
@@ -114,7 +115,7 @@ def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "cont
 
 
 def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
-    """The call with the sizes of its new arrays, open if all were open, and its feed."""
+    """Return the call with the sizes of its new arrays (open if all sizes were open), and its feed."""
     inputs: list[Input | None] = []
     feed: list[Array] = []
     for each, array in zip(call.inputs, whole, strict=True):
@@ -134,7 +135,7 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 
 
 def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
-    """Only the elements that the wrong one comes from, then as few of them as show it."""
+    """Keep only the elements that affect the wrong element, then as few of them as show the finding."""
     for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue
@@ -148,7 +149,7 @@ def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, 
 
 @dataclass(frozen=True)
 class _Form:
-    """A way to run a call on some of the items that its result comes from."""
+    """A way to run a call on some of the items that determine its result."""
 
     items: Sequence[int]
     of: Callable[[Sequence[int]], tuple[Call, Whole]]
@@ -156,7 +157,7 @@ class _Form:
 
 
 def _index(items: Sequence[int]) -> Any:
-    """The index that selects these items of an axis; a range, if possible."""
+    """Return the index that selects these items of an axis, as a range if possible."""
     return slice(items.start, items.stop) if isinstance(items, range) else list(items)
 
 
@@ -203,7 +204,7 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
 
 
 def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
-    """Rows beside each other; the call reduces the last axis, or the first."""
+    """Return a form with rows as items; the call reduces the last axis or the first."""
     rows = data.reshape(-1, data.shape[-1])
     axis = 0 if first else 1
     attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
@@ -246,7 +247,7 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
 
 
 def _forms_of_scatter(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
-    """The updates of the wrong element, then any of all; data of several axes stays as it is."""
+    """Yield forms with the updates of the wrong element, then with all updates; data of several axes is unchanged."""
     data, indices, updates = whole
     assert data is not None
     assert indices is not None
@@ -278,7 +279,7 @@ _FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form
 
 
 def _smallest_prefix(items: Sequence[Item], shows: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
-    """The shortest prefix that shows the finding, if all longer ones do."""
+    """Return the shortest prefix that shows the finding, assuming that all longer prefixes do."""
     without, enough = 0, len(items)
     while enough - without > 1:
         middle = (without + enough) // 2
@@ -290,7 +291,7 @@ def _smallest_prefix(items: Sequence[Item], shows: Callable[[Sequence[Item]], bo
 
 
 def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
-    """Zeller's delta debugging: a minimal subset that still shows the finding, within the budget."""
+    """Run Zeller's delta debugging: return a minimal subset that still shows the finding, within the budget."""
     kept, parts = list(items), 2
     while len(kept) > 1:
         size = -(-len(kept) // parts)
@@ -310,7 +311,7 @@ def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> 
 
 
 def _fewer_inputs(search: Search) -> None:
-    """Leave out one input after the other, from the last."""
+    """Remove inputs one by one, from the last to the first."""
     found = search.found
     assert found is not None
     call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
@@ -331,9 +332,9 @@ def _fewer_inputs(search: Search) -> None:
 
 
 def _plainer(search: Search) -> None:
-    """Put ones, and then zeros, in place of all values but those that the wrong element comes from.
+    """Replace values by ones, and then by zeros, except the values that determine the wrong element.
 
-    Of operators that take many elements to one, only large calls are made plainer: there, the maximum alone stays.
+    For operators that reduce many elements to one, only large calls are simplified: the maximum alone stays.
     """
     found = search.found
     assert found is not None
@@ -364,7 +365,7 @@ def _plainer(search: Search) -> None:
 
 
 def _plainer_ids(search: Search) -> None:
-    """Put ids that a few words say in place of others: a segment for each row, for two, or one for all."""
+    """Replace ids by simple ones: a segment for each row, for two rows, or one segment for all."""
     found = search.found
     assert found is not None
     call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])

@@ -1,4 +1,4 @@
-"""Subprocesses that several threads wait for, killed with their process groups at the end of a block; signals."""
+"""Runs subprocesses from several threads, and kills them with their process groups at the end of a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Subprocesses:
-    """A context manager: at its exit, it kills all running subprocesses and starts no more."""
+    """A context manager that kills all running subprocesses at its exit and then starts no more."""
 
     def __init__(self) -> None:
         self._running: set[int] = set()
@@ -29,7 +29,7 @@ class Subprocesses:
     def run(
         self, command: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, and kill its process group; raises subprocess.TimeoutExpired."""
+        """Run a command to its end, and kill its process group; raise subprocess.TimeoutExpired on timeout."""
         with subprocess.Popen(
             command,
             cwd=cwd,
@@ -50,23 +50,23 @@ class Subprocesses:
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
-    """A command that calls a module's `main`, and finds modules where this process does.
+    """Return a command that calls a module's `main`, and finds modules where this process does.
 
-    Not by `-m`, which would find what lies in the current folder first: a downloaded model may have a random.py beside
-    it. Nor by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
+    `-m` would find modules in the current folder first: a downloaded model may have a random.py beside it. PYTHONPATH
+    would affect programs of another Python that a runtime starts.
     """
     program = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main(sys.argv[1:])"
     return [sys.executable, "-u", "-c", program, *arguments]
 
 
 def kill_group(group: int) -> None:
-    """Kill a process group; fine if it has ended."""
+    """Kill a process group; do nothing if it has ended."""
     with suppress(ProcessLookupError, PermissionError):  # macOS raises the latter
         os.killpg(group, signal.SIGKILL)
 
 
 def signal_name(number: int) -> str:
-    """A signal's name, if it has one."""
+    """Return the name of a signal, if it has one."""
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal

@@ -9,7 +9,7 @@ MINIMUM, MAXIMUM = 0.1, 1e6  # the system counts milliseconds in 32 bits
 
 
 def check(seconds: float) -> float:
-    """Return the timeout; raises ConfigurationError if it is out of range."""
+    """Return the timeout; raise ConfigurationError if it is out of range."""
     if not MINIMUM <= seconds <= MAXIMUM:  # NaN is neither
         raise ConfigurationError(f"{seconds} is not a number of seconds from {MINIMUM} to {MAXIMUM:g}")
     return seconds

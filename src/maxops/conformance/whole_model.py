@@ -1,7 +1,7 @@
-"""A user's own model on another runtime, in a process of its own: `maxops run MODEL --against RUNTIME`.
+"""Runs a user's own model on another runtime in its own process: `maxops run MODEL --against RUNTIME`.
 
-Each case of the kit has one operator; a model may have any. Therefore a runtime gets the model as from its users, and
-returns the outputs in the model's order, for the caller to compare.
+Each case of the kit has one operator, but a model may have any operators. Therefore the runtime gets the unchanged
+model, and returns the outputs in the model's order, which the caller compares.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ Inputs = Mapping[str, Array]
 
 
 class RuntimeFailedError(MaxopsError, RuntimeError):
-    """Another runtime gave no outputs for a model: it refuses it, or its process ended."""
+    """Raised if another runtime gave no outputs for a model: it refused the model, or its process ended."""
 
 
 class Answer(NamedTuple):
-    """The runtime with its version, and the model's outputs in their order."""
+    """The runtime with its version, and the model's outputs in order."""
 
     runtime: str
     outputs: list[Array]
 
 
 def known() -> list[str]:
-    """The runtimes by name that take whole models; beside them backends by their module, and programs."""
+    """Return the names of the runtimes that run whole models; modules with a backend and programs also run them."""
     return list(_RUNNERS)
 
 
 def check(name: str, model: Path | bytes) -> None:
-    """Refuse, before anything runs, a runtime that is unknown, not installed, or takes no such model."""
+    """Refuse in advance a runtime that is unknown, not installed, or unable to run the model."""
     if name in runtimes.GROUPS:
         raise BrokenRuntimeError(f"{name!r} names several runtimes; --against takes one: {_TAKERS}")
     runtime = runtimes.resolve(name)
@@ -58,9 +58,9 @@ def check(name: str, model: Path | bytes) -> None:
 
 
 def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
-    """Run a model, a file's or an ONNX model's own bytes, on inputs by name; it has so many outputs.
+    """Run a model with `count` outputs, given as a file or as the bytes of an ONNX model, on inputs by name.
 
-    Raises RuntimeFailedError with the runtime's own words, or with how its process ended.
+    Raises RuntimeFailedError with the runtime's own words, or with the end of its process.
     """
     check(name, model)
     model = _as_runtimes_take_it(model, inputs)
@@ -89,9 +89,9 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
 
 
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
-    """The model; its bytes, if functions are to be inlined, or defaults of given inputs to be left out.
+    """Return the model, or its bytes if functions must be inlined or defaults of given inputs must be removed.
 
-    Runtimes take functions in part, and some take defaults as constants.
+    Runtimes support functions partly, and some treat defaults as constants.
     """
     if _is_ir(model):
         return model
@@ -150,7 +150,7 @@ def _on_maxops_in_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> 
 
 
 def _compiled(module: Any, core: Any, model: Any, inputs: Inputs) -> list[Any]:
-    """A run in the model's own types: by default the plugin may take narrower ones."""
+    """Run the model in its own types; by default the plugin may use narrower types."""
     compiled = core.compile_model(model, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
     request = compiled.create_infer_request()
     for port in compiled.inputs:
@@ -201,7 +201,7 @@ def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> l
 
 
 def main(arguments: list[str]) -> None:
-    """Run what a request's file says, and write the reply's."""
+    """Read a request from a file, run the model, and write the reply to a file."""
     request, reply = map(Path, arguments)
     name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None

@@ -1,4 +1,4 @@
-"""How reports say verdicts, and the expected and the actual result, in a line."""
+"""Formats verdicts, expected results and actual results for reports, in one line each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_TEXT = 160  # letters of a result in a cell
 
 
 class Words(NamedTuple):
-    """How a verdict is said: of many cases ("12 violate"), in a cell that has no room for words, and what it means."""
+    """The wording of a verdict: for many cases ("12 violate"), for a narrow cell, and its meaning."""
 
     many: str
     mark: str
@@ -53,17 +53,17 @@ class Table(NamedTuple):
 
 
 def runtime_label(run: Run) -> str:
-    """The runtime and its version, as reports name it."""
+    """Return the runtime and its version as reports name it."""
     return f"{run['runtime']} {run['version']}".strip()
 
 
 def shortened(text: str, max_text: int = MAX_TEXT) -> str:
-    """A runtime's own words may be long; reports in files have the whole."""
+    """Shorten a runtime's own words, which may be long; reports in files have the whole text."""
     return text if len(text) <= max_text else f"{text[: max_text - 3]}..."
 
 
 def one_line(result: Elements | Message) -> str:
-    """A result in a line.
+    """Return a result in one line.
 
     >>> one_line({"type": "float32", "shape": [], "values": ["-0.0"], "bits": ["80000000"]})
     'float32 -0.0 (80000000)'
@@ -78,14 +78,14 @@ def one_line(result: Elements | Message) -> str:
 
 
 def expected_to_actual(expected: Elements | Message, actual: Elements | Message) -> str:
-    """The expected and the actual result; of long arrays of one shape only the first element that differs."""
+    """Return the expected and the actual result; for long arrays of one shape, only the first element that differs."""
     return " -> ".join(sides(expected, actual))
 
 
 def sides(
     expected: Elements | Message, actual: Elements | Message, max_elements: int = MAX_ELEMENTS
 ) -> tuple[str, str]:
-    """The same, each by itself; how many elements make an array long can be chosen."""
+    """Return the expected and the actual result separately; an array with more than `max_elements` is long."""
     if "text" not in expected and "text" not in actual and len(expected["values"]) > max_elements:
         number = first_difference(expected, actual)
         if number is not None:
@@ -94,7 +94,7 @@ def sides(
 
 
 def first_difference(expected: Elements, actual: Elements) -> int | None:
-    """The number, in row-major order, of the first element that differs; None if types or shapes do, or none does."""
+    """Return the number of the first different element in row-major order, or None, also if types or shapes differ."""
     if (expected["type"], expected["shape"]) != (actual["type"], actual["shape"]):
         return None
     kind = "bits" if expected["bits"] else "values"

@@ -1,9 +1,9 @@
-"""A runtime's own process, started by `child` with the arguments RUNTIME PIPE PARENT_PID MEMORY_BYTES.
+"""The main program of a runtime's own process, which `child` starts with RUNTIME PIPE PARENT_PID MEMORY_BYTES.
 
-It sends ("ready", its version) or ("failed", a message), and then answers requests until the pipe closes:
+It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
-("sanity call", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
-("trial", trial, repeats)  (outcome, whether the sanity calls come next); then, if so, what is wrong with them, or ""
+("sanity call", trial)  whether the runtime gave an answer, which it must repeat after every error
+("trial", trial, repeats)  (outcome, whether the sanity calls come next), then their fault or ""
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> None:
 
 
 class _Serving:
-    """The runtime, and the sanity calls that it must keep answering the same."""
+    """The runtime, and the sanity calls that must keep their results."""
 
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime
@@ -84,7 +84,7 @@ class _Serving:
             self._connection.send(self._corrupted(trial.call.row.operator))
 
     def _corrupted(self, operator: str) -> str:
-        """The fault of a sanity call of the same operator, or of the first sanity call if that operator has none."""
+        """Return the fault of a sanity call of the same operator or, if there is none, of the first sanity call."""
         gc.collect()  # what the error left behind ends now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:

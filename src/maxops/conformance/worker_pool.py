@@ -1,4 +1,4 @@
-"""A pool of worker processes of one runtime, each with a thread that feeds it jobs."""
+"""A pool of worker processes of one runtime; a thread for each process sends it jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class WorkerPool:
-    """A context manager of worker processes. Raises what Process does if the runtime cannot be started."""
+    """A context manager of worker processes. It raises the errors of Process if the runtime cannot be started."""
 
     def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int, repeats: int = repeat.DEFAULT) -> None:
         # the system ends a process with the thread that started it, so each has one that lasts as long
@@ -42,13 +42,13 @@ class WorkerPool:
 
     @property
     def notes(self) -> list[str]:
-        """Observations that belong to no trial."""
+        """Return observations that belong to no trial."""
         return list(dict.fromkeys(note for process in self._processes for note in process.notes))
 
     def map(
         self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], progress: Callable[[int, Job], None]
     ) -> list[Result]:
-        """Each job's result, in order; `progress` is called with the number done and the current job."""
+        """Return each job's result, in order; call `progress` with the number done and the current job."""
         if not jobs:
             return []
         results: dict[int, Result] = {}
@@ -70,9 +70,9 @@ class WorkerPool:
         return [results[number] for number in range(len(jobs))]
 
     def amended(self) -> dict[str, Outcome]:
-        """Shut all processes down gracefully, and return the outcomes that turned out to be others.
+        """Shut all processes down gracefully, and return the amended outcomes.
 
-        They restart with their next job.
+        The processes restart with their next job.
         """
         for future in [thread.submit(each.close) for thread, each in zip(self._threads, self._processes, strict=True)]:
             future.result()

@@ -1,1 +1,1 @@
-"""Engines, which run calls. All return the same bits; each is imported on first use."""
+"""The engines, which run calls. All engines return the same bits, and each is imported on first use."""

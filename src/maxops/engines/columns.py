@@ -1,7 +1,7 @@
-"""Columns and tables of pandas, Polars and Arrow as NumPy arrays of the same elements, or an error.
+"""Reads columns and tables of pandas, Polars and Arrow as NumPy arrays of the same elements, or raises an error.
 
-When NumPy asks these libraries for an array, they convert integers with a null, and columns of several types, to
-floats. This module reads the element type first, and never asks for an array of another type.
+If NumPy asks these libraries for an array, they convert integers with a null, and columns of several types, to floats.
+This module reads the element type first, and never asks for an array of another type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from maxops.spec import Spec
 
 
 def array_of(row: Spec, name: str, value: Any) -> Array | None:
-    """The elements of a column, or of a table whose columns have one type; None for what is neither."""
+    """Return the elements of a column, or of a table with one column type; None for other values."""
     where = f"{row.name} {name} of type {type(value).__name__}"
     for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
         module = sys.modules.get(library)  # a library that is not imported has no values here
@@ -31,7 +31,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
 
 
 def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
-    """Raise where two values have labels that differ along one axis, counted from the last."""
+    """Raise if two values have different labels along one axis, counted from the last."""
     seen: dict[int, tuple[str, Any]] = {}
     for name, value in named:
         for axis, labels in _labels(value).items():
@@ -40,7 +40,7 @@ def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
 
 
 def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
-    """Raise where ids have other labels than the data along an axis; of one that is wrong, the planner says so."""
+    """Raise if ids and data have different labels along an axis; the planner refuses an invalid axis."""
     rows, ids = _labels_along(data, axis), _labels_along(segment_ids, 0)
     if rows is not None and ids is not None:
         _check_equal(row, "segment_ids", ids, "data", rows)
@@ -60,7 +60,7 @@ def _check_equal(row: Spec, name: str, labels: Any, before: str, other: Any) -> 
 
 
 def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element: Any) -> np.dtype[Any]:
-    """The NumPy type of all columns, given as names and types of the library's own."""
+    """Return the NumPy type of all columns, given as names and types of the library."""
     if not columns:
         raise DTypeError(f"{where} has no columns, and so no element type", row.clause("types"))
     found: dict[Any, Any] = {}
@@ -117,7 +117,7 @@ def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
 
 
 def _pandas_element(dtype: Any) -> Any:
-    """The NumPy type of what a pandas type stores, or None."""
+    """Return the NumPy type of the values that a pandas type stores, or None."""
     if isinstance(dtype, np.dtype):
         return dtype
     own = getattr(dtype, "numpy_dtype", None)
@@ -138,7 +138,7 @@ def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
 
 
 def _polars_element(dtype: Any) -> Any:
-    """The NumPy type of Polars' numbers and bools, within arrays of a fixed size too."""
+    """Return the NumPy type of Polars' numbers and bools, also within arrays of a fixed size."""
     while hasattr(dtype, "inner") and hasattr(dtype, "shape"):
         dtype = dtype.inner
     name = "bool" if str(dtype) == "Boolean" else str(dtype).lower()
@@ -170,7 +170,7 @@ def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
 
 
 def _arrow_element(kind: Any) -> Any:
-    """The NumPy type of Arrow's numbers and bools."""
+    """Return the NumPy type of Arrow's numbers and bools."""
     try:
         dtype = np.dtype(kind.to_pandas_dtype())
     except NotImplementedError:
@@ -182,7 +182,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """The labels of a value's rows and columns, by axes counted from the last."""
+    """Return the labels of a value's rows and columns, by axes counted from the last."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}
@@ -196,7 +196,7 @@ def _labels(value: Any) -> dict[int, Any]:
 
 
 def _labels_along(value: Any, axis: Any) -> Any:
-    """The labels of a value along an axis; None without labels, as in a table of Polars or Arrow."""
+    """Return the labels of a value along an axis; None without labels, as in a table of Polars or Arrow."""
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None

@@ -1,4 +1,4 @@
-"""The engine for CuPy's arrays: PyTorch's engine, on the arrays' own memory lent to it by DLPack.
+"""The engine for CuPy's arrays: it runs PyTorch's engine on the arrays' own memory, shared by DLPack.
 
 Nothing is copied, and no data moves to the host. DLPack also orders the streams: PyTorch's current stream waits for the
 work of CuPy's stream, and CuPy's stream waits for PyTorch's operators.
@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 def run(call: Call) -> Any:
-    """Run a call on tensors of the same memory; the results are CuPy's arrays of that, or `out` itself."""
+    """Run a call on tensors of the same memory; return CuPy arrays of the results' memory, or `out` itself."""
     row, out = call.row, call.out
     cupy = import_module("cupy")
     if out is not None and isinstance(out, cupy.ndarray) and any(step < 0 for step in out.strides):
@@ -33,7 +33,7 @@ def run(call: Call) -> Any:
 
 
 def _engine(row: Spec) -> Any:
-    """PyTorch's engine, or an error that says what to install."""
+    """Return PyTorch's engine, or raise an error that says what to install."""
     try:
         return import_module("maxops.engines.torch")
     except ImportError as error:
@@ -46,7 +46,7 @@ def _engine(row: Spec) -> Any:
 
 
 def _lend(row: Spec, name: str, value: Any) -> Any:
-    """A CuPy array's own memory as a tensor; other values as they are."""
+    """Return a CuPy array's own memory as a tensor; other values are unchanged."""
     cupy = import_module("cupy")
     if not isinstance(value, cupy.ndarray):
         return value

@@ -1,6 +1,6 @@
-"""The engine for other arrays in memory: columns and tables, `__dlpack__` on the CPU, `__array__`.
+"""The engine for other arrays in memory: columns, tables, and objects with `__dlpack__` on the CPU or `__array__`.
 
-A result has the kind of the arrays if they have an array API namespace; otherwise it is a NumPy array.
+A result has the kind of the arrays if they have an array API namespace; otherwise, it is a NumPy array.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def run(call: Call) -> Any:
 
 
 def _look(row: Spec, name: str, value: Any) -> Any:
-    """The value's own memory as a NumPy array; NumPy arrays and Python scalars as they are."""
+    """Return the value's own memory as a NumPy array; NumPy arrays and Python scalars are unchanged."""
     if isinstance(value, (np.ndarray, np.generic)) or is_python_scalar(value):
         return value
     kind = type(value).__name__
@@ -74,7 +74,7 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
 
 
 def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
-    """The results as arrays of the arguments' own kind, where that has a namespace to make them in."""
+    """Return the results as arrays of the arguments' kind, if it has an array API namespace."""
     try:
         spaces = {
             id(space): space

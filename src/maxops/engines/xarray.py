@@ -1,4 +1,4 @@
-"""The engine for xarray's DataArray and Variable: converts names to axes, and calls the engine of the inner arrays.
+"""The engine for xarray's DataArray and Variable: it converts names to axes, and calls the inner arrays' engine.
 
 xarray sets the names, coordinates and attributes of the results. Inner Dask arrays stay lazy.
 """
@@ -79,7 +79,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _segment_max(call: SegmentCall) -> Any:
-    """Run a call of SegmentMax. The dimension of the segments replaces that of the rows, with the name of the ids."""
+    """Run a call of SegmentMax. The segments' dimension, with the name of the ids, replaces the rows' dimension."""
     row, data, segment_ids = call.row, call.data, call.segment_ids
     _check(call)
     if not isinstance(data, Named):
@@ -121,7 +121,7 @@ run: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 def _check(call: Call) -> None:
-    """Raise for Datasets, and for what pandas' own types hold."""
+    """Raise for Datasets and for arrays that hold pandas' own types."""
     row = call.row
     for name, value in call.arrays:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
@@ -138,7 +138,7 @@ def _check(call: Call) -> None:
 
 
 def _check_sizes(row: Spec, arrays: Sequence[Any]) -> None:
-    """Raise unless dimensions of one name have one size, and arrays without names fit the named ones."""
+    """Raise unless dimensions with the same name have the same size, and arrays without names fit the named ones."""
     sizes: dict[Hashable, tuple[int, int]] = {}
     for number, array in enumerate(arrays):
         for axis, (name, size) in enumerate(array.sizes.items() if isinstance(array, Named) else ()):
@@ -165,7 +165,7 @@ def _check_sizes(row: Spec, arrays: Sequence[Any]) -> None:
 
 
 def _check_labels(row: Spec, data: Named, ids: object) -> None:
-    """Raise if ids have other labels than the rows of the data."""
+    """Raise if ids and the rows of the data have different labels."""
     if not (isinstance(data, xr.DataArray) and isinstance(ids, xr.DataArray)):
         return
     if ids.shape != tuple(data.sizes[name] for name in ids.dims):  # the plan says it in its own words
@@ -185,7 +185,7 @@ def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
 
 
 def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> tuple[int, ...]:
-    """The axes of the named dimensions."""
+    """Return the axes of the named dimensions."""
     if isinstance(dim, EllipsisType):
         return tuple(range(data.ndim))
     listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
@@ -210,7 +210,7 @@ def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
 
 
 def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
-    """The dimension that dim or axis names; None for neither, which axis=0 is."""
+    """Return the dimension that dim or axis names; None for neither, which means axis=0."""
     axis = axis_of(row, call.axis, data.ndim) if data.ndim else 0
     if data.ndim == 0 or call.axis == 0:
         named: Hashable | None = call.dim
@@ -221,7 +221,7 @@ def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
 
 
 def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hashable | None:
-    """The dimension whose rows are in segments: the one that is named, or that of the ids, or the first."""
+    """Return the dimension of the rows: the named dimension, the dimension of the ids, or the first dimension."""
     if data.ndim == 0:
         return None
     own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else None
@@ -242,7 +242,7 @@ def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hasha
 
 
 def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> Hashable:
-    """The ids' own name if they have one; else the segments' dimension is called as the rows' was."""
+    """Return the name of the ids, if they have one; otherwise the name of the rows' dimension."""
     if not isinstance(ids, xr.DataArray) or ids.name is None or ids.name == along:
         return along
     if ids.name == getattr(ids.data, "name", None):  # a Dask array's key, which xarray takes for a name
@@ -263,7 +263,7 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
 
 
 def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hashable], *, values: bool) -> Any:
-    """A result of these dimensions, with the coordinates of the data that do not lie along lost ones.
+    """Return a result with these dimensions, and with the data's coordinates that do not lie along removed dimensions.
 
     Only values keep the name and the attributes, because indices have other units.
     """
@@ -293,13 +293,13 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
 
 
 def _most_derived(arrays: Iterable[Any], base: type[Named]) -> type[Named]:
-    """The first of the classes of DataArrays, or of Variables, without a subclass among the others."""
+    """Return the first class of the DataArrays, or Variables, that has no subclass among the others."""
     kinds = [type(array) for array in arrays if isinstance(array, base)]
     return next(kind for kind in kinds if not any(other is not kind and issubclass(other, kind) for other in kinds))
 
 
 def _of_class(kind: Any, result: Any) -> Any:
-    """The result as an instance of the data's class; xarray.apply_ufunc returns instances of its own."""
+    """Return the result as an instance of the data's class, because xarray.apply_ufunc returns instances of its own."""
     if type(result) is kind or issubclass(kind, xr.IndexVariable):  # which holds an index, of rank 1
         return result
     if isinstance(result, xr.Variable):

@@ -28,13 +28,13 @@ _STRENGTH = ("proof", "exhaustive", "test")
 
 @cache
 def read(name: str) -> Json:
-    """The package's "evidence" or "matrix", as the file has it."""
+    """Read the "evidence" or the "matrix" of the package from its file."""
     document: Json = json.loads((files(__name__) / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
 
 def rows() -> list[Json]:
-    """The matrix: the text, the source and the evidence of each clause."""
+    """Return the matrix: the text, the source and the evidence of each clause."""
     matrix = read("matrix")
     names, found = matrix["names"], []
     for row in (*spec.ALL, *spec.PLAIN):
@@ -56,7 +56,7 @@ def rows() -> list[Json]:
 
 
 def differences() -> list[str]:
-    """The differences between this installation and the verified one: sources, and their compilation."""
+    """Return the differences from the verified installation: changed sources and other compilation."""
     evidence = read("evidence")
     was, now = evidence["build"], _native.build()
     found = ["the native core"] if _native.is_miniature or now["sources"] != was["sources"] else []
@@ -79,7 +79,7 @@ def _words(value: str | list[str]) -> str:
 
 
 def by_method() -> dict[str, Counter[str]]:
-    """For each method, the number of claims, goals, open goals, and cases."""
+    """Count the claims, goals, open goals and cases of each method."""
     counts: dict[str, Counter[str]] = {}
     for claim in read("evidence")["claims"]:
         one = {"claims": 1, "goals": claim["goals"], "open": len(claim["open"]), "cases": claim["cases"]}
@@ -88,18 +88,18 @@ def by_method() -> dict[str, Counter[str]]:
 
 
 def isas() -> list[str]:
-    """The instruction sets whose compiled code claims speak of; the others are about the source."""
+    """Return the instruction sets of the verified compiled code; the other claims are about the source."""
     return sorted({claim["isa"] for claim in read("evidence")["claims"] if "isa" in claim})
 
 
 def cell(row: Json, column: str) -> list[str]:
-    """The text of a cell of the matrix, or why it is empty."""
+    """Return the text of a cell of the matrix, or the reason why it is empty."""
     reason = row["reasons"].get(column)
     return [f"none: {reason}"] if reason else list(row[column])
 
 
 def verified_by(claims: list[Json], tests: list[str]) -> str:
-    """How a clause is verified, the strongest first: a method, and what was shown by it."""
+    """Return how a clause is verified: each method with its result, the strongest first."""
     families: dict[str, dict[str, None]] = {}
     for claim in claims:
         of = claim["id"] if claim["method"] == "proof" else claim["id"].partition(".")[0]
@@ -109,7 +109,7 @@ def verified_by(claims: list[Json], tests: list[str]) -> str:
 
 
 def table() -> list[dict[str, str]]:
-    """The matrix for requirements tools: one requirement per clause, with its status and verification."""
+    """Return the matrix for requirements tools: one requirement per clause, with its status and verification."""
     claims = {claim["id"]: claim for claim in read("evidence")["claims"]}
     found = []
     for row in rows():
@@ -131,7 +131,7 @@ def table() -> list[dict[str, str]]:
 
 
 def as_csv() -> str:
-    """The matrix in RFC 4180's form."""
+    """Return the matrix as CSV (RFC 4180)."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()
@@ -140,7 +140,7 @@ def as_csv() -> str:
 
 
 def as_html() -> str:
-    """The matrix as one page with a filter, which loads nothing from elsewhere."""
+    """Return the matrix as one page with a filter, which loads nothing from elsewhere."""
     template = (files(__name__) / "page.html").read_text(encoding="utf-8")
     style, script = (template.split(f"<{tag}>")[1].split(f"</{tag}>")[0] for tag in ("style", "script"))
     policy = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
@@ -150,7 +150,7 @@ def as_html() -> str:
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names what may run."""
+    """Return the hash of a script for the content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,6 +1,6 @@
-"""Digests of source files by their tokens. Comments and line breaks do not change a digest.
+"""Computes digests of source files from their tokens. Comments and line breaks do not change a digest.
 
-The build loads this file by its path, before the package exists: it imports nothing of maxops.
+The build loads this file by its path before the package exists, so the file imports nothing from maxops.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PYTHON_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.END
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file's tokens: of C, C++ and Python; of any other file's bytes."""
+    """Return the SHA-256 of the tokens of a C, C++ or Python file, and of the bytes of any other file."""
     if path.suffix == ".py":
         tokens = _python(path.read_text(encoding="utf-8"))
     elif path.suffix in _C:

@@ -21,16 +21,16 @@ from maxops.plan import Array
 
 
 class Representation(BackendRep):
-    """A checked model, to be run again and again."""
+    """A checked model that can run many times."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping from their names.
+        """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit the inputs with defaults: all of them, or the last. The result is a tuple in the order of the
-        graph's outputs; the names of the outputs index it, too.
+        A list may omit the inputs with defaults: all of them, or the last ones. The result is a tuple in the order of
+        the graph's outputs, which can also be indexed by their names.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))
@@ -47,7 +47,7 @@ class Representation(BackendRep):
 
 
 def in_list(model: Model, count: int) -> tuple[Value, ...]:
-    """The inputs that a list of so many values gives: all, or those that are required."""
+    """Return the inputs of a list with `count` values: all inputs, or the required inputs."""
     return model.required if count == len(model.required) else model.inputs
 
 
@@ -61,7 +61,7 @@ def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
 
 
 class Backend(BaseBackend):
-    """Runs any ONNX model on the CPU: its max operators on maxops, others on onnx's reference evaluator.
+    """A backend that runs any ONNX model on the CPU: max operators on maxops, others on onnx's reference evaluator.
 
     >>> import numpy as np
     >>> from onnx import helper
@@ -71,7 +71,7 @@ class Backend(BaseBackend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether the model is well formed and holds nothing but what maxops runs."""
+        """Whether the model is well formed and maxops supports all of it."""
         _refuse(kwargs)
         try:
             from_proto(model)
@@ -90,9 +90,9 @@ class Backend(BaseBackend):
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: object = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Run one node on one array per input; `opset_version` is onnx's newest unless given.
+        """Run one node on one array per input; `opset_version` defaults to onnx's newest.
 
-        An optional input that is left out is None. `outputs_info` is ignored: results carry their types and shapes.
+        An omitted optional input is None. `outputs_info` is ignored, because results carry their types and shapes.
         """
         given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)

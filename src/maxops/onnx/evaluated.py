@@ -1,6 +1,6 @@
-"""Models with other operators: maxops runs the max operators, and another evaluator runs the rest.
+"""Runs models with other operators: maxops runs the max operators, and another evaluator runs the rest.
 
-The evaluator is onnx's reference evaluator, which runs every operator slowly, or ONNX Runtime.
+The evaluator is onnx's reference evaluator, which supports every operator but is slow, or ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def evaluator(
     path: Path | None,
     defaults: Mapping[str, Array],
 ) -> Evaluator:
-    """The evaluator of a model: of `proto`, which has no functions, or of `written` or its file.
+    """Return the evaluator of a model: of `proto`, which has no functions, or of `written` or its file.
 
-    `defaults` are those of its inputs.
+    `defaults` are the defaults of the model's inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
@@ -51,7 +51,7 @@ def evaluator(
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """The runtime of each operator of a model; `other` runs those that are not ours."""
+    """Return the runtime of each operator of a model; `other` runs the operators that are not ours."""
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
     counted = Counter(
@@ -66,7 +66,7 @@ def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
 
 
 class GraphEvaluator:
-    """A whole model without functions on onnx's reference evaluator; placements are those of the model as written."""
+    """Runs a whole model without functions on onnx's reference evaluator; `placements` describe the original model."""
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
@@ -82,7 +82,7 @@ class GraphEvaluator:
             raise ModelError(f"{source}: {REFERENCE} cannot run it: {in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run on one array per input, and return the outputs that are asked for."""
+        """Run the model on one array per input, and return the requested outputs."""
         names = list(outputs)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):  # what NumPy says of 1/0 is ONNX's result
@@ -102,7 +102,7 @@ class GraphEvaluator:
 
 
 def _failed(error: BaseException) -> NodeProto | None:
-    """The node whose operator raised an error, in the innermost graph that says so."""
+    """Return the node that raised an error, from the innermost graph that names it."""
     node = None
     for frame, _ in walk_tb(error.__traceback__):
         if isinstance(operator := frame.f_locals.get("self"), OpRun):
@@ -111,5 +111,5 @@ def _failed(error: BaseException) -> NodeProto | None:
 
 
 def in_words(error: Exception) -> str:
-    """An error of another's in one line."""
+    """Return another package's error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

@@ -28,7 +28,7 @@ class Judged(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """The bytes of a model, its outputs by name, its max nodes outside of subgraphs, and the initializers they read."""
+    """A model's bytes, its outputs by name, its max nodes outside of subgraphs, and their initializers."""
 
     model: bytes
     outputs: tuple[str, ...]
@@ -38,9 +38,9 @@ class Exposed(NamedTuple):
 
 
 def expose(model: Path | bytes, source: str) -> Exposed:
-    """A model in a file or in its bytes, with the values around its max nodes among its outputs.
+    """Return a model, from a file or bytes, that also outputs the inputs and outputs of its max nodes.
 
-    Raises ModelError for a model without such nodes outside of subgraphs.
+    Raises ModelError for a model without max nodes outside of subgraphs.
     """
     folder = model.parent if isinstance(model, Path) else None
     proto = read(model) if isinstance(model, Path) else parse(model, source)

@@ -1,4 +1,4 @@
-"""The external data files of a model: lists them, and copies them with the model."""
+"""Finds the external data files of a model, and copies them with the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.onnx.structure import all_graphs, all_nodes
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """The tensors whose data lies in another file."""
+    """Yield the tensors with data in another file."""
     tensors = [tensor for graph in all_graphs(model) for tensor in graph.initializer]
     for attribute in _attributes(model):
         tensors += [attribute.t, *attribute.tensors]
@@ -23,7 +23,7 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def _attributes(model: ModelProto) -> list[AttributeProto]:
-    """The attributes of all nodes, and the defaults of those of functions."""
+    """Return the attributes of all nodes, and the defaults of the functions' attributes."""
     defaults = [attribute for function in model.functions for attribute in function.attribute_proto]
     return defaults + [attribute for node in all_nodes(model) for attribute in node.attribute]
 
@@ -36,7 +36,7 @@ def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
 
 
 def without_external(model: ModelProto) -> ModelProto:
-    """The model with empty tensors in place of external ones, for a checker that has no folder; a copy, if any are."""
+    """Return the model, or a copy with empty tensors instead of external ones, for checkers without a folder."""
     if not any(external_tensors(model)):
         return model
     result = ModelProto()
@@ -58,9 +58,10 @@ def _empty(tensor: TensorProto) -> None:
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
-    """The data's files by the location that the model gives; each lies inside the folder of the model's file.
+    """Return the data files by location in the model; each is inside the folder of the model's file.
 
-    If that is a link, so may the data be, to files inside the folder that it leads to: Hugging Face's cache is so.
+    If the model's file is a link, the data may be links to files inside the target's folder, as in Hugging Face's
+    cache.
     """
     found: dict[str, Path] = {}
     inside = path.parent.resolve()
@@ -79,7 +80,7 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
 
 
 def leaves_folder(location: str) -> bool:
-    """Whether a location names, by its letters alone, something outside the folder that it is meant in.
+    """Whether a location, as text, names something outside its folder.
 
     >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
     (True, False)
@@ -88,7 +89,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """The target of a path, all links followed; `where` begins the text of the error."""
+    """Return the target of a path with all links resolved; `where` begins the text of the error."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -101,9 +102,9 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """The files to copy, by target, to move the data to a folder. Existing files there must be equal.
+    """Return the files to copy, by target, to move the data to a folder. Existing files there must be equal.
 
-    A target stays inside the folder: links in it that lead out are refused.
+    Targets must be inside the folder: links that lead out of it are refused.
     """
     copies_by_target: dict[Path, Path] = {}
     for location, path in found.items():
@@ -125,9 +126,9 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 
 
 def follow_links(model: ModelProto, path: Path) -> Path:
-    """The folder of a model's data: beside its file; or, where file and data are links, the one that they lead to.
+    """Return the folder of a model's data: the file's folder or, if file and data are links, their targets' folder.
 
-    There the files may have other names, which the model's tensors get.
+    The files may have other names in the targets' folder; the model's tensors get these names.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     found = [
@@ -149,5 +150,5 @@ def follow_links(model: ModelProto, path: Path) -> Path:
 
 
 def _location(tensor: TensorProto) -> str:
-    """The location of the data; protobuf returns bytes for what is not text."""
+    """Return the location of the data; protobuf returns bytes if it is not text."""
     return next((os.fsdecode(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

@@ -1,4 +1,4 @@
-"""Exports the operators of maxops with `torch.onnx.export`: to ONNX nodes, and to maxops.SegmentMax."""
+"""Exports the operators of maxops with `torch.onnx.export`, to ONNX nodes and to maxops.SegmentMax."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     >>> sorted(op.name() for op in table)
     ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
 
-    Pass it as ``custom_translation_table``. `maximum` becomes Max and `reduce_max` becomes ReduceMax, which any runtime
-    has. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it by standard operators.
+    Pass the table as ``custom_translation_table``. `maximum` becomes Max and `reduce_max` becomes ReduceMax, which
+    every runtime supports. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it by
+    standard operators.
 
     Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's
-    operators do not have (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``,
-    ``sorted=False``, ``out_of_range`` and ``initial``), and DTypeError for unsupported types.
+    operators lack (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``, ``sorted=False``,
+    ``out_of_range`` and ``initial``), and DTypeError for unsupported types.
     """
     import torch  # noqa: PLC0415 - slow to import, and nothing else here needs it
 
@@ -106,7 +107,7 @@ def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any
 
 
 def _nothing(dtype: Any) -> Any:
-    """In place of a result that was not asked for."""
+    """Return a placeholder for a result that was not requested."""
     return _constant(np.empty(0, dtype))
 
 
@@ -124,7 +125,7 @@ def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
 
 
 def _refuse(row: Spec, call: Call, *taken: str) -> None:
-    """Raise for an option that was given and that the operator in ONNX does not have."""
+    """Raise for a given option that the ONNX operator lacks."""
     free = {*taken, "ties", "nan", "row"}  # no value depends on these, but for nan
     fields = {name: default for name, default in call._field_defaults.items() if name not in free}
     given = [name for name, default in fields.items() if getattr(call, name) is not default]

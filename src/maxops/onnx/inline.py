@@ -1,7 +1,7 @@
 """Replaces the calls of a model's own functions by the bodies of the functions.
 
-`onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function without end, and takes
-an output that is also an input for a value that a node makes: models given to it have none of these.
+`onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function endlessly, and confuses
+an output that is also an input with a value that a node makes. Therefore the models passed to it have none of these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def label(key: FunctionKey) -> str:
-    """A function in words.
+    """Return a function's name in words.
 
     >>> label(("own", "peaks", "")), label(("own", "peaks", "wide"))
     ('own.peaks', 'own.peaks:wide')
@@ -44,7 +44,7 @@ def label(key: FunctionKey) -> str:
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """The model's functions by what calls name them by. Raises ModelError for two of one key."""
+    """Return the model's functions by the key of their calls. Raise ModelError for a repeated key."""
     found: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
         key = function_key(function)
@@ -55,14 +55,14 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
 
 
 def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Iterator[NodeProto]:
-    """The nodes that call one of these functions, in the graphs inside nodes too."""
+    """Yield the nodes that call one of these functions, also in the graphs inside nodes."""
     return (node for node in with_inner(found) if call_key(node) in functions)
 
 
 def called(model: ModelProto) -> list[FunctionKey]:
-    """The functions that the model's graph calls, itself or by functions, each before those that it calls.
+    """Return the functions that the model calls, directly or indirectly; each caller precedes its callees.
 
-    Raises ModelError for functions that call themselves, and for calls with more inputs or outputs than functions have.
+    Raises ModelError for functions that call themselves, and for calls with too many inputs or outputs.
     """
     functions = by_key(model)
     _check_calls(model, functions)
@@ -80,11 +80,11 @@ def called(model: ModelProto) -> list[FunctionKey]:
 
 
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
-    """A copy of a model in which the bodies of the chosen functions stand where they are called.
+    """Return a copy of a model with calls replaced by the bodies of the chosen functions.
 
-    A function that calls a chosen one is chosen, too. Functions that are not chosen stay. If a function imports another
-    operator set than the model, `onnx.version_converter` converts its nodes. Raises ModelError for functions that call
-    themselves, for calls that do not fit, and for failed conversions.
+    A function that calls a chosen function is chosen, too. Other functions stay. If a function imports another operator
+    set than the model, `onnx.version_converter` converts its nodes. Raises ModelError for functions that call
+    themselves, for invalid calls, and for failed conversions.
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
@@ -111,9 +111,10 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 
 
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
-    """Functions to inline at once: all, or each function whose calls are all in the graph.
+    """Yield functions to inline together: all of them, or one function at a time.
 
-    There a call is given its defaults, and there the types are inferred that a conversion needs.
+    With one at a time, all calls of the function are in the graph. The graph gives a call its defaults and the types
+    that a conversion needs.
     """
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
@@ -129,7 +130,7 @@ def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
 
 
 def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
-    """Inline these functions, which the model holds alone; with `more`, by the types that calls of those make."""
+    """Inline all functions of the model; `more` are functions with calls that determine types."""
     names = ", ".join(map(label, keys))
     given = model
     functions = [*more]
@@ -151,7 +152,7 @@ def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionP
 
 
 def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelProto:
-    """The model with the types of its values, which the inliner does not infer through calls."""
+    """Return the model with the types of its values, which the inliner does not infer through calls."""
     whole = ModelProto()
     whole.CopyFrom(model)
     del whole.functions[:]
@@ -170,7 +171,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Tell apart the values to which a conversion gives one name in each call; a name means the last one before."""
+    """Rename values that share a name after a conversion; a name refers to the last value before its use."""
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:
@@ -202,7 +203,7 @@ def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """An equivalent function that leaves the inliner as little to do as possible."""
+    """Prepare an equivalent function that leaves the inliner as little work as possible."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
         if entry.domain not in versions:  # a conversion infers the types of the whole model
@@ -221,7 +222,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
 
 
 def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
-    """Whether all of a function's operators of a domain, and more, are the same in another operator set of it."""
+    """Whether all of a function's operators of a domain, and `more`, are the same in another operator set."""
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
@@ -230,7 +231,7 @@ def means_the_same(function: FunctionProto, domain: str, version: int, more: Ite
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
-    """The name, made longer until it is new; from then on it is taken."""
+    """Return the name, extended until it is new, and mark it as taken."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -238,7 +239,7 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
-    """Refuse calls with more inputs or outputs than the function has, which the inliner does not look at."""
+    """Refuse calls with more inputs or outputs than the function, which the inliner does not check."""
     holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
     for holder in holders:
         for node in calls(holder.node, functions):

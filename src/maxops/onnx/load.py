@@ -33,7 +33,7 @@ MAX_NESTING = 32  # graphs; each takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
-    """Load and check a model from a file; external data comes only from the file's own folder.
+    """Load and check a model from a file; external data is read only from the file's own folder.
 
     >>> import numpy as np, onnx, tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
@@ -45,19 +45,19 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     >>> folder.cleanup()
 
     The max operators are Max, ReduceMax, ScatterElements and ScatterND with the reduction "max", and SegmentMax of the
-    domain `maxops`. maxops runs a model by itself if all others are Constant and Identity. In other models, onnx's
-    reference evaluator runs the other operators; ``on="onnxruntime"`` selects ONNX Runtime for them, which is faster
-    and runs fewer models. `Model.placements` lists the runtime of each operator.
+    domain `maxops`. If all other operators are Constant and Identity, maxops runs the whole model. In other models,
+    onnx's reference evaluator runs the other operators; ``on="onnxruntime"`` selects ONNX Runtime for them, which is
+    faster but runs fewer models. `Model.placements` lists the runtime of each operator.
 
-    Raises ModelError for a file that cannot be read, is not well formed, or has operators that no runtime here
-    supports, and the error of a clause if the model breaks it. The text names the file and the node.
+    Raises ModelError for a file that cannot be read, is not well formed, or has operators that no installed runtime
+    supports. Raises the error of a clause if the model breaks it. The text names the file and the node.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
 
 
 def read(path: Path) -> ModelProto:
-    """The message in a file, in canonical form, unchecked and without its external data."""
+    """Return the message in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -73,7 +73,7 @@ def read(path: Path) -> ModelProto:
 
 
 def content(file: BinaryIO) -> bytes:
-    """The content of a file, up to a byte more than a message may have, because a pipe may have no end."""
+    """Return the content of a file, at most one byte more than a message may have, because a pipe may be endless."""
     data = bytearray()
     while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
         data += chunk
@@ -92,7 +92,7 @@ _DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip 
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """The message in a file's bytes, in canonical form, unchecked; `source` is what errors call it."""
+    """Parse the message in a file's bytes to its canonical form, unchecked; errors name the `source`."""
     if not data:
         raise ModelError(f"{source}: is empty; it should be an ONNX model")
     for start, kind in _DATA_FILES.items():
@@ -114,7 +114,7 @@ def parse(data: bytes, source: str) -> ModelProto:
 
 
 def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
-    """Check a model that is in memory; `source` is what errors call it.
+    """Check a model that is in memory; errors name the `source`.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> larger (float[n] a, float[n] b) => (float[n] y) '
@@ -124,7 +124,7 @@ def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") 
     >>> model.run({"a": np.float32([1, -0.0]), "b": np.float32([-1, 0.0])})
     {'y': array([1., 0.], dtype=float32)}
 
-    Raises as `load` does; external data, which lies beside a file, is refused.
+    Raises the errors of `load`. External data, which is in a file's folder, is refused.
     """
     return _model(structure.canonical(proto), source, None, on)
 
@@ -161,7 +161,7 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
 
 
 def opset_of(proto: ModelProto, source: str) -> int:
-    """The operator set in force, once both versions of the format are known to be ones that onnx can check."""
+    """Return the operator set in force, after the check that onnx supports both versions of the format."""
     if proto.ir_version < 1:
         raise ModelError(f"{source}: is not an ONNX model, or a broken one: it has no IR version")
     if proto.ir_version > onnx.IR_VERSION:
@@ -178,7 +178,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
-    """The one operator set of ONNX's own domain that a model or a function imports."""
+    """Return the only operator set of ONNX's own domain that a model or a function imports."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
         raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
@@ -188,7 +188,7 @@ def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
 
 
 def known_opset(version: int, source: str) -> int:
-    """An operator set of ONNX's own domain that the onnx package knows."""
+    """Return an operator set of ONNX's own domain if the onnx package knows it."""
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= version <= newest:
         raise ModelError(
@@ -199,14 +199,14 @@ def known_opset(version: int, source: str) -> int:
 
 
 def _is_plain(proto: ModelProto) -> bool:
-    """Whether maxops runs all of it by itself: one graph, of dense tensors and of operators that it knows."""
+    """Whether maxops can run the whole model: one graph of dense tensors and known operators."""
     holders = (container_of(info.type)[0] for info in (*proto.graph.input, *proto.graph.output))
     others = proto.functions or proto.graph.sparse_initializer or any(holders)
     return not others and all(map(nodes.is_ours, proto.graph.node))
 
 
 def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
-    """The sequence or optional that a type is, and the type in it."""
+    """Return the container of a type (sequence or optional), and the type inside it."""
     is_optional = kind.HasField("optional_type")
     held = kind.optional_type.elem_type if is_optional else kind
     if held.HasField("sequence_type"):
@@ -215,7 +215,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """A model with other operators: checked by onnx, run by another evaluator with our operators inside."""
+    """Load a model with other operators: onnx checks it, and another evaluator runs it with our operators inside."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -244,7 +244,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
-    """The model with its functions inlined; our operators keep the version that each has in its function."""
+    """Return the model with its functions inlined; our operators keep the versions that they have in the functions."""
     try:
         return moved(proto, inline_all=True)
     except MaxopsError as error:
@@ -260,7 +260,7 @@ def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
 
 
 def to_bytes(proto: ModelProto, source: str) -> bytes:
-    """The message as a file holds it."""
+    """Serialize the message as in a file."""
     try:
         return bytes(proto.SerializeToString())
     except (ValueError, EncodeError) as error:

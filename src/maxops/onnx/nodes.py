@@ -31,7 +31,7 @@ PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
 
 
 def label(node: NodeProto) -> str:
-    """The node in words, by its name or else by what it makes."""
+    """Describe the node by its name or, without a name, by its output."""
     domain = f"{node.domain}." if node.domain else ""
     name = f"{node.name!r} " if node.name else ""
     made = "" if node.name or not node.output else f" that makes {node.output[0]!r}"
@@ -39,12 +39,12 @@ def label(node: NodeProto) -> str:
 
 
 def is_ours(node: NodeProto) -> bool:
-    """Whether maxops runs the node by itself."""
+    """Whether maxops itself runs the node."""
     return is_max(node) or (not node.domain and node.op_type in OPERATORS)
 
 
 def is_max(node: NodeProto) -> bool:
-    """Whether a node of ONNX's own domain is a maximum: by its operator, or by its reduction."""
+    """Whether a node of ONNX's own domain is a maximum, by its operator or its reduction."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:
@@ -80,7 +80,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 
 
 def step(node: NodeProto, where: str, opset: int) -> Step:
-    """The step of a checked node that is a maximum, or Identity."""
+    """Return the step of a checked node that is a maximum or Identity."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
@@ -103,7 +103,7 @@ def _value(attribute: AttributeProto) -> Any:
 
 
 def row_of(operator: str, opset: int, where: str) -> Spec:
-    """The row of an operator that an operator set has."""
+    """Return the row of an operator in an operator set."""
     row = spec.in_opset(operator, opset)
     newest = since(operator, opset, "")
     if row is None or row.version != newest:
@@ -112,13 +112,13 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
 
 
 def plain_constant(attribute: AttributeProto) -> Array:
-    """The array of one of the attributes in `PLAIN_CONSTANTS`."""
+    """Return the array of one of the attributes in `PLAIN_CONSTANTS`."""
     field, dtype = PLAIN_CONSTANTS[attribute.name]
     return np.array(getattr(attribute, field), dtype)
 
 
 def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
-    """The array of a checked Constant node."""
+    """Return the array of a checked Constant node."""
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
         actual = f"{len(names)}: {', '.join(names)}" if names else "none"

@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """ONNX Max at the version that the model's operator set has; in our domain, that the node names."""
+    """The operator Max, with the version of the model's operator set; in our domain, the node names the version."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """ONNX ReduceMax, at a version as for Max; in our domain with the axes as an input."""
+    """The operator ReduceMax, with a version like Max; in our domain, the axes are an input."""
 
     op_domain = ""
 
@@ -44,7 +44,7 @@ class ReduceMax(OpRun):
 
 
 class SegmentMax(OpRun):
-    """maxops.SegmentMax: OpenVINO's."""
+    """The operator maxops.SegmentMax, with the semantics of OpenVINO's SegmentMax."""
 
     op_domain = schemas.DOMAIN
 
@@ -56,7 +56,7 @@ class SegmentMax(OpRun):
 
 
 class ScatterElements(OpRun):
-    """ONNX ScatterElements: ours with the reduction "max", else onnx's."""
+    """The operator ScatterElements; maxops runs the reduction "max", and onnx runs the other reductions."""
 
     op_domain = ""
 
@@ -77,7 +77,7 @@ class ScatterElements(OpRun):
 
 
 class ScatterND(OpRun):
-    """ONNX ScatterND, as ScatterElements."""
+    """The operator ScatterND; maxops runs the reduction "max", and onnx runs the other reductions."""
 
     op_domain = ""
 

@@ -1,4 +1,4 @@
-"""Moves the maxima of a model to the domain `maxops`, for runtimes with the operators of maxops."""
+"""Moves the maxima of a model to the domain `maxops`, for runtimes that have the operators of maxops."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def rewrite(model: ModelProto) -> ModelProto:
     ('maxops', 'Max', [('since_version', 13)])
 
     Maxima are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps the semantics
-    of its operator set's version; SegmentMax is in that domain already. The axes of a ReduceMax become an input if they
-    are an attribute. Functions with such nodes are inlined if ONNX Runtime would not infer the types of their results.
-    External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs and attributes
-    that the version does not have, and if `onnx.checker` refuses the result.
+    of its operator set's version; SegmentMax is already in the domain. If the axes of a ReduceMax are an attribute,
+    they become an input. Functions with such nodes are inlined if ONNX Runtime would not infer the types of their
+    results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs and
+    attributes that the version lacks, and if `onnx.checker` refuses the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -72,7 +72,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """The same, without the last check; with all functions inlined, if `inline_all`."""
+    """Return the rewritten model without the last check; with `inline_all`, inline all functions."""
     register()
     model = canonical(model)
     result = ModelProto()
@@ -107,7 +107,7 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
 
 
 def check_valid(model: ModelProto, source: str) -> ModelProto:
-    """Refuse a model, which `source` names, that `onnx.checker` refuses; give it with its types inferred.
+    """Return the model with inferred types; raise ModelError, which names the `source`, if `onnx.checker` refuses it.
 
     External data is not read.
     """
@@ -126,19 +126,19 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
 
 
 def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
-    """The functions of a model that its rewritten one has no more."""
+    """Return the functions of a model that its rewritten model lacks."""
     left = {function_key(function) for function in after.functions}
     return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
 
 def counts(model: ModelProto) -> dict[str, int]:
-    """How many nodes of each of our operators a model holds in our domain."""
+    """Count the nodes of each of our operators in our domain."""
     found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
     return {operator: found.count(operator) for operator in OPERATORS if operator in found}
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Put maxima into our domain with the version that they follow; how many were."""
+    """Move maxima to our domain with the version that they follow; return how many were moved."""
     pinned = 0
     for node in with_inner(found):
         if nodes.is_max(node):
@@ -150,7 +150,7 @@ def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
 
 
 def _pin_node(node: NodeProto, opset: int | None) -> None:
-    """One of them; axes stay an attribute, as a function may not know them before it is inlined."""
+    """Move one node; axes stay an attribute, because a function may not know them before it is inlined."""
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
@@ -179,7 +179,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse attributes that a node in our domain does not have: a runtime would silently leave them out."""
+    """Refuse attributes that a node in our domain lacks, because a runtime would silently ignore them."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
@@ -193,10 +193,10 @@ def _check(node: NodeProto) -> None:
 
 
 def _without_types(model: ModelProto) -> set[FunctionKey]:
-    """The functions that ONNX Runtime needs inlined, and those that call them, which are of that kind themselves.
+    """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
 
-    It infers nothing about a node of ours inside a function. So a function that holds one stays only if the graph
-    itself calls it and declares the types of all that it makes.
+    ONNX Runtime infers nothing about a node of ours inside a function. Therefore a function with such a node stays only
+    if the graph itself calls it and declares the types of all its outputs.
     """
     functions = by_key(model)
     holding = {key for key, function in functions.items() if _holds_ours(function)}
@@ -212,7 +212,7 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
 
 
 def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
-    """Whether onnx.checker and ONNX Runtime take a function that holds a node of ours, called by the graph alone."""
+    """Whether onnx.checker and ONNX Runtime accept a function with a node of ours that only the graph calls."""
     declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
     axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
     return (
@@ -239,7 +239,7 @@ def _holds_ours(function: FunctionProto) -> bool:
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
-    """Whether Constants in the function can hold axes that its nodes have as an attribute, in every call."""
+    """Whether Constants in the function can hold the axes that are an attribute of its nodes, in every call."""
     expected = {attribute.ref_attr_name for attribute in axes} - {""}
     defaults = {attribute.name for attribute in function.attribute_proto}
     return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
@@ -248,13 +248,13 @@ def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: li
 
 
 def _axes(node: NodeProto) -> AttributeProto | None:
-    """The axes that a node of our domain still has as an attribute."""
+    """Return the axes that a node of our domain still has as an attribute."""
     found = [attribute for attribute in node.attribute if attribute.name == "axes"]
     return found[0] if found and (node.domain, node.op_type) == (DOMAIN, "ReduceMax") else None
 
 
 def _give_axes(model: ModelProto, opset: int | None) -> None:
-    """Make axes that are an attribute an input: a Constant, or an initializer where Constants hold floats only."""
+    """Turn axes attributes into inputs: Constants, or initializers if Constants hold only floats."""
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for holder in holders:  # which grows meanwhile
@@ -281,7 +281,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
 
 
 def _give_shapes(model: ModelProto) -> None:
-    """Declare what inner graphs make, where nothing is declared: of nodes of ours ONNX Runtime infers no shapes."""
+    """Declare missing shapes in inner graphs, because ONNX Runtime infers no shapes for our nodes."""
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:
@@ -298,7 +298,7 @@ def _give_shapes(model: ModelProto) -> None:
 
 
 def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
-    """Give a model back the functions that were inlined and that its training graphs, which stay, still call."""
+    """Restore the inlined functions that the model's unchanged training graphs still call."""
     before, left = by_key(model), by_key(result)
     waiting = [node for _, graph in training_graphs(result) for node in graph.node]
     while waiting:
@@ -310,7 +310,7 @@ def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
 
 
 def _constant(axes: AttributeProto, name: str) -> NodeProto:
-    """A Constant of the axes, or of those that a function's caller gives."""
+    """Return a Constant of the axes, or of the axes that a function's caller gives."""
     if not axes.ref_attr_name:
         value = numpy_helper.from_array(np.array(axes.ints, np.int64))
         return helper.make_node("Constant", [], [name], value=value)
@@ -320,7 +320,7 @@ def _constant(axes: AttributeProto, name: str) -> NodeProto:
 
 
 def _row(operator: str, opset: int | None) -> Spec | None:
-    """The version of an operator in an operator set; None if onnx or this maxops is too old to know."""
+    """Return the version of an operator in an operator set; None if onnx or this maxops is too old."""
     row = None if opset is None else spec.in_opset(operator, opset)
     if opset is None or row is None or opset > onnx.defs.onnx_opset_version():
         return None

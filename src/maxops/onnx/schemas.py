@@ -1,4 +1,4 @@
-"""Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes that get them wrong.
+"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes with wrong maxima.
 
 `register` registers them with the onnx package, so that its checker and its shape inference accept them.
 """
@@ -60,9 +60,10 @@ def register() -> None:
 
 
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
-    """The version of an operator in an operator set; 0 if the onnx package knows none.
+    """Return the version of an operator in an operator set; 0 if the onnx package knows none.
 
-    It takes numbers that a C int holds, and text: protobuf returns names that are not UTF-8 as bytes.
+    It is also 0 for numbers that do not fit in a C int, and for bytes: protobuf returns names that are not UTF-8 as
+    bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)
@@ -75,9 +76,9 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """The row that a node of ours follows: OpenVINO's SegmentMax; ONNX's of exactly that version, or the newest.
+    """Return the row for a node of ours: OpenVINO's SegmentMax, or ONNX's version (None means the newest).
 
-    Raises UnknownOperatorError for a version that ONNX does not have.
+    Raises UnknownOperatorError for a version that ONNX lacks.
     """
     if operator == SEGMENT_MAX.operator:
         return SEGMENT_MAX
@@ -194,13 +195,13 @@ def _scatter(operator: str) -> OpSchema:
 
 
 def _infer_scatter(context: Any) -> None:
-    """The output has the type and the shape of data."""
+    """Infer the output's type and shape, which are those of data."""
     if (data := context.get_input_type(0)) is not None:
         context.set_output_type(0, data)
 
 
 def _infer_max(context: Any) -> None:
-    """The common shape, as far as sizes are known."""
+    """Infer the common shape, as far as sizes are known."""
     given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
     if None in given:  # made by an operator that onnx does not know
         return
@@ -215,7 +216,7 @@ def _infer_max(context: Any) -> None:
 
 
 def _infer_reduce_max(context: Any) -> None:
-    """The shape without the reduced axes, where the axes are known."""
+    """Infer the shape without the reduced axes, if the axes are known."""
     data = context.get_input_type(0)
     if data is None:
         return
@@ -250,7 +251,7 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 
 def _infer_segment_max(context: Any) -> None:
-    """The output has the type of data, and its shape but for the first size, which num_segments may fix."""
+    """Infer the output's type and shape from data; num_segments may determine the first size."""
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:
@@ -279,7 +280,7 @@ def _infer_segment_max(context: Any) -> None:
 
 
 def _segments(known: TensorProto) -> int | None:
-    """num_segments, where a constant gives it and it is one."""
+    """Return num_segments, if it is a valid constant."""
     array = _array(known)
     if array is None or array.shape != () or array.dtype.kind != "i" or array.item() < 0:
         return None
@@ -287,7 +288,7 @@ def _segments(known: TensorProto) -> int | None:
 
 
 def _array(known: TensorProto) -> Array | None:
-    """A constant's array, where it lies in the model and is well formed."""
+    """Return a constant's array, if it is in the model and well formed."""
     if known.data_location == TensorProto.EXTERNAL:
         return None
     try:

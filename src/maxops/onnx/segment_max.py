@@ -46,20 +46,20 @@ def segment_max_node(
 
 
 def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) -> FunctionProto:
-    """SegmentMax of one type as an ONNX function of standard operators, with `num_segments` as its third input or not.
+    """Return SegmentMax of one type as an ONNX function of standard operators, with an optional `num_segments`.
 
     >>> from maxops import dtypes
     >>> segment_max_function(dtypes.FLOAT32, "ZERO", num_segments=False).name
     'SegmentMax_float32_ZERO'
 
-    For ids that SegmentMax allows, the results are the same bits on onnx's reference evaluator. A runtime's own
+    For ids that SegmentMax allows, the results have the same bits on onnx's reference evaluator. A runtime's own
     ScatterND and Where may differ: see docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 
 
 class _Body:
-    """Collects the nodes of a function."""
+    """Builds a function from its nodes."""
 
     def __init__(self, dtype: DType, fill_mode: str, num_segments: bool) -> None:
         self._dtype, self._fill_mode, self._has_count = dtype, fill_mode, num_segments
@@ -108,7 +108,7 @@ class _Body:
         return self._add("Add", last, self._integers([1]))
 
     def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
-        """ScatterND keeps whichever zero came first, and a runtime's may drop a NaN: both are handled separately."""
+        """Handle zeros and NaNs separately: ScatterND keeps the first zero, and some runtimes drop a NaN."""
         zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
         minus_zero = self._bits(1 << self._dtype.bits - 1)
         is_plus_zero = self._add(
@@ -119,7 +119,7 @@ class _Body:
         return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
 
     def _seen(self, where: str, rows: str, shape: str) -> str:
-        """For each segment, whether something holds in one of its rows."""
+        """Return for each segment whether a condition holds in one of its rows."""
         found = self._add("Cast", where, to=TensorProto.INT64)
         return self._add(
             "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
@@ -134,7 +134,7 @@ class _Body:
         return self._add("Constant", value_ints=values)
 
     def _bits(self, bits: int) -> str:
-        """A scalar of the type, by its bits, since a NaN's do not outlive a detour over a float."""
+        """Return a scalar of the type by its bits, because a conversion from a float would change a NaN's bits."""
         size = self._dtype.numpy.itemsize
         tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)
@@ -147,7 +147,7 @@ class _Body:
 
 
 def portable(model: ModelProto) -> ModelProto:
-    """A copy of a model with every maxops.SegmentMax of its main graph replaced by a function of standard operators.
+    """Return a copy of a model in which standard operators replace every maxops.SegmentMax of its main graph.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '

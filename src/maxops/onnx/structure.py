@@ -21,7 +21,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def canonical(model: ModelProto) -> ModelProto:
-    """The model with ONNX's own domain named "" everywhere; a copy, if anything has to change.
+    """Return the model, or a changed copy, with ONNX's own domain named "" everywhere.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["ai.onnx": 13]> f (float[n] x) => (float[n] y) { y = Max(x) }'
@@ -48,7 +48,7 @@ def canonical(model: ModelProto) -> ModelProto:
 
 
 def canonical_node(node: NodeProto) -> NodeProto:
-    """One node outside of a model, without graphs; ONNX's own domain is ""."""
+    """Return a node outside of a model and without graphs, with ONNX's own domain named ""."""
     result = NodeProto()
     result.CopyFrom(node)
     _name_domain(result)
@@ -61,7 +61,7 @@ def _name_domain(node: NodeProto) -> None:
 
 
 def _name_imports(holder: ModelProto | FunctionProto) -> None:
-    """Import ONNX's own domain as ""; under both names, once if the versions agree."""
+    """Import ONNX's own domain as "" only; its two names are merged if their versions agree."""
     own = {entry.version for entry in holder.opset_import if entry.domain == ""}
     for index in reversed(range(len(holder.opset_import))):
         entry = holder.opset_import[index]
@@ -75,19 +75,19 @@ def _name_imports(holder: ModelProto | FunctionProto) -> None:
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """The key by which a call names a function."""
+    """Return the key that calls use for a function."""
     return function.domain, function.name, function.overload
 
 
 def call_key(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node calls, if the model has one."""
+    """Return the key of the function that a node calls, if the model has the function."""
     return node.domain, node.op_type, node.overload
 
 
 def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs inside a node, such as the branches of an If, with the names of their attributes.
+    """Yield the graphs inside a node, such as the branches of an If, with the names of their attributes.
 
-    Those of a function are the defaults of its attributes.
+    The graphs of a function are the defaults of its attributes.
     """
     for attribute in holder.attribute if isinstance(holder, NodeProto) else holder.attribute_proto:
         if attribute.HasField("g"):
@@ -97,7 +97,7 @@ def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphPro
 
 
 def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """These nodes and all in the graphs inside them."""
+    """Yield these nodes and all nodes in the graphs inside them."""
     waiting = [*outer]
     while waiting:
         node = waiting.pop()
@@ -107,7 +107,7 @@ def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def training_graphs(model: ModelProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs of `training_info`, with their fields: what initializes a model, and a step of its training."""
+    """Yield the graphs of `training_info` with their fields: an initialization of the model, and a training step."""
     for number, info in enumerate(model.training_info):
         for field in ("initialization", "algorithm"):
             if info.HasField(field):
@@ -115,7 +115,7 @@ def training_graphs(model: ModelProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def _outermost_graphs(model: ModelProto) -> list[GraphProto]:
-    """The graphs that lie inside no node."""
+    """Return the graphs that are not inside a node."""
     return [
         model.graph,
         *(graph for _, graph in training_graphs(model)),
@@ -124,18 +124,18 @@ def _outermost_graphs(model: ModelProto) -> list[GraphProto]:
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
-    """Every node of a model: of its graph, training graphs and functions, and of the graphs inside nodes."""
+    """Yield every node of a model: of its graph, training graphs and functions, and of the graphs inside nodes."""
     holders = (*_outermost_graphs(model), *model.functions)
     return with_inner(node for holder in holders for node in holder.node)
 
 
 def all_graphs(model: ModelProto) -> list[GraphProto]:
-    """Every graph of a model: its own, those of its training, and those inside nodes, its functions' too."""
+    """Return every graph of a model: its own, the training graphs, and those inside nodes, also in functions."""
     return [*_outermost_graphs(model), *(graph for node in all_nodes(model) for _, graph in graphs_of(node))]
 
 
 def all_names(model: ModelProto) -> set[str]:
-    """Every name that a value has anywhere in a model, or that is written for one."""
+    """Return every name that a value has anywhere in a model, or that is declared for one."""
     names = {name for node in all_nodes(model) for name in (*node.input, *node.output)}
     for graph in all_graphs(model):
         names |= initial_names(graph)
@@ -153,7 +153,7 @@ def check_names(graph: GraphProto, source: str) -> None:
 
 
 def check_node_names(found: Iterable[NodeProto], source: str) -> None:
-    """The same, of nodes alone, such as a function's."""
+    """Refuse names in nodes, such as a function's, that are not text."""
     for node in found:
         _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
         for attribute in node.attribute:
@@ -167,7 +167,7 @@ def _check_text(names: Iterable[object], source: str) -> None:
 
 
 def initial_names(graph: GraphProto) -> set[str]:
-    """The values that a graph's nodes may read before any of them has run."""
+    """Return the values that a graph's nodes may read before any node has run."""
     return (
         {value.name for value in graph.input}
         | {tensor.name for tensor in graph.initializer}
@@ -192,11 +192,11 @@ def check_unique(graph: GraphProto, source: str) -> None:
 
 
 def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
-    """Nodes stand after those that make their inputs; `outer` holds the names that a subgraph sees around it.
+    """Check that nodes come after those that make their inputs; `outer` holds the outer names that a subgraph sees.
 
-    It returns one of those only if `returns_outer`, as a step of training does.
+    A graph may return an outer name only if `returns_outer`, as a training step does.
 
-    The onnx package's checker sees this too, but does not report why it fails.
+    The onnx package's checker makes this check too, but does not report why it fails.
     """
     makers = {name: node for node in graph.node for name in node.output}
     known = initial_names(graph) | {""}

@@ -1,4 +1,4 @@
-"""ONNX's test layout: a folder with model.onnx and test_data_set_*/{input,output}_*.pb."""
+"""Reads ONNX's test layout: a folder with model.onnx and test_data_set_*/{input,output}_*.pb."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODEL = "model.onnx"
 
 @dataclass(frozen=True)
 class DataSet:
-    """One set of inputs and the outputs that they should give, by name."""
+    """One set of inputs and the expected outputs, by name."""
 
     name: str
     inputs: dict[str, Any]
@@ -27,13 +27,13 @@ class DataSet:
 
 
 def data_set_folders(folder: Path) -> list[Path]:
-    """The folders of the data sets, by number."""
+    """Return the folders of the data sets, by number."""
     found = [path for path in folder.glob("test_data_set_*") if path.is_dir()]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def read_data_set(folder: Path, model: Model) -> DataSet:
-    """Read a data set; files go by number to the model's inputs and outputs, whatever names are in them."""
+    """Read a data set; the files' numbers select the model's inputs and outputs, and names in the files are ignored."""
     files = _numbered(folder, "output")
     if len(files) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))

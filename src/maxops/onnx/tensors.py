@@ -1,4 +1,4 @@
-"""TensorProto messages as arrays, bit for bit: in a model, and in files of their own."""
+"""Converts TensorProto messages to arrays, bit for bit, in a model and in files of their own."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
 
 def type_name(elem_type: int) -> str:
-    """ONNX's name for an element type, known to maxops or not."""
+    """Return ONNX's name for an element type, which maxops may not know."""
     if elem_type not in TensorProto.DataType.values():
         return f"type number {elem_type}"
     return str(TensorProto.DataType.Name(elem_type)).lower()
 
 
 def other_type(elem_type: int) -> OtherType | None:
-    """An element type that ONNX has and maxops does not."""
+    """Return an element type that ONNX has but maxops lacks."""
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
         return None
     return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
 
 
 def dims_of(shape: TensorShapeProto) -> Dims:
-    """The sizes of a shape, by their names where they have no number."""
+    """Return the sizes of a shape; sizes without a number are given by name."""
     return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
 
 
 def _name(text: str | bytes) -> str:
-    """A name of a size; protobuf returns those that are not UTF-8 as bytes."""
+    """Return the name of a size; protobuf returns names that are not UTF-8 as bytes."""
     return text if isinstance(text, str) else text.decode(errors="backslashreplace")
 
 
 def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
-    """The shape of these sizes."""
+    """Return the shape of these sizes."""
     shape = TensorShapeProto()
     for size in dims:
         dim = shape.dim.add()
@@ -65,9 +65,9 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
-    """The tensor's data, read-only; `where` opens the text of every error.
+    """Return the tensor's data, read-only; `where` begins the text of every error.
 
-    External data is read only from `folder`, whose bounds the onnx package guards; without one it is refused.
+    The onnx package reads external data only inside `folder`; without a folder, external data is refused.
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
@@ -93,7 +93,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
-    """Refuse what the format does not know of data in another file."""
+    """Refuse keys that the format does not define for data in another file."""
     # onnx warns of a key that it does not know and goes on, so that a mistyped offset would be read as 0
     keys = [entry.key for entry in tensor.external_data]
     if odd := [key for key in keys if key not in EXTERNAL_KEYS or keys.count(key) > 1]:
@@ -106,7 +106,7 @@ def check_keys(tensor: TensorProto, where: str) -> None:
 
 
 def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
-    """Compare the dimensions with the data before anything is allocated for them."""
+    """Compare the dimensions with the data before memory is allocated."""
     dims = tuple(tensor.dims)
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has the dimensions {dims}; a size is not negative")
@@ -137,7 +137,7 @@ def _check_range(stored: Array, dtype: DType, where: str) -> None:
 
 
 def read_tensor_file(path: Path) -> tuple[str, Array]:
-    """The name (which may be empty) and the data of a TensorProto file."""
+    """Return the name (which may be empty) and the data of a TensorProto file."""
     tensor = TensorProto()
     try:
         tensor.ParseFromString(path.read_bytes())
@@ -151,7 +151,7 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
 
 
 def read_held_file(path: Path, container: Container) -> Any:
-    """The data of a SequenceProto or OptionalProto file: a list of arrays, or None of an optional that is empty."""
+    """Return the data of a SequenceProto or OptionalProto file: a list of arrays, or None for an empty optional."""
     message = OptionalProto() if container.startswith("optional") else SequenceProto()
     kind = type(message).__name__
     try:

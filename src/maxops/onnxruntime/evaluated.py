@@ -1,4 +1,4 @@
-"""Models with other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
+"""Runs models with other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = '--on onnx (on="onnx" in Python) takes onnx\'s reference evaluator 
 
 
 class SessionEvaluator:
-    """A whole model in ONNX Runtime, in which our operators are."""
+    """Runs a whole model in ONNX Runtime with our operators."""
 
     def __init__(
         self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]
@@ -48,7 +48,7 @@ class SessionEvaluator:
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run on one array per input, and return the outputs that are asked for."""
+        """Run the model on one array per input, and return the requested outputs."""
         names = list(outputs)
         for name, array in self._fixed.items():
             if inputs[name].tobytes() != array.tobytes():
@@ -68,7 +68,7 @@ class SessionEvaluator:
 
 
 def _in_order(value: Any) -> Any:
-    """An array, or the arrays of a sequence, in C order; None of an optional that is empty."""
+    """Return an array, or the arrays of a sequence, in C order; None for an empty optional."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     return value if value is None else np.ascontiguousarray(value).reshape(value.shape)

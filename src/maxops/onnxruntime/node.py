@@ -1,6 +1,7 @@
-"""One node of a session, as the native operators (native/onnxruntime.cpp) ask for it: what C has to know, and why not.
+"""One node of a session for the native operators (native/onnxruntime.cpp): the data for C, or an error.
 
-C runs what is clearly valid. All else comes here, to the planner, which runs it or raises the clause that it breaks.
+C runs clearly valid calls. It passes all other calls to the planner here, which runs the call or raises the error of
+the broken clause.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from maxops.spec import Spec
 
 @dataclass(frozen=True)
 class Node:
-    """A node as native code reads it; a call plans and runs it."""
+    """A node as native code reads it; a call plans and runs the node."""
 
     run: Callable[..., Array]
     broadcasts: bool
@@ -31,12 +32,12 @@ class Node:
     fill_mode: str | None
 
     def __call__(self, *inputs: Array | None) -> Array:
-        """The result, contiguous."""
+        """Return the result, contiguous."""
         return np.asarray(self.run(*inputs), order="C")
 
 
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
-    """The node of an operator on a type. Raises what the version that it follows has against either."""
+    """Return the node of an operator on a type. Raise an error if the version lacks the type or an attribute."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
     if type_name not in map(str, row.dtypes):
         raise DTypeError(

@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime with the operators of maxops."""
+"""Creates sessions of ONNX Runtime with the operators of maxops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def session(
     sess_options: onnxruntime.SessionOptions | None = None,
     **arguments: Any,
 ) -> onnxruntime.InferenceSession:
-    """Create a session whose Max, ReduceMax and SegmentMax run on maxops; onnxruntime runs all other operators.
+    """Create a session in which Max, ReduceMax and SegmentMax run on maxops; onnxruntime runs all other operators.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -76,7 +76,7 @@ def session(
 def outputs_of(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
 ) -> list[Array]:
-    """Run a session: as its `run`, with bfloat16 too."""
+    """Run a session like its `run`, but also with bfloat16."""
     if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
         return list(session.run(names, dict(inputs)))
     of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy
@@ -99,7 +99,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """An entry of options; empty where there is none, which onnxruntime reads as none."""
+    """Return an entry of options, or "" if the entry is missing; onnxruntime treats both alike."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""OpenVINO: IRs, read and run without OpenVINO, and the operators of maxops inside OpenVINO's compiled models."""
+"""OpenVINO: maxops reads and runs IRs without OpenVINO, and adds its operators to OpenVINO's compiled models."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def register(core: Any) -> None:
 
 
 def rewrite(model: Any) -> Any:
-    """Return a copy of an `openvino.Model` whose Maximum, ReduceMax and SegmentMax run on our kernels.
+    """Return a copy of an `openvino.Model` in which Maximum, ReduceMax and SegmentMax run on our kernels.
 
-    `docs/integrations/openvino_extension.md` has an example, and describes the exactness. The inputs and outputs keep
-    their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed, and the error of a clause,
-    with the node, if a node breaks the clause.
+    `docs/integrations/openvino_extension.md` has an example, and explains which results are exact. The inputs and
+    outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. Raises the
+    error of a clause, with the node, if a node breaks the clause.
     """
     return _module("rewriting").rewrite(model)
 

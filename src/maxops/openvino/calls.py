@@ -1,4 +1,4 @@
-"""Calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
+"""Makes calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_auto_broadcast(kind: str) -> None:
 
 
 def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
-    """A call of Maximum."""
+    """Return a call of Maximum."""
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
@@ -53,7 +53,7 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
 
 
 def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
-    """A call of ReduceMax: data and axes; in OpenVINO no axes reduce nothing."""
+    """Return a call of ReduceMax with data and axes; in OpenVINO, empty axes reduce nothing."""
     data, axes = inputs
     if axes.ndim > 1 or axes.dtype.kind not in "iu":
         raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of integers")
@@ -61,6 +61,6 @@ def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
 
 
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:
-    """A call of SegmentMax: data, segment_ids and, if there are three inputs, num_segments."""
+    """Return a call of SegmentMax with data, segment_ids and, if there are three inputs, num_segments."""
     data, ids, count = (*inputs, None)[:3]
     return SegmentCall(data, ids, count, fill_mode, check_ids=check_ids, row=spec.SEGMENT_MAX_16)

@@ -28,7 +28,7 @@ VERSION = layers.OURS  # where OpenVINO's operators have opset1 to opset16
 if TYPE_CHECKING:
 
     class _Op:
-        """`openvino.Op`, which is not everywhere, and whose types say little."""
+        """The base class `openvino.Op`, which is not always available, and has few type annotations."""
 
         def __init__(self, *inputs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
@@ -38,7 +38,7 @@ else:
 
 
 class _Operator(_Op):
-    """An operator with attributes. `defaults` names them; what OpenVINO reads from an IR replaces these values."""
+    """An operator with attributes. `defaults` names them; OpenVINO replaces their values when it reads an IR."""
 
     defaults: ClassVar[dict[str, Any]] = {}
 
@@ -48,11 +48,11 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Name and version. The plugin knows these names: after an operator of any other it converts i64 to i32."""
+        """Return the name and version. The plugin knows the names; after unknown operators, it converts i64 to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
-        """Let OpenVINO write the attributes to an IR, or read them from one."""
+        """Let OpenVINO write the attributes to an IR, or read them from an IR."""
         visitor.on_attributes(self.attributes)
         return True
 
@@ -61,7 +61,7 @@ class _Operator(_Op):
         self.set_output_type(0, *self.inferred(self.input_values()))
 
     def clone_with_new_inputs(self, inputs: list[Any]) -> Any:
-        """A copy for other inputs."""
+        """Return a copy for other inputs."""
         if all(map(_is_made_for_a_shape, inputs)):
             # Each time that shapes change, the plugin clones the operator, only to ask for its output's shape. A
             # clone in Python would live forever, since OpenVINO's C++ half and it hold one another.
@@ -73,19 +73,19 @@ class _Operator(_Op):
         return True
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """The output's type and shape."""
+        """Return the output's type and shape."""
         raise NotImplementedError
 
 
 class Convert(_Operator):
-    """Its first input in the type of its second, whose value does not matter.
+    """An operator that converts its first input to the type of its second input and ignores the second's value.
 
-    A third is not looked at: where it is an input of the model, OpenVINO cannot make a constant of the result, which
-    it would then convert like any other.
+    A third input is ignored. If it is an input of the model, OpenVINO cannot make the result a constant, which it would
+    then convert like any other.
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """The type is the plugin's own choice where the second input is a constant that is not marked."""
+        """Return the plugin's own choice of type if the second input is a constant without our mark."""
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
@@ -97,12 +97,12 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """One of the three, with the function of `calls` that makes its calls."""
+    """The base class of the three max operators, with the function of `calls` that makes their calls."""
 
     make: ClassVar[Callable[..., Call]]
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """The type is that of the data; sizes are those that are known."""
+        """Return the type of the data and the known sizes."""
         types = tuple(port.get_element_type().get_type_name() for port in ports)
         if "dynamic" in types:
             return ov.Type.dynamic, ov.PartialShape.dynamic()
@@ -130,26 +130,26 @@ class _MaxOperator(_Operator):
         return True
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """The output's sizes, as far as they are known; None if not even their number is."""
+        """Return the output's known sizes; None if not even the rank is known."""
         raise NotImplementedError
 
     def call(self, arrays: list[Array]) -> Call:
-        """The call, by the operator's attributes."""
+        """Return the call with the operator's attributes."""
         return type(self).make(arrays, **self.attributes)
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Compute into `out`."""
+        """Compute the result into `out`."""
         ops.run(self.call(arrays)._replace(out=out))
 
 
 class Maximum(_MaxOperator):
-    """OpenVINO's Maximum."""
+    """OpenVINO's operator Maximum."""
 
     defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """A size that is open gives way to one that is known and not 1."""
+        """Return the sizes; a known size other than 1 takes precedence over an open size."""
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
@@ -162,18 +162,18 @@ class Maximum(_MaxOperator):
         return result
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Run it."""
+        """Run the call on `out`."""
         ops.maximum(*arrays, out=out)
 
 
 class ReduceMax(_MaxOperator):
-    """OpenVINO's ReduceMax."""
+    """OpenVINO's operator ReduceMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """The sizes if the axes are a constant; otherwise the rank, if it is known."""
+        """Return the sizes if the axes are a constant; otherwise return the rank, if it is known."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])
@@ -186,7 +186,7 @@ class ReduceMax(_MaxOperator):
 
 
 class SegmentMax(_MaxOperator):
-    """OpenVINO's SegmentMax."""
+    """OpenVINO's operator SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
     make: ClassVar[Callable[..., Call]] = staticmethod(
@@ -194,7 +194,7 @@ class SegmentMax(_MaxOperator):
     )  # the ids are checked when it runs
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """The first size is known where num_segments, or the ids in its absence, are a constant."""
+        """Return the sizes; the first is known if num_segments or, without num_segments, the ids are a constant."""
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
@@ -203,7 +203,7 @@ class SegmentMax(_MaxOperator):
         return [ov.Dimension() if _constant(decides) is None else count, *shapes[0][1:]]
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Run it."""
+        """Run the call on `out`."""
         data, ids, *count = arrays
         # the core takes a Python integer; the array's type was checked when the operator was made
         number = [array.item() if array.ndim == 0 else array for array in count]
@@ -221,7 +221,7 @@ def register(core: Any) -> None:
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Whether nothing has named or read this Parameter or Constant yet: it is in no model."""
+    """Whether this Parameter or Constant is in no model: nothing has named or read it yet."""
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")
@@ -231,7 +231,7 @@ def _is_made_for_a_shape(port: Any) -> bool:
 
 
 def _array(holder: Any) -> Array:
-    """The memory of a tensor or a constant."""
+    """Return the memory of a tensor or a constant."""
     array: Array = holder.data
     return array.view(calls.DTYPES[holder.get_element_type().get_type_name()].numpy)  # bfloat16 comes as float16
 
@@ -242,9 +242,9 @@ def _constant(port: Any) -> Array | None:
 
 
 def _abstract(port: Any, length: int = 1) -> Array:
-    """An array of the port's type and shape: a constant's own, or one of zeros with 1 for each size that is open.
+    """Return an array of the port's type and shape: a constant's array, or zeros with size 1 for each open size.
 
-    `length` is for the first size.
+    `length` replaces the first size if it is open.
     """
     if (constant := _constant(port)) is not None:
         return constant
@@ -255,6 +255,6 @@ def _abstract(port: Any, length: int = 1) -> Array:
 
 
 def _sizes(port: Any) -> list[Any]:
-    """The dimensions of a shape of known rank."""
+    """Return the dimensions of a shape of known rank."""
     shape = port.get_partial_shape()
     return [shape[axis] for axis in range(len(shape))]  # looping over the shape itself is slow

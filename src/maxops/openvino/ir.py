@@ -1,7 +1,7 @@
 """Loads an IR file as a checked model.
 
-The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, where there is one,
-the layer.
+The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, if there is one, the
+layer.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
-    """A spelling in an IR file that differs from OpenVINO's, and that maxops accepts."""
+    """The warning for a spelling in an IR file that differs from OpenVINO's but that maxops accepts."""
 
 
 def load(path: str | PathLike[str]) -> Model:
-    """Load and check an IR from its .xml file; weights come from the .bin file beside it.
+    """Load and check an IR from its .xml file; weights are read from the .bin file beside it.
 
     >>> import numpy as np, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -51,10 +51,10 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result; another layer, or a file that is
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. Another layer, or a file that is
     not well formed, raises ModelError. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or
-    `empty_segment_value`, as in its document, with an IRWarning. Arrays have the shapes and types of the Parameters; an
-    open size may have any value.
+    `empty_segment_value`, as in OpenVINO's documentation, which gives an IRWarning. Arrays have the shapes and types of
+    the Parameters; an open size may have any value.
     """
     path = Path(path)
     source = str(path)
@@ -102,7 +102,7 @@ def load(path: str | PathLike[str]) -> Model:
 
 
 def parse_net(path: Path, source: str) -> Element:
-    """The <net> of an IR file, without entities, document types or network."""
+    """Read the <net> of an IR file, without entities, document types or network."""
     try:
         root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
     except OSError as error:
@@ -138,7 +138,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
 
 
 def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port, Port]:
-    """For each input port, the output port that feeds it."""
+    """Return the output port that feeds each input port."""
     sources: dict[Port, Port] = {}
     for edge in root.findall("edges/edge"):
         add_edge(edge, found, sources, source)
@@ -146,7 +146,7 @@ def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port,
 
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
-    """Take up an edge that leads from a port that is there to one that no edge leads to yet."""
+    """Add an edge from an existing port to a port that no other edge feeds."""
     ends = {name: layers.identifier(edge.get(name, "")) for name in ("from-layer", "from-port", "to-layer", "to-port")}
     words = " ".join(f'{name}="{value}"' for name, value in ends.items())
     start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])
@@ -161,7 +161,7 @@ def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port
 
 
 def in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: str) -> list[Layer]:
-    """The layers, each after those that feed it."""
+    """Return the layers, each after those that feed it."""
     graph: dict[str, set[str]] = {name: set() for name in found}
     for (layer, _), (feeder, _) in sources.items():
         graph[layer].add(feeder)

@@ -1,4 +1,4 @@
-"""One layer of an IR: its checks and its computation."""
+"""Checks and computes one layer of an IR."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer as in the file, with the sizes that the file writes for each port.
+    """A layer as in the file, with the sizes that the file has for each port.
 
-    ``precisions`` holds the types of output ports, by the names that ports have for them, where they are written.
+    ``precisions`` holds the written types of output ports, by the ports' names for them.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Layer:
 
 
 def read(element: Element, source: str) -> Layer:
-    """A layer of any type."""
+    """Read a layer of any type."""
     attributes = {name: element.get(name) for name in ("id", "name", "type")}
     kind = attributes["type"]
     if attributes["id"] is None or kind is None:
@@ -99,7 +99,7 @@ def read(element: Element, source: str) -> Layer:
 
 
 def identifier(text: str) -> str:
-    """The id of a layer or a port as its number; a text that is none as it stands.
+    """Return the id of a layer or a port as a number; an id that is not a number is unchanged.
 
     >>> identifier(" 01"), identifier("x")
     ('1', 'x')
@@ -109,7 +109,7 @@ def identifier(text: str) -> str:
 
 
 def _number_of(text: str) -> int | None:
-    """A number as OpenVINO reads it, with blanks, a sign and zeros before it; None for what is none."""
+    """Parse a number like OpenVINO, with blanks, a sign and leading zeros; return None for other text."""
     found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
     return int(found[1]) if found else None
 
@@ -121,7 +121,7 @@ def check_type(layer: Layer, source: str) -> None:
 
 
 def check_version(layer: Layer, where: str) -> None:
-    """Refuse a version that OpenVINO does not have of a layer; without one, as in documents, it is OpenVINO's."""
+    """Refuse a version that OpenVINO lacks; a layer without a version, as in documents, has OpenVINO's version."""
     version = layer.version
     is_ours = version == OURS and layer.type in MOVED
     if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):
@@ -146,12 +146,12 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """The type that the layer's data gives its output: one of ours, another of OpenVINO's, or None if it is open."""
+    """Return the output type in the layer's data: a type of ours, another type of OpenVINO, or None if it is open."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 
 def check_element_type(layer: Layer, where: str) -> None:
-    """Refuse a type in the layer's data that OpenVINO does not have, and a Const without one."""
+    """Refuse a type in the layer's data that OpenVINO lacks, and a Const without a type."""
     attribute = TYPE_ATTRIBUTES.get(layer.type, "")
     name = _attribute(layer, attribute, where) if layer.type == "Const" else layer.data.get(attribute)
     if name is not None and name.casefold() not in calls.ELEMENT_TYPES:
@@ -159,25 +159,25 @@ def check_element_type(layer: Layer, where: str) -> None:
 
 
 def is_any_rank(data: Mapping[str, str]) -> bool:
-    """Whether a layer's data leaves the number of its sizes open, too."""
+    """Whether a layer's data leaves even the rank open."""
     return _bare(data.get("shape", "")) == "..."
 
 
 def _bare(text: str) -> str:
-    """The sizes of a shape as text, with or without brackets."""
+    """Return the sizes of a shape as text without brackets."""
     text = text.strip()
     return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
 
 
 def check_precisions(layer: Layer, where: str) -> None:
-    """Refuse a type of an output port that OpenVINO does not have."""
+    """Refuse a type of an output port that OpenVINO lacks."""
     for port, name in layer.precisions.items():
         if name not in calls.PORT_TYPES:
             raise ModelError(f"{where}: its output port {port} says {name!r}, a type that OpenVINO does not have")
 
 
 def check_count(layer: Layer, where: str) -> None:
-    """Refuse a number of input ports that a layer of this type does not take."""
+    """Refuse a number of input ports that the layer's type does not allow."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
         expected = str(most) if fewest == most else f"{fewest} or {most}"
@@ -185,7 +185,7 @@ def check_count(layer: Layer, where: str) -> None:
 
 
 def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
-    """The ids of the layer's input ports, in order. Raises ModelError if an edge is missing."""
+    """Return the ids of the layer's input ports, in order. Raise ModelError if an edge is missing."""
     check_count(layer, where)
     for port in layer.inputs:
         if (layer.id, port) not in sources:
@@ -194,29 +194,29 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
 
 
 def output_port(layer: Layer, where: str) -> str:
-    """The one output port."""
+    """Return the only output port."""
     if len(layer.outputs) != 1:
         raise ModelError(f"{where}: has {counted(len(layer.outputs), 'output port')}; it takes 1")
     return next(iter(layer.outputs))
 
 
 def parameter(layer: Layer, where: str) -> Value:
-    """An input of the model."""
+    """Return an input of the model."""
     return Value(layer.name, dtype(layer, where), own_dims(layer, where))
 
 
 def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
-    """An output of the model: the type and the sizes are those of the port that feeds it."""
+    """Return an output of the model, with the type and sizes of the port that feeds it."""
     return Value(layer.name, dtype, sizes_of(sizes, where))
 
 
 def constant(layer: Layer, weights: Weights, where: str) -> Array:
-    """The array of a Const layer."""
+    """Return the array of a Const layer."""
     return weights.read(dtype(layer, where), fixed_shape(layer, where), *data_extent(layer, where), where)
 
 
 def fixed_shape(layer: Layer, where: str) -> tuple[int, ...]:
-    """The shape of a Const layer."""
+    """Return the shape of a Const layer."""
     dims = own_dims(layer, where)
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
@@ -225,12 +225,12 @@ def fixed_shape(layer: Layer, where: str) -> tuple[int, ...]:
 
 
 def data_extent(layer: Layer, where: str) -> tuple[int, int]:
-    """The extent of a Const layer's data in the weights: offset and size, in bytes."""
+    """Return the extent of a Const layer's data in the weights: offset and size, in bytes."""
     return _number(layer, "offset", where), _number(layer, "size", where)
 
 
 def compute(layer: Layer, where: str, warn: Warn) -> Compute:
-    """The computation of a layer of Maximum, ReduceMax or SegmentMax."""
+    """Return the computation of a Maximum, ReduceMax or SegmentMax layer."""
     call: Callable[[Sequence[Array]], Call]
     if layer.type == "Maximum":
         kind = auto_broadcast(layer, where)
@@ -253,7 +253,7 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
 
 
 def auto_broadcast(layer: Layer, where: str) -> str:
-    """How Maximum broadcasts."""
+    """Return the broadcast mode of Maximum."""
     kind = layer.data.get("auto_broadcast", "numpy")
     if kind.casefold() not in calls.AUTO_BROADCAST:
         raise ModelError(f"{where}: auto_broadcast is {kind!r}; OpenVINO has {', '.join(calls.AUTO_BROADCAST)}")
@@ -261,7 +261,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
-    """SegmentMax's mode, by whichever of its two names it is given: never chosen silently."""
+    """Return SegmentMax's mode from either of its two attribute names; there is no silent default."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
@@ -300,7 +300,7 @@ def keep_dims(layer: Layer, where: str) -> bool:
 
 
 def dtype(layer: Layer, where: str) -> DType:
-    """The type that a Parameter or a Const writes."""
+    """Return the type that a Parameter or a Const declares."""
     name = _attribute(layer, "element_type", where)
     if name.casefold() not in DTYPES:
         raise ModelError(f"{where}: has the type {name!r}; maxops runs {', '.join(DTYPES)}")
@@ -308,9 +308,9 @@ def dtype(layer: Layer, where: str) -> DType:
 
 
 def own_dims(layer: Layer, where: str) -> Dims:
-    """The sizes that a Parameter or a Const writes of itself.
+    """Return the sizes that a Parameter or a Const declares.
 
-    A Parameter's may have brackets; without sizes it is a scalar.
+    A Parameter's sizes may have brackets; without sizes, it is a scalar.
     """
     if is_any_rank(layer.data):
         raise ModelError(f"{where}: is of any rank; maxops runs models whose ranks are known")
@@ -323,12 +323,12 @@ def own_dims(layer: Layer, where: str) -> Dims:
 
 
 def sizes_of(texts: Sequence[str], where: str) -> Dims:
-    """The sizes of a port."""
+    """Return the sizes of a port."""
     return tuple(_size(text, where) for text in texts)
 
 
 def _size(text: str, where: str) -> int | None:
-    """A size, or None for one that is open: -1, ? or a range; a range of one size is that size."""
+    """Return a size, or None for an open size: -1, ? or a range. A range of one size is that size."""
     if text in ("-1", "?"):
         return None
     if found := re.fullmatch(r"([0-9]{0,19})\.\.([0-9]{0,19})", text):

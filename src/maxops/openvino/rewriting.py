@@ -1,8 +1,8 @@
-"""Puts the operators of maxops into a model.
+"""Adds the operators of maxops to a model.
 
-OpenVINO's CPU plugin converts most types. `rewrite` keeps our operators out of that: they, the constants and inputs of
-the model that they read, and the outputs that they give are marked for the plugin to leave alone, and where other
-operators give or take such a tensor, a Convert stands between.
+OpenVINO's CPU plugin converts most types. `rewrite` excludes our operators from this conversion: it marks them, the
+constants and model inputs that they read, and their outputs, so that the plugin does not convert them. A Convert
+connects such a tensor with other operators.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def rewrite(model: Any) -> Any:
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Put ours in the node's place; it checks what is known by now."""
+    """Replace a node by our operator, which checks all facts that are known now."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -80,9 +80,9 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _with_known_inputs(model: Any) -> list[Any]:
-    """The operators of ours for which inputs became constants: what OpenVINO can compute without the model's inputs.
+    """Return our operators with inputs that became constants, which OpenVINO can compute without the model's inputs.
 
-    It would do so when it compiles the model, and then convert the constant, which bears no mark of ours.
+    OpenVINO would compute them when it compiles the model, and then convert the constant, which does not have our mark.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
@@ -104,13 +104,13 @@ def _with_known_inputs(model: Any) -> list[Any]:
 
 
 def _is_computed(port: Any) -> bool:
-    """Whether OpenVINO's operators make what ours reads."""
+    """Whether OpenVINO's operators compute the input of our operator."""
     node = port.get_source_output().get_node()
     return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant")
 
 
 def _refuse_bodies(node: Any) -> None:
-    """A body is a model of its own, whose types follow those of tensors outside it: it is not taken apart."""
+    """Refuse max operators in a body: a body is a separate model with types from tensors outside it."""
     for number in range(BODIES.get(node.get_type_name(), 0)):
         for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
             info = inner.get_type_info()
@@ -123,7 +123,7 @@ def _refuse_bodies(node: Any) -> None:
 
 
 def _guard_input(port: Any, inputs: list[Any]) -> None:
-    """Let one of our operators read what the model means, in the model's own type."""
+    """Make an input of our operator keep the model's own type and values."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
     if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
@@ -146,9 +146,9 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
 
 
 def _only_to_outputs(node: Any) -> list[Any] | None:
-    """The Identities, if nothing else stands between the node and outputs of the model.
+    """Return the Identities between the node and the model's outputs, or None if other operators are between them.
 
-    The reader of ONNX models writes one for a ReduceMax that gives back its input.
+    The reader of ONNX models adds an Identity for a ReduceMax that returns its input.
     """
     found: list[Any] = []
     for reader in _readers(node.output(0)):
@@ -162,7 +162,7 @@ def _only_to_outputs(node: Any) -> list[Any] | None:
 
 
 def _guard_output(source: Any) -> None:
-    """Let other operators read our output, or an input of the model that is marked, in the plugin's type."""
+    """Convert our output, or a marked input of the model, to the plugin's type for other operators."""
     kind = source.get_element_type()
     others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
     if others and kind.get_type_name() not in UNCONVERTED:
@@ -189,7 +189,7 @@ def _readers(source: Any) -> list[Any]:
 
 @cache
 def _mark_of_openvino() -> tuple[str, Any]:
-    """OpenVINO's mark for what must not be converted; it makes one only where it reads an IR that has it."""
+    """Return OpenVINO's mark against conversion; OpenVINO creates one only when it reads an IR with the mark."""
     (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]

@@ -14,20 +14,20 @@ from maxops.plan import Array
 
 
 def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> None:
-    """Refuse a constant of fewer bytes than its elements need; OpenVINO reads no others."""
+    """Refuse a constant with fewer bytes than its elements need, which OpenVINO does not read either."""
     expected = prod(shape) * dtype.numpy.itemsize
     if size < expected:
         raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {expected} bytes")
 
 
 class Weights:
-    """The file, opened when the first constant is read."""
+    """The weights file, which is opened when the first constant is read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def check(self, offset: int, size: int, where: str) -> None:
-        """Refuse an extent past the file's end, without opening it; a file that does not exist is no error here."""
+        """Refuse an extent past the file's end, without opening the file; a missing file is not an error here."""
         if self._path.is_file():
             self._check(offset, size, where)
 
@@ -44,7 +44,7 @@ class Weights:
             )
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
-        """A constant's array, read-only; `where` opens the text of every error."""
+        """Return a constant's array, read-only; `where` begins the text of every error."""
         check_size(dtype, shape, size, where)
         try:
             self._check(offset, size, where)

@@ -1,7 +1,7 @@
-"""The cases, derived from the spec table: a file for each family, in which a clause, a type and a sentence make a case.
+"""The cases, derived from the spec table. Each module makes a family of cases from clauses, types and sentences.
 
-Each row of ONNX and OpenVINO is iterated over; rows that profile the newest version of an operator (SONNX) have a say
-in the same trials, and in refusals of their own. A new row or type of the table gets its cases automatically.
+Each row of ONNX and OpenVINO has its own cases. The rows that profile the newest version of an operator (SONNX) judge
+the same trials, and have refusals of their own. A new row or type of the table gets its cases automatically.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_id
 
 
 def cases() -> Iterator[Case]:
-    """All cases, in an order that stays; those that share a trial stand together."""
+    """Yield all cases in a stable order; cases that share a trial are adjacent."""
     for family in FAMILIES:
         yield from family.cases()

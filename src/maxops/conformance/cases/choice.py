@@ -1,4 +1,4 @@
-"""Selects the cases of a run, by patterns of their ids, or only the quick ones."""
+"""Selects the cases of a run by patterns of their ids, or only the quick cases."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NEAR = 3
 
 
 class NoSuchCaseError(MaxopsError, LookupError):
-    """A pattern that no case's id fits."""
+    """Raised if no case's id matches a pattern."""
 
 
 def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """The cases that fit a pattern, if there are patterns; with `quick`, those of a short run alone.
+    """Return the cases that match a pattern, or all cases without patterns; with `quick`, only those of a short run.
 
-    A pattern is a part of an id, or with `*`, `?` or `[...]` what a whole id looks like; capitals do not matter, and a
-    comma stands between several. Raises NoSuchCaseError for a pattern that no case fits, and for blank patterns alone.
+    A pattern is a part of an id or, with `*`, `?` or `[...]`, a pattern for a whole id. Case is ignored, and commas
+    separate several patterns. Raises NoSuchCaseError for a pattern that no case matches, and if all patterns are blank.
 
     >>> from maxops.conformance.cases import cases
     >>> [case.id for case in select(cases(), ["onnx.max-13.t/int8/two*"])]
@@ -51,7 +51,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _near(pattern: str, cases: Sequence[Case]) -> list[str]:
-    """The clauses whose ids are most like a pattern's, or the ids of theirs that are, if it has more than a clause."""
+    """Return the clauses with ids similar to a pattern, or their case ids if the pattern has more than a clause."""
     clauses = _most_like(pattern.split("/", maxsplit=1)[0], {case.clause.id: None for case in cases})
     if "/" not in pattern:
         return clauses

@@ -1,4 +1,4 @@
-"""The functions that make a family of cases, for a row of ONNX or OpenVINO and each row that profiles it."""
+"""Functions that make a family of cases for a row of ONNX or OpenVINO and for each row that profiles it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the other
 
 
 def short(row: Spec, meaning: str) -> str:
-    """The short name of the clause by which a row speaks of something."""
+    """Return the short name of the clause in which a row specifies a meaning."""
     known = dict(row.rules)
     if meaning == "zeros":  # rows with a clause for NaN have the zeros in the order of values
         return "value" if "NaN" in known else "nan"
@@ -38,35 +38,35 @@ def short(row: Spec, meaning: str) -> str:
 
 
 def rows(operator: str) -> list[Spec]:
-    """The rows of an operator that models are made of: those of ONNX and OpenVINO, the oldest first."""
+    """Return the rows of an operator for which models are built: those of ONNX and OpenVINO, the oldest first."""
     return [row for row in spec.ALL if row.operator == operator and row.version is not None]
 
 
 def newest(row: Spec) -> Spec:
-    """The newest version of a row's operator."""
+    """Return the newest version of a row's operator."""
     return max(rows(row.operator), key=lambda each: each.version or 0)
 
 
 def judges(row: Spec) -> list[Spec]:
-    """The rows that have a say in a model of this one: itself and, for the newest version, those that profile it."""
+    """Return the rows that judge a model of this row: itself and, for the newest version, the rows that profile it."""
     profiles = [each for each in spec.ALL if each.operator == row.operator and each.version is None]
     return [row, *profiles] if row is newest(row) else [row]
 
 
 def stored(row: Spec) -> list[DType]:
-    """The types of a row that a model can hold."""
+    """Return the types of a row that a model can hold."""
     return [dtype for dtype in row.dtypes if dtype is not dtypes.REAL]
 
 
 def is_current(row: Spec) -> bool:
-    """Whether a row is the newest of its operator, or profiles that."""
+    """Whether a row is the newest of its operator, or profiles the newest."""
     return row.version is None or row is newest(row)
 
 
 def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
-    """Cases that depend on no type: all for two types, and for each other type a third of them and the quick ones.
+    """Yield all cases for two types, and every third case and the quick cases for each other type.
 
-    Of older versions two types are looked at.
+    Use it for cases that do not depend on the type. For older versions, only two types are tested.
     """
     if not is_current(row) and dtype not in (dtypes.FLOAT32, row.dtypes[-1]):
         return
@@ -78,7 +78,7 @@ def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
 
 
 def is_quick(row: Spec, dtype: DType, quick: Quick) -> bool:
-    """Whether a short run asks this of a row and a type."""
+    """Whether a short run includes this row and type."""
     if not quick or not (is_current(row) or str(quick).endswith("row")):
         return False
     if is_current(row) and str(quick).startswith("each type"):
@@ -96,7 +96,7 @@ def ask(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """A case with a result, for each row that has a say and takes the type."""
+    """Yield a case with a result for each row that judges the model and has the type."""
     taking = [judge for judge in among or judges(row) if dtype in judge.dtypes]
     return _sharing(taking, meaning, dtype, sentence, make, refusal=False, quick=is_quick(row, dtype, quick))
 
@@ -109,7 +109,7 @@ def compute(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """The same for a call on small arrays, whose results the reference computes."""
+    """Yield the cases of a call on small arrays; the reference computes their results."""
     make = partial(computed, among[0] if among else call.row, call, feeds)
     return ask(call.row, meaning, call.dtype, sentence, make, quick=quick, among=among)
 
@@ -123,7 +123,7 @@ def refuse(
     quick: Refused = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """A case that must be refused, for each row that has a say; a short run has it whatever the type."""
+    """Yield a refusal for each row that judges the model; a short run includes it for every type."""
     asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
     return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)
@@ -139,7 +139,7 @@ def _sharing(
     refusal: bool,
     quick: bool,
 ) -> Iterator[Case]:
-    """A case for each row; those after the first share its trial."""
+    """Yield a case for each row; all of them share the first row's trial."""
     first = ""
     for row in rows:
         made = Case(row, row.rule(short(row, meaning)), dtype, sentence, make, refusal, quick, shared=first)
@@ -148,7 +148,7 @@ def _sharing(
 
 
 def computed(row: Spec, call: Call, feeds: Sequence[Feed]) -> Trial:
-    """A trial whose results the reference computes one by one: for small arrays."""
+    """Return a trial on small arrays; the reference computes its results one by one."""
     has_nan = any(is_nan(array).any() for feed in feeds for array in (*feed, *call.constants.values()))
     return Trial(
         call,

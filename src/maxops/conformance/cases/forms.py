@@ -1,6 +1,4 @@
-"""The same calls in other forms: arrays in other layouts, one model on shapes in turn, an operator within a model's
-constructs, and more axes.
-"""
+"""The same calls in other forms: other memory layouts, one model on changing shapes, constructs, and more axes."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
 
 
 def cases() -> Iterator[Case]:
-    """The cases of other forms: of the newest version of each operator, and of axes as an attribute."""
+    """Yield the cases of other forms: for the newest version of each operator, and for axes as an attribute."""
     for operator in ("Max", "ReduceMax", "SegmentMax"):
         for row in rows(operator):
             if row is newest(row):
@@ -109,7 +107,7 @@ def _laid(row: Spec, dtype: DType, layout: Layout, axis: int) -> Trial:
 
 
 def _row_repeated(array: Array) -> Array:
-    """The first row in each row."""
+    """Return an array with the first row repeated in each row."""
     return np.repeat(array[:1], len(array), axis=0)
 
 
@@ -117,7 +115,7 @@ def _row_repeated(array: Array) -> Array:
 
 
 def _turns(row: Spec, dtype: DType) -> Iterator[Case]:
-    """One prepared model on one size after the other, with other values each time."""
+    """Yield cases of one prepared model that runs on several sizes, one after the other, with new values each time."""
     make = partial(_in_turn, row, dtype)
     of = {"Max": "shape", "ReduceMax": "axes", "SegmentMax": "ids"}[row.operator]
     yield from ask(row, of, dtype, "one model, shapes in turn", make, quick="each type")
@@ -145,7 +143,7 @@ def _in_turn(row: Spec, dtype: DType) -> Trial:
 
 
 def _falling(dtype: DType, shape: Shape, turn: int) -> Array:
-    """Values that are lower from turn to turn, so that what is left of an earlier result shows."""
+    """Return values that are lower in each turn, so that leftovers of an earlier result show."""
     values = np.sort(pool.distinct(dtype, (250,)))
     numbers = np.arange(int(np.prod(shape))) * 7 % 25 + 25 * (9 - turn)
     result: Array = values[numbers].reshape(shape)
@@ -198,7 +196,7 @@ def _segmented(row: Spec, dtype: DType, rank: int) -> Trial:
 
 
 def _within(row: Spec) -> Iterator[Case]:
-    """The operator in branches, in bodies of loops, and in functions."""
+    """Yield cases of the operator in branches, in bodies of loops, and in functions."""
     for within, dtype in product(WITHIN, TYPES_WITHIN):
         if dtype not in row.dtypes:
             continue

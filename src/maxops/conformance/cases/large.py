@@ -1,6 +1,6 @@
-"""Large calls, for which runtimes use threads or other loops: many elements, results, inputs and segments.
+"""Large calls, in which runtimes use threads or other loops: many elements, results, inputs and segments.
 
-What is expected is known by construction (`planted`).
+The expected results are known by construction (`planted`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHORT, LONG = 8, 250  # sizes of an axis beside a long one
 
 
 def cases() -> Iterator[Case]:
-    """The cases of large calls: of the newest version of each operator."""
+    """Yield the cases of large calls, for the newest version of each operator."""
     for operator, of_type in (("Max", _max), ("ReduceMax", _reduce_max), ("SegmentMax", _segment_max)):
         for row in rows(operator):
             if row is newest(row):
@@ -40,12 +40,12 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, size: int) -> Quick:
-    """A short run has the cheap sizes for each type, and the others for one type."""
+    """Return how widely a short run includes a size: cheap sizes for each type, and other sizes for one type."""
     return "each type" if size <= SIZES[1] else dtype is dtypes.FLOAT32
 
 
 def _asked(dtype: DType, size: int) -> list[tuple[Which, str, str]]:
-    """Values at each size; NaNs and zeros at some."""
+    """Return the kinds of values for a size: plain values always, NaNs and zeros only at some sizes."""
     words = {"value": "", "nan": ", NaNs among them", "zeros": ", zeros of both signs"}
     return [
         (which, meaning, words[which]) for which, meaning, _ in meanings(dtype) if which == "value" or size in THOROUGH
@@ -58,7 +58,7 @@ def _trial(call: Call, made: Sequence[tuple[Feed, Array, Array]], which: Which) 
 
 
 def _sized(call: Call, feed: Feed) -> Call:
-    """The call with the sizes of its inputs in the model, so that a runtime knows beforehand that they are large."""
+    """Return the call with the sizes of its inputs in the model, so that a runtime knows that they are large."""
     arrays = iter(feed)
     inputs = tuple(
         each if each is None or each.constant is not None else Input(each.name, each.dtype, next(arrays).shape)
@@ -92,7 +92,7 @@ def _max(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> Trial:
-    """Elements whose maximum is in one input after the other."""
+    """Return a trial in which the maximum is in each input in turn."""
     made = planted(dtype, which, np.full(size, count))
     feed = tuple(np.ascontiguousarray(each) for each in made.data.reshape(size, count).T)
     call = _sized(of_max.call(row, dtype, count), feed)
@@ -100,7 +100,7 @@ def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> 
 
 
 def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
-    """One model, whose matrices have a size of 1 in every combination; their sizes are open."""
+    """Return a trial of one model with open sizes; its matrices have a size of 1 in every combination."""
     width = LONG
     height = size // width
     made = []
@@ -118,7 +118,7 @@ def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
 
 
 def _against(dtype: DType, one: tuple[int, int], other: tuple[int, int]) -> tuple[Feed, Array, Array]:
-    """Two matrices, whose elements are numbered: the higher number of two is the maximum."""
+    """Return two matrices of numbered elements and their maximum, which is the higher number."""
     values = ladder(dtype, "value")
     u, v = (np.indices(shape).sum(axis=0) * step % len(values) for shape, step in ((one, 1), (other, 3)))
     expected = values[np.where(u > v, u, v)]
@@ -156,7 +156,7 @@ def _reduce_max(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
-    """A vector for each place of the maximum, or of the NaN."""
+    """Return a trial with one vector for each position of the maximum or of the NaN."""
     at = places(size)
     if size > SIZES[1]:
         at = [0, size // 2, size - 1] if size in THOROUGH else [size - 1]
@@ -168,13 +168,13 @@ def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
 
 
 def _shapes(size: int) -> list[tuple[int, int]]:
-    """Many short groups, a few long ones, and as many as they are long."""
+    """Return shapes with many short groups, with a few long groups, and with equal numbers of groups and elements."""
     side = int(size**0.5)
     return [(size // SHORT, SHORT), (SHORT, size // SHORT), (side, side), (size // LONG, LONG), (size, 1)]
 
 
 def _matrices(row: Spec, dtype: DType, which: Which, size: int, axis: int) -> Trial:
-    """One model, and matrices of several sizes: groups are rows or columns."""
+    """Return a trial of one model and matrices of several sizes; the groups are rows or columns."""
     made = []
     for count, length in _shapes(size):
         of = planted(dtype, which, np.full(count, length))
@@ -234,7 +234,7 @@ def _segment_max(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _vectors(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
-    """One model, and vectors whose segments are of several lengths."""
+    """Return a trial of one model and vectors with segments of several lengths."""
     made = []
     kinds: list[Callable[[int], Array]] = [partial(np.ones, dtype=np.int64), thirds, halves]
     if size > SIZES[1]:  # a third of each
@@ -270,7 +270,7 @@ def _gaps(row: Spec, dtype: DType, size: int, mode: str) -> Trial:
 
 
 def _numbers(row: Spec, dtype: DType, size: int, larger: bool) -> Trial:
-    """Fewer segments than the ids name, or more."""
+    """Return a trial with fewer segments than the ids name, or with more."""
     lengths = thirds(size)
     of = planted(dtype, "value", lengths)
     ids, count = np.repeat(np.arange(len(lengths)), lengths), len(lengths)

@@ -1,4 +1,4 @@
-"""Max: every pair of values in every lane, many inputs in every order."""
+"""Max: every pair of values in every lane, and many inputs in every order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPACING = 11  # between the pairs that short vectors of a sample start from: no 
 
 
 def cases() -> Iterator[Case]:
-    """The cases of Max's values."""
+    """Yield the cases of Max's values."""
     for row in rows("Max"):
         for dtype in stored(row):
             yield from _of_type(row, dtype)
@@ -69,17 +69,17 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def call(row: Spec, dtype: DType, count: int, rank: int = 1) -> Call:
-    """Max of so many inputs of one rank and of any sizes."""
+    """Return a call of Max with `count` inputs of one rank and of any sizes."""
     return Call(row, tuple(Input(name(number), dtype, (None,) * rank) for number in range(count)), (), rank)
 
 
 def name(number: int) -> str:
-    """The name of an input."""
+    """Return the name of an input."""
     return NAMES[number] if number < len(NAMES) else f"x{number}"
 
 
 def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
-    """Vectors of each length in which every lane meets every pair; or, as a sample, every pair some lane."""
+    """Return a trial with vectors of each length: every pair in every lane or, for a sample, in some lane."""
     table = pairs(dtype, which)
     u, v, best, other = map(tiled, (table.u, table.v, table.expected, table.without_nan))
     spacing = min(SPACING, len(table) // SPACING)
@@ -99,7 +99,7 @@ def _looked_up(
 
 
 def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
-    """For each pair of u and v and each input, an element that is v in this input and u in all others."""
+    """Return a trial that has, for each pair (u, v) and each input, an element v in the input and u in all others."""
     table = pairs(dtype, which)
     feed = []
     for number in range(count):
@@ -111,7 +111,7 @@ def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
 
 
 def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
-    """Three inputs: all triples of a few values, so that each set of three comes in each order."""
+    """Return a trial of three inputs with all triples of a few values, so that each set of three has every order."""
     values = pool.ordinary(dtype)[:: 1 if len(pool.ordinary(dtype)) < 6 else 2]
     nans = pool.nans(dtype) if which == "nan" else pool.nans(dtype)[:0]
     values = np.concatenate([values[:6], nans])
@@ -131,7 +131,7 @@ def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> tuple[Call,
 
 
 def _real(row: Spec, profile: Spec) -> Iterator[Case]:
-    """Exact rationals, which no model holds: only a function can be asked."""
+    """Yield cases of exact rationals, which only functions support because no model holds them."""
     real = dtypes.REAL
     values = pool.ordinary(real)
     u, v = (each.reshape(-1) for each in np.meshgrid(values, values, indexing="ij"))

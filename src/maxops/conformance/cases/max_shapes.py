@@ -1,4 +1,4 @@
-"""Max: shapes that broadcast, in both directions, and shapes that must be refused."""
+"""Max: shapes that broadcast in both directions, and shapes that must be refused."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _QUICK_REFUSALS: dict[tuple[Shape, ...], Refused] = {
 
 
 def cases() -> Iterator[Case]:
-    """The cases of Max's shapes."""
+    """Yield the cases of Max's shapes."""
     for row in rows("Max"):
         for dtype in stored(row):
             yield from subsampled(row, dtype, _of_type(row, dtype))
@@ -95,7 +95,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
-    """The meaning of the clause by which a row refuses inputs of these shapes, or nothing."""
+    """Return the meaning of the clause by which a row refuses inputs of these shapes, or ""."""
     if row.broadcast == "none":
         return "mismatch" if len(set(sizes)) > 1 else ""
     try:

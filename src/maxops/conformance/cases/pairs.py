@@ -1,7 +1,7 @@
-"""All pairs of boundary values, and the maximum of each: what every lane and every place is filled from.
+"""All pairs of boundary values and their maxima, which fill every lane and every position.
 
-The reference computes a pair once; that it gives the maximum of many copies of its two values needs no more than that
-the maximum is associative and idempotent, which a test of its own holds against the reference.
+The reference computes each pair once. The maximum of many copies of the two values is the same, because the maximum is
+associative and idempotent. A test verifies this against the reference.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 
 @dataclass(frozen=True)
 class Pairs:
-    """Values u and v with their maximum, and that of v alone; each also as a runtime that ignores NaN reads it.
+    """Values u and v with their maximum, and the maximum of v alone; also the maxima of a runtime that ignores NaN.
 
-    `position` numbers the pairs; the first `different` have two values.
+    `position` numbers the pairs; the first `different` pairs have two different values.
     """
 
     u: Array
@@ -50,7 +50,7 @@ class Pairs:
 
 @cache
 def pairs(dtype: DType, which: Which) -> Pairs:
-    """All ordered pairs without a NaN, with one or two, of two zeros, or of the lowest value alone."""
+    """Return all ordered pairs without a NaN, with one or two NaNs, of two zeros, or of the lowest value alone."""
     ordinary, nans = pool.ordinary(dtype), pool.nans(dtype)
     if which == "zeros":
         ordinary = pool.zeros(dtype)
@@ -84,9 +84,9 @@ def _positions(same: Array) -> Array:
 
 @cache
 def repeated(dtype: DType, which: Which) -> Pairs:
-    """The pairs, repeated until one array has the distinct value at every position.
+    """Return the pairs, repeated until one array has the distinct value at every position.
 
-    Each of only two values is put at every position among copies of the other.
+    Each of the two values is put at every position among copies of the other.
     """
     table = pairs(dtype, which)
     if not 0 < table.different < MAX_LENGTH:
@@ -103,18 +103,18 @@ def repeated(dtype: DType, which: Which) -> Pairs:
 
 
 def bands(count: int) -> list[range]:
-    """The lengths from 1 to 130, in so many parts."""
+    """Split the lengths from 1 to 130 into `count` parts."""
     size = len(BANDS) // count
     return [range(BANDS[start][0], BANDS[start + size - 1][1] + 1) for start in range(0, len(BANDS), size)]
 
 
 def between(lengths: range) -> str:
-    """Lengths in words."""
+    """Return lengths in words."""
     return f"of lengths {lengths.start} to {lengths.stop - 1}"
 
 
 def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
-    """The questions about a type's pairs: which pairs, the meaning of the clause, and a text."""
+    """Return the questions about a type's pairs: the pairs, the meaning of the clause, and a text."""
     found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
     if dtype.kind == "float":
         found.append(("nan", "propagates", "each pair with a NaN"))
@@ -123,10 +123,10 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
 
 
 def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
-    """The meanings for the lowest value: a loop must not start above it."""
+    """Return the question about the lowest value: a loop must not start above it."""
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 
 def tiled(array: Array, more: int = MAX_LENGTH) -> Array:
-    """The array again and again, so that every rotation is a slice."""
+    """Repeat the array, so that every rotation is a slice."""
     return np.concatenate([array] * (-(-(len(array) + more) // len(array))))

@@ -1,7 +1,7 @@
 """Large arrays with maxima that are known by construction.
 
-Elements are numbered values of a short ladder, in ascending order. Each group of elements has one that is higher than
-all others of the group, at a place that differs from group to group: the first, the last, one in the middle, any other.
+Elements are numbered values of a short ladder, in ascending order. Each group of elements has one element that is
+higher than all others of the group. Its position differs between groups: first, last, in the middle, or elsewhere.
 Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
 """
 
@@ -27,9 +27,9 @@ STEPS = 8  # values of a ladder
 
 @dataclass(frozen=True)
 class Planted:
-    """Elements of shape (rows, columns), the rows one group after the other; each group's maximum in each column.
+    """Elements of shape (rows, columns) with each group's maximum in each column; rows of a group are adjacent.
 
-    `without_nan` has the maximum of those elements of the group that are no NaN.
+    `without_nan` has the maximum of the group's elements that are not NaN.
     """
 
     data: Array
@@ -39,9 +39,9 @@ class Planted:
 
 @cache
 def ladder(dtype: DType, which: Which) -> Array:
-    """Values of a type in ascending order: numbers at boundaries, with a NaN on top, or the two zeros alone.
+    """Return values of a type in ascending order: numbers at boundaries with a NaN at the top, or only the two zeros.
 
-    Plain ones are small whole numbers, which every conversion keeps.
+    Plain values are small whole numbers, which every conversion keeps.
     """
     if which == "plain":
         return np.unique(pool.distinct(dtype, (STEPS,)))
@@ -57,7 +57,7 @@ def ladder(dtype: DType, which: Which) -> Array:
 def planted(
     dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
 ) -> Planted:
-    """Groups of these nonzero lengths; `at`, if requested, is the only index of each group's maximum."""
+    """Return groups of these nonzero lengths; `at`, if given, is the only position of each group's maximum."""
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of
@@ -86,7 +86,7 @@ def planted(
 
 
 def thirds(count: int) -> Array:
-    """Lengths of segments of 1, 2 and 3 rows in turn, of so many rows in all."""
+    """Return segment lengths of 1, 2 and 3 rows in turn, for a total of `count` rows."""
     whole = np.tile([1, 2, 3], count // 6 + 1)
     ends = np.cumsum(whole)
     number = int(np.searchsorted(ends, count))
@@ -96,7 +96,7 @@ def thirds(count: int) -> Array:
 
 
 def halves(count: int) -> Array:
-    """Lengths of segments of half of the rows, half of the rest, and so on, of so many rows in all."""
+    """Return segment lengths of half of the rows, half of the rest, and so on, for a total of `count` rows."""
     found = []
     while count:
         found.append(-(-count // 2))
@@ -105,8 +105,10 @@ def halves(count: int) -> Array:
 
 
 def places(count: int) -> list[int]:
-    """Places in a vector where chunks of threads, blocks or caches begin or end: at the ends, around a half, a quarter,
-    and powers of two."""
+    """Return positions in a vector where chunks of threads, blocks or caches may begin or end.
+
+    These are both ends, and positions around a half, a quarter and powers of two.
+    """
     begins = [0, 1, count // 4, count // 2, 3 * count // 4, *(1 << power for power in (10, 12, 13, 14, 16, 18, 20))]
     found = {place for begin in begins for place in (begin - 1, begin)} | {count - 1, count - 2}
     return sorted(place for place in found if 0 <= place < count)

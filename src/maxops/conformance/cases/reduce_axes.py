@@ -1,4 +1,4 @@
-"""ReduceMax: axes in every form, kept or dropped, no axes, and the maximum of no elements."""
+"""ReduceMax: axes in every form, kept or removed, no axes, and the maximum of no elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEPT: list[tuple[Shape, list[int]]] = [((2, 0, 3), [0]), ((0, 3), [1]), ((0, 3, 
 
 
 def cases() -> Iterator[Case]:
-    """The cases of ReduceMax's axes and attributes."""
+    """Yield the cases of ReduceMax's axes and attributes."""
     for row in rows("ReduceMax"):
         yield from _subsets(row)
         for dtype in stored(row):
@@ -46,24 +46,24 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def form(row: Spec) -> str:
-    """How a version takes axes that are known beforehand."""
+    """Return the form of known axes in a version: an attribute or a constant input."""
     return "constant axes" if row.axes_input else "axes"
 
 
 def dynamic(row: Spec, dtype: DType, rank: int, count: int, keepdims: int | None = 0, **attributes: int) -> Call:
-    """ReduceMax over so many axes that come with the data: a model must say the rank of its output."""
+    """Return a call of ReduceMax with axes as a run-time input; the model must declare the rank of its output."""
     inputs = (Input("data", dtype, (None,) * rank), Input("axes", dtypes.INT64, (None,)))
     given = [*attributes.items(), *([] if keepdims is None else [("keepdims", keepdims)])]
     return Call(row, inputs, tuple(given), rank - count if keepdims == 0 else rank)
 
 
 def int64(values: Sequence[int]) -> Array:
-    """Axes as an array."""
+    """Return axes as an array."""
     return np.array(values, np.int64)
 
 
 def _subsets(row: Spec) -> Iterator[Case]:
-    """All subsets of four axes, over the types in turn."""
+    """Yield cases of all subsets of four axes; the types alternate."""
     types = stored(row)
     for number, axes in enumerate(SUBSETS):
         dtype = types[number % len(types)]
@@ -86,7 +86,7 @@ def _lists(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _lengths(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Sizes around blocks and vectors, of the axis that is reduced and of the other."""
+    """Yield cases of sizes around blocks and vectors, of the reduced axis and of the other axis."""
     layouts = {
         "rows": [(3, size) for size in lengths(260)],
         "columns": [(size, 3) for size in lengths(260)],
@@ -98,7 +98,7 @@ def _lengths(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _none(row: Spec, dtype: DType) -> Iterator[Case]:
-    """No axes: left out, an empty list, or an input without a name."""
+    """Yield cases without axes: an omitted input, an empty list, or an input without a name."""
     ask = partial(compute, "axes.default")
     for words, shape in (("rank 3", (2, 3, 4)), ("a vector", (7,)), ("a scalar", ())):
         data, rank = pool.distinct(dtype, shape), len(shape)
@@ -116,7 +116,7 @@ def _none(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _unnamed(call: Call) -> Call:
-    """The call with axes that are an input without a name."""
+    """Return the call with its axes as an input without a name."""
     return replace(call, inputs=(*call.inputs, None))
 
 
@@ -133,7 +133,7 @@ def _keepdims(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _nothing(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Data without elements: the maximum of nothing, and results without elements."""
+    """Yield cases in which the data or the results have no elements."""
     sets = [("empty", *each) for each in EMPTY] + [("value", *each) for each in KEPT]
     for (meaning, shape, axes), keepdims in product(sets, (0, 1)):
         call = reducing(row, dtype, len(shape), axes, keepdims)
@@ -158,7 +158,7 @@ def _dynamic(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _noop(row: Spec, dtype: DType) -> Iterator[Case]:
-    """With noop_with_empty_axes, the output is the input: every bit of it, those of a NaN too."""
+    """Yield cases of noop_with_empty_axes: the output is the input, bit for bit, even for NaN."""
     plain = pool.distinct(dtype, (2, 3, 4))
     noop = partial(reducing, row, dtype, noop_with_empty_axes=1)
     coming = dynamic(row, dtype, 3, 0, 1, noop_with_empty_axes=1)

@@ -1,4 +1,4 @@
-"""ReduceMax: every pair of values along every kind of axis, at every place."""
+"""ReduceMax: every pair of values along every kind of axis, at every position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
 def cases() -> Iterator[Case]:
-    """The cases of ReduceMax's values."""
+    """Yield the cases of ReduceMax's values."""
     for row in rows("ReduceMax"):
         for dtype in stored(row):
             plain = (pool.distinct(dtype, (5,)),)
@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick:
-    """How widely a short run asks for the pairs in a layout: the first one's for each type, others for a few types."""
+    """Return how widely a short run includes a layout: the first one for each type, others for a few types."""
     if first:
         return "each type and row" if which == "value" else "each type"
     return "each type" if dtype in CLOSER else False
@@ -73,7 +73,7 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
 def reducing(
     row: Spec, dtype: DType, rank: int, axes: Sequence[int] | None, keepdims: int | None = 0, **attributes: int
 ) -> Call:
-    """ReduceMax of a rank over known axes, as the version has them: an attribute, or a constant input."""
+    """Return a call of ReduceMax over known axes, which are an attribute or a constant input in the version."""
     inputs: list[Input | None] = [Input("data", dtype, (None,) * rank)]
     given: list[tuple[str, object]] = [*attributes.items()]
     if axes is not None and row.axes_input:
@@ -87,9 +87,9 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Arrays of (pair, length): copies of u and one v, and at each place stands some v that is not its row's u.
+    """Return arrays of shape (pair, length) with copies of u and one v; every position has some v other than u.
 
-    A length of 1 has v alone.
+    A row of length 1 is v alone.
     """
     made = []
     row = np.arange(len(table))
@@ -101,14 +101,14 @@ def copies_with_one(table: Pairs, length: int) -> list[Array]:
 
 
 def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
-    """The maximum of each pair's row, and the other reading."""
+    """Return the maximum of each pair's row, and the maximum that ignores NaN."""
     return (table.alone, table.alone_without_nan) if length == 1 else (table.expected, table.without_nan)
 
 
 def along(
     table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
 ) -> Trial:
-    """Copies of u and one v, of each length: the feeds that are laid out of them, with the index of their results."""
+    """Return a trial of copies of u and one v, of each length: `laid` makes feeds of them, each with a result index."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []
@@ -123,7 +123,7 @@ def along(
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
-    """Copies of u and one v along an axis. Of whole vectors, each length may have one of some parts of the pairs."""
+    """Return a trial of copies of u and one v along an axis; a length of whole vectors may have only some pairs."""
 
     def laid(array: Array) -> list[tuple[Feed, Any]]:
         if layout == "whole vectors":

@@ -1,6 +1,6 @@
 """Calls that every operator must refuse: types that a row does not list, and too few or too many inputs.
 
-Shapes that do not go together stand with the shapes of Max.
+The module `max_shapes` has the shapes that do not broadcast.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IDS = np.array([0, 0, 1], np.int64)
 
 
 def cases() -> Iterator[Case]:
-    """The cases that must be refused."""
+    """Yield the cases that must be refused."""
     for operator in ("Max", "ReduceMax", "SegmentMax"):
         for row in rows(operator):
             yield from _unlisted(row)
@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
 
 
 def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
-    """A call that nothing but its type speaks against."""
+    """Return a small call in which only the type may be invalid."""
     data = pool.distinct(dtype, (3,))
     if row.operator == "Max":
         return of_max.call(row, dtype, 2), (data, pool.distinct(dtype, (3,), 1))
@@ -49,7 +49,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """A short run has the first type of all, and the first type that other versions have and this version lacks."""
+    """Yield cases of unlisted types; a short run has the first of them and the first that only other versions list."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:
@@ -60,7 +60,7 @@ def _unlisted(row: Spec) -> Iterator[Case]:
 
 
 def _mixed(row: Spec) -> Iterator[Case]:
-    """Each type beside the next, and both ways round for one pair."""
+    """Yield cases of each type beside the next type, and one pair of types in both orders."""
     types = stored(row)
     pairs = [*zip(types, [*types[1:], types[0]], strict=True), (types[1], types[0])]
     for first, second in pairs:

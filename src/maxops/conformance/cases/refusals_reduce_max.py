@@ -25,7 +25,7 @@ TWICE_BY_SIGN: list[tuple[int, list[int]]] = [(1, [0, -1]), (3, [1, -2])]
 
 
 def cases(row: Spec) -> Iterator[Case]:
-    """The cases of a row."""
+    """Yield the refusals for a row."""
     below = BELOW if row.negative_axes else [(1, [-1]), (2, [0, -1]), *BELOW]
     wrong = [("axes.range", *each) for each in (*OUTSIDE, *below)]
     wrong += [("axes.unique", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
@@ -53,7 +53,7 @@ def cases(row: Spec) -> Iterator[Case]:
 
 
 def _no_list(row: Spec) -> Iterator[Case]:
-    """Axes that are no list of int64."""
+    """Yield cases of axes that are not a list of int64."""
     data = pool.distinct(DTYPE, (2, 2))
     for words, dtype, shape in (
         ("float32", dtypes.FLOAT32, (1,)),

@@ -44,7 +44,7 @@ QUICK = (
 
 
 def cases(row: Spec) -> Iterator[Case]:
-    """The cases of a row."""
+    """Yield the refusals for a row."""
     for meaning, sentence, call, feed in (*_ids(row), *_shapes(row), *_types(row), *_numbers(row), *_modes(row)):
         yield from refuse(meaning, sentence, call, feed, quick=sentence in QUICK)
 

@@ -20,7 +20,7 @@ from maxops.spec import SCATTERS, Spec
 
 
 def cases() -> Iterator[Case]:
-    """The cases of both operators."""
+    """Yield the cases of both operators."""
     for operator in SCATTERS:
         for row in rows(operator):
             for dtype in stored(row):
@@ -37,7 +37,7 @@ def scattering(
     index: DType = dtypes.INT64,
     axis: int | None = None,
 ) -> Call:
-    """A call of any sizes, by the ranks of data, indices and updates."""
+    """Return a call of any sizes, with these ranks of data, indices and updates."""
     names = zip(("data", "indices", "updates"), (dtype, index, dtype), ranks, strict=True)
     attributes: tuple[tuple[str, Any], ...] = () if axis is None else (("axis", axis),)
     inputs = tuple(Input(name, each, (None,) * rank) for name, each, rank in names)
@@ -45,12 +45,12 @@ def scattering(
 
 
 def _vector(row: Spec, dtype: DType) -> Call:
-    """Elements of a vector, which ScatterND names by indices of one more axis."""
+    """Return a call that updates elements of a vector; ScatterND has indices with one more axis."""
     return scattering(row, dtype, (1, 1 if row.has("axis") else 2, 1))
 
 
 def _at(row: Spec, data: Array, places: list[int] | Array, updates: Array) -> Feed:
-    """Updates of the elements of a vector."""
+    """Return a feed with updates of elements of a vector."""
     indices = np.array(places, np.int64)
     return data, indices if row.has("axis") else indices.reshape(-1, 1), updates
 
@@ -73,7 +73,7 @@ def _values(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _elements(row: Spec, dtype: DType) -> Iterator[Case]:
-    """ScatterElements: axes, types of indices, negative ones, and indices smaller than data."""
+    """Yield cases of ScatterElements: axes, types of indices, negative indices, and indices smaller than data."""
     whole: Shape = (3, 4, 2)
     for meaning, words, shape, axis, index, quick in (
         ("axis", "the first axis by default", (5, 4, 2), None, dtypes.INT64, True),
@@ -96,7 +96,7 @@ def _elements(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _slices(row: Spec, dtype: DType) -> Iterator[Case]:
-    """ScatterND: elements and slices, by indices of every rank."""
+    """Yield cases of ScatterND: elements and slices, with indices of every rank."""
     whole: Shape = (3, 4, 2)
     for meaning, words, outer, depth in (
         ("indices.shape", "slices of rank 2", (5,), 1),
@@ -119,7 +119,7 @@ def _slices(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _places(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Where the indices of a vector lie."""
+    """Yield cases of the positions of a vector's indices."""
     call, data = _vector(row, dtype), pool.distinct(dtype, (9,))
     for words, places in (
         ("indices from the start and from the end", [0, -1, 8, -9, 4]),

@@ -41,7 +41,7 @@ IDS = [0, 0, 1, 3, 3, 4]
 
 
 def cases() -> Iterator[Case]:
-    """The cases of SegmentMax's segments."""
+    """Yield the cases of SegmentMax's segments."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
             yield from subsampled(row, dtype, _of_type(row, dtype))
@@ -61,7 +61,7 @@ def _count(number: int, index: DType = dtypes.INT64) -> Array:
 
 
 def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Each kind of segments, in vectors and in rows, as the ids alone say how many there are."""
+    """Yield cases of each kind of segments, in vectors and in rows; the ids alone determine the number of segments."""
     vectors, whole, gaps = segments(row, dtype), WHOLE.values(), GAPS.values()
     feeds = [_feed(dtype, ids) for ids in whole]
     yield from compute("ids", "sorted ids, no segment empty", vectors, *feeds, quick=True)
@@ -83,7 +83,7 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Runs of one kind, of lengths around blocks and vectors, and a run that resumes the last segment or not."""
+    """Yield cases of runs of one kind, with lengths around blocks and vectors; a run may resume the last segment."""
     for kind in KINDS:
         for layout, inner in (("vectors", ()), ("rows of two", (2,))):
             make = partial(_of_runs, row, dtype, kind, inner)
@@ -117,7 +117,7 @@ def _types(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Fewer segments than the ids have, as many, and more; known beforehand, and with the data."""
+    """Yield cases with fewer, as many, and more segments than the ids have; the number is a constant or an input."""
     for meaning, counts in (
         ("num_segments", (5,)),
         ("num_segments.smaller", (0, 1, 2, 3, 4)),
@@ -134,7 +134,7 @@ def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
-    """No data: no segments without num_segments, else empty ones."""
+    """Yield cases without data; there are no segments without num_segments, and only empty segments with it."""
     for index, inner in product(INDEX, ((), (3,))):
         rank, feed = 1 + len(inner), _feed(dtype, [], index, inner)
         sentence = f"no rows of rank {rank}, {index} ids"

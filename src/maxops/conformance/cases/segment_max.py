@@ -1,4 +1,4 @@
-"""SegmentMax: every pair of values in segments of every length, at every place."""
+"""SegmentMax: every pair of values in segments of every length, at every position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYOUTS: tuple[Layout, ...] = ("segments of a vector", "columns of a segment")
 
 
 def cases() -> Iterator[Case]:
-    """The cases of SegmentMax's values."""
+    """Yield the cases of SegmentMax's values."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
             plain = pool.distinct(dtype, (5,)), np.array([0, 0, 1, 1, 1], np.int64)
@@ -61,7 +61,7 @@ def segments(
     ids: DType | Array = dtypes.INT64,
     number: DType | Array | None = None,
 ) -> Call:
-    """SegmentMax of any sizes; ids and their number are of a type if they come with the data, or these constants."""
+    """Return a call of SegmentMax of any sizes; ids and num_segments are inputs of a type, or constant arrays."""
     inputs = [Input("data", dtype, (None,) * rank), _index("segment_ids", ids, (None,))]
     if number is not None:
         inputs.append(_index("num_segments", number, ()))
@@ -90,7 +90,7 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
 
 
 def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
-    """A fill is for empty segments only: it does not take part in a maximum."""
+    """Yield cases of values below the fill value, which applies to empty segments only."""
     if dtype.kind == "uint":
         return
     data = np.array([-3, -7, -1, -2, -128], dtype.numpy)

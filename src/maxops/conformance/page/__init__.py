@@ -1,4 +1,4 @@
-"""Runs as one HTML file: matrix, filters, and each finding down to its bits; nothing is loaded from elsewhere."""
+"""Shows runs as one self-contained HTML file with a matrix, filters, and each finding down to its bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "d
 
 
 def html(runs: Sequence[Run]) -> str:
-    """The page; the same runs give the same bytes."""
+    """Return the page; the same runs give the same bytes."""
     style = _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"script/{name}.js") for name in SCRIPTS) + "})();\n"
     return Template(_asset("page.html")).substitute(
@@ -49,12 +49,12 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names what may run."""
+    """Return the hash of a script for the content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _summary(run: Run) -> str:
-    """A runtime's rows of the table for browsers without scripts."""
+    """Return a runtime's table rows for browsers without scripts."""
     return "".join(
         f"<tr><td>{escape(runtime_label(run))}</td><td>{escape(standard)}</td>"
         f"<td>{counts.total()}</td><td>{escape(spoken(counts))}</td></tr>"

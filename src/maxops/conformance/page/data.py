@@ -1,4 +1,4 @@
-"""The data of the page's script: runs, already counted, ordered and grouped."""
+"""Prepares the data of the page's script: runs that are already counted, sorted and grouped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def data(runs: Sequence[Run]) -> Json:
-    """All that the page shows, in its order."""
+    """Return all data of the page, in its order."""
     clauses = _clauses(runs)
     return {
         "verdicts": [
@@ -34,7 +34,7 @@ def data(runs: Sequence[Run]) -> Json:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """Each run's name, by which a link to the page finds it: a number makes one of two the other."""
+    """Return each run's name, which links to the page use; numbers distinguish equal names."""
     seen: Counter[str] = Counter()
     made = []
     for name in map(runtime_label, runs):
@@ -114,6 +114,6 @@ def _run(run: Run, name: str) -> Json:
 
 
 def _finding(finding: Finding) -> Json:
-    """The details that neither the group nor the name of the case gives."""
+    """Return the details that neither the group nor the case's name gives."""
     kept = ("case", "message", "expected", "actual", "feed", "index")
     return {name: finding[name] for name in kept}  # type: ignore[literal-required]

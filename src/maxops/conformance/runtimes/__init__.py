@@ -1,4 +1,4 @@
-"""The runtimes that the kit knows, and how a name finds one."""
+"""The runtimes that the kit knows, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ GROUPS = ("maxops", "all")
 
 
 def known() -> list[str]:
-    """The names of all runtimes that the kit knows, here or not."""
+    """Return the names of all runtimes that the kit knows, installed or not."""
     return [*(f"maxops:{isa}" for isa in _native.isas()), *CLASSES]
 
 
 def installed() -> list[str]:
-    """The installed ones among these, without importing any."""
+    """Return the names of the installed runtimes, without importing them."""
     return [name for name in known() if _is_installed(_make(name))]
 
 
 def expand(name: str) -> list[str]:
-    """The runtimes of a name: "maxops" names all of its own, and "all" every installed one."""
+    """Return the runtimes of a name: "maxops" means all runtimes of maxops, and "all" every installed runtime."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]
 
 
 def resolve(name: str) -> Runtime:
-    """The runtime of a name, not started: nothing of its own is imported.
+    """Return the runtime of a name without starting it: nothing of the runtime is imported.
 
-    Raises UnknownRuntimeError for a name that nothing has, and BrokenRuntimeError for what is not installed.
+    Raises UnknownRuntimeError for an unknown name, and BrokenRuntimeError if the runtime is not installed.
     """
     if name.startswith(PREFIX):
         return Command(name)
@@ -89,7 +89,7 @@ def resolve(name: str) -> Runtime:
 
 
 def load(name: str) -> Runtime:
-    """The runtime of a name, started. Raises what `resolve` does, and BrokenRuntimeError if its import fails."""
+    """Start and return the runtime of a name; raise the errors of `resolve`, or BrokenRuntimeError."""
     runtime = resolve(name)
     try:
         runtime.start()

@@ -1,4 +1,4 @@
-"""A third party's runtime: whatever has the protocol of `onnx.backend.base.Backend`."""
+"""Third-party runtimes: modules and classes with the protocol of `onnx.backend.base.Backend`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = "CPU"
 
 
 class ThirdParty(Runtime):
-    """A module or a class, by its dotted name: "package.module", "package.module.Class" or "package.module:Class"."""
+    """A module or class by its dotted name: "package.module", "package.module.Class" or "package.module:Class"."""
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})
     versioned = True
@@ -31,7 +31,7 @@ class ThirdParty(Runtime):
         self.name = name
 
     def start(self) -> None:
-        """Import the module, also from the current folder, as `python -m` does, and find its backend."""
+        """Import the module, also from the current folder as `python -m` does, and find its backend."""
         add_cwd_to_path()
         try:
             found = _imported(self.name)
@@ -45,12 +45,12 @@ class ThirdParty(Runtime):
 
     @property
     def version(self) -> str:
-        """The version of its module, or of the package that this is in."""
+        """Return the version of the module or of its package."""
         package = sys.modules[self.module.__name__.partition(".")[0]]
         return str(getattr(self.module, "__version__", getattr(package, "__version__", "")))
 
     def prepare(self, call: Call) -> Prepared:
-        """Hand over the model."""
+        """Pass the model to the backend."""
         ready = self.backend.prepare(onnx_model.model(call), DEVICE)
         if not callable(getattr(ready, "run", None)):
             raise GarbageError(f"prepare gave {_described(ready)}, which has no run")
@@ -61,7 +61,7 @@ class ThirdParty(Runtime):
         return run
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """The same, by the module or class."""
+        """Return lines that run the call through the module or class."""
         del feed
         module, _, name = self.name.partition(":")
         if name:
@@ -82,18 +82,18 @@ class ThirdParty(Runtime):
 
 
 def is_dotted(name: str) -> bool:
-    """Whether a name could be that of a module or class."""
+    """Whether a name could be the name of a module or class."""
     return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?", name) is not None
 
 
 def add_cwd_to_path() -> None:
-    """Let modules be found in the current folder, as `python -m` does."""
+    """Make modules in the current folder importable, as `python -m` does."""
     if not {"", os.getcwd()} & set(sys.path):
         sys.path.insert(0, os.getcwd())
 
 
 def only_output(outputs: object) -> object:
-    """The one output that a model of one output has; raises GarbageError for anything else."""
+    """Return the output of a model with one output; raise GarbageError for anything else."""
     if not isinstance(outputs, (list, tuple)):
         raise GarbageError(f"run gave {_described(outputs)}; it gives a tuple or list of the model's outputs")
     if len(outputs) != 1:
@@ -113,7 +113,7 @@ def only_output(outputs: object) -> object:
 
 
 def _imported(name: str) -> Any:
-    """The object of a name, as pkgutil.resolve_name, which hides the error of a module that cannot be loaded."""
+    """Import the object with a name. pkgutil.resolve_name would hide the error of a module that fails to load."""
     path, _, attributes = name.partition(":")
     parts = path.split(".")
     found: Any = import_module(parts[0])
@@ -127,7 +127,7 @@ def _imported(name: str) -> Any:
 
 
 def _with_prepare(found: Any, name: str) -> Any:
-    """The module or class itself, or the one class of the module that has prepare."""
+    """Return the module or class itself, or the only class of the module that has `prepare`."""
     if callable(getattr(found, "prepare", None)):
         return _checked(found, name)
     if not isinstance(found, ModuleType):
@@ -146,7 +146,7 @@ def _with_prepare(found: Any, name: str) -> Any:
 
 
 def _checked(backend: Any, name: str) -> Any:
-    """Refuse a class whose prepare needs an instance: each call would fail, as if the runtime refused it."""
+    """Refuse a class with a `prepare` that needs an instance: each call would fail, as if the runtime refused it."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
             f"{name}: the prepare of {backend.__name__} is not a class method, as that of onnx.backend.base.Backend is"
@@ -159,6 +159,6 @@ def _package(kind: type) -> str:
 
 
 def _described(value: object) -> str:
-    """A value in short."""
+    """Describe a value briefly."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

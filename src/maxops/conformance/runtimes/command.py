@@ -1,4 +1,4 @@
-"""A runtime for programs that read a model and inputs from a test folder, and write the outputs there."""
+"""A runtime for programs that read a model and its inputs from a test folder, and write the outputs there."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _CRASHES = tuple(getattr(signal, name) for name in _NAMES_OF_CRASHES if hasattr(
 
 
 class CommandError(Exception):
-    """The program's refusal: it ended with another status than 0."""
+    """Raised if the program refuses the model: it ended with a status other than 0."""
 
 
 class Command(Runtime):
-    """A program, by "command:./program arguments"; it is given the folder as its last argument.
+    """A program, given as "command:./program arguments"; its last argument is the folder.
 
-    The folder holds model.onnx, and test_data_set_N/input_K.pb for each feed; for an operator that ONNX does not have,
+    The folder holds model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it holds
     model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs, and ends
-    with status 0; with another it refuses the model, and the last line of its stderr says why.
+    with status 0. With another status it refuses the model, and the last line of its stderr gives the reason.
     """
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
@@ -64,15 +64,15 @@ class Command(Runtime):
             raise BrokenRuntimeError(f"{name!r}: there is no program {' '.join(self.words[:1])!r} that can be run")
 
     def start(self) -> None:
-        """There is nothing to import."""
+        """Do nothing, because a program needs no import."""
 
     @property
     def version(self) -> str:
-        """A program has no way to say."""
+        """Return no version, because a program cannot report one."""
         return ""
 
     def run(self, call: Call, feeds: Sequence[Feed]) -> list[Array]:
-        """One folder and one start of the program for all feeds."""
+        """Run the program once, on one folder with all feeds."""
         with TemporaryDirectory(prefix="maxops-conform-") as name:
             folder = Path(name)
             for file, data in case_folder.model_files(call).items():
@@ -84,7 +84,7 @@ class Command(Runtime):
             return [_output(_data_set(folder, number), is_ir=is_ir) for number in range(len(feeds))]
 
     def run_model(self, model: ModelProto, inputs: Mapping[str, Array], count: int) -> list[Array]:
-        """Run a whole model on one set of inputs by name; `count` is the number of outputs."""
+        """Run a whole model on one set of inputs, given by name; `count` is the number of outputs."""
         with TemporaryDirectory(prefix="maxops-run-") as name:
             folder = Path(name)
             data_set = _data_set(folder, 0)
@@ -97,7 +97,7 @@ class Command(Runtime):
             return [_output(data_set, is_ir=False, number=number) for number in range(count)]
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """The same, for one feed."""
+        """Return lines that run the program on one feed."""
         del feed
         named = f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"
         start = [

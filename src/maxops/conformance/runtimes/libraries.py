@@ -1,6 +1,7 @@
-"""Runtimes for libraries of functions, which have no models and no versions.
+"""Runtimes for libraries of functions, which have no models and no operator versions.
 
-`maxops.bench.libraries` says how each is imported, takes arrays and spells a maximum, for benchmarks too.
+`maxops.bench.libraries` defines how each library is imported, accepts arrays and computes a maximum, also for
+benchmarks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NESTED = 64  # calls in each other's arguments; Python takes less than 200
 
 
 class Library(Scripted):
-    """A subclass has the lines of each of its operators; braces, or `words`, mark what differs by call."""
+    """The base class of libraries. A subclass has the lines of each operator; words in braces depend on the call."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
     array: ClassVar[str] = "{}"  # one of NumPy's as the library's own, which {tensor} is of the data
@@ -39,7 +40,7 @@ class Library(Scripted):
     by_ids: ClassVar[Lines] = ()
 
     def setup(self, call: Call) -> list[str]:
-        """The constants."""
+        """Return lines that define the constants."""
         require_no_constructs(call)
         if call.dtype in self.missing_types:
             raise NotApplicableError(f"{self.name} has no {call.dtype}")
@@ -47,7 +48,7 @@ class Library(Scripted):
         return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
 
     def answer(self, call: Call) -> list[str]:
-        """The operator's lines."""
+        """Return the operator's lines."""
         if call.row.is_scatter:
             raise NotApplicableError(f"{self.name} has no {call.row.operator}")
         if call.row.operator == "Max":
@@ -55,12 +56,12 @@ class Library(Scripted):
         return self._reduce_max(call) if call.row.operator == "ReduceMax" else self._segment_max(call)
 
     def words(self, call: Call) -> dict[str, str]:
-        """The type, its lowest value, which a maximum starts from, and its least finite one, as expressions."""
+        """Return the text for each word in braces: the type, its lowest value, and its lowest finite value."""
         least = _lowest_finite(call.dtype)
         return {"dtype": str(call.dtype), "lowest": "-np.inf" if call.dtype.kind == "float" else least, "least": least}
 
     def tensor(self, call: Call, name: str) -> str:
-        """The array of a name as the library's own."""
+        """Return the named array as the library's own array."""
         del call
         return self.array.format(name)
 
@@ -113,7 +114,7 @@ class Library(Scripted):
 
 
 def _folded(pair: str, tensors: Sequence[str]) -> str:
-    """The maximum of all tensors by that of two, from first to last; in groups, because Python limits nesting."""
+    """Return an expression of the maximum of all tensors, pair by pair; in groups, because Python limits nesting."""
     groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
     return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 
@@ -131,7 +132,7 @@ def _lowest_finite(dtype: DType) -> str:
 
 
 def _spelled(code: str, inputs: str = "") -> str:
-    """The expression that benchmarks time, on `data` and `ids` or on inputs, with its braces."""
+    """Return the expression that benchmarks time, on `data` and `ids` or on inputs, with its braces."""
     return code.format(inputs=inputs, out="", axis="{axis}", keepdims="{keepdims}", count="count")
 
 
@@ -139,7 +140,7 @@ FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # what has
 
 
 class NumPy(Library):
-    """The arrays' own package; rational numbers are Python objects to it."""
+    """The NumPy library, which computes rational numbers as Python objects."""
 
     name = "numpy"
     missing_types: ClassVar[frozenset[DType]] = frozenset()
@@ -154,7 +155,7 @@ class NumPy(Library):
 
 
 class Jax(Library):
-    """XLA on the CPU, which compiles each of these functions, with 64-bit types."""
+    """The JAX library: XLA compiles each function for the CPU, with 64-bit types."""
 
     name = "jax"
     opening: Lines = tuple(JAX.opening.splitlines())
@@ -172,7 +173,7 @@ class Jax(Library):
 
 
 class TensorFlow(Library):
-    """Its eager functions, on the CPU."""
+    """The TensorFlow library, with its eager functions on the CPU."""
 
     name = "tensorflow"
     opening: Lines = ("import tensorflow as tf",)
@@ -191,7 +192,7 @@ class TensorFlow(Library):
 
 
 class Torch(Library):
-    """PyTorch's tensors share NumPy's memory; bfloat16 goes to and fro as its bits."""
+    """The PyTorch library; its tensors share NumPy's memory, and bfloat16 is passed as its bits."""
 
     name = "torch"
     opening: Lines = (TORCH.opening,)
@@ -209,21 +210,21 @@ class Torch(Library):
     )
 
     def start(self) -> None:
-        """On one thread: calls are small."""
+        """Import PyTorch, and use one thread, because calls are small."""
         super().start()
         self.module.set_num_threads(1)
 
     @property
     def version(self) -> str:
-        """The version, without what it was built for."""
+        """Return the version without the name of the build."""
         return str(self.module.__version__).partition("+")[0]
 
     def tensor(self, call: Call, name: str) -> str:
-        """The bits of bfloat16."""
+        """Return the tensor; bfloat16 is passed as its bits."""
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
-        """PyTorch's limits of types, and its conversion of a tensor to an array."""
+        """Return the text for each word in braces, with PyTorch's limits of types and conversion to an array."""
         is_float = call.dtype.kind == "float"
         least = f"torch.{'finfo' if is_float else 'iinfo'}(data.dtype).min"
         return {
@@ -234,7 +235,7 @@ class Torch(Library):
 
 
 class Numbagg(Library):
-    """It skips NaN by design, and says so in its functions' names."""
+    """The Numbagg library, which skips NaN by design, as the names of its functions say."""
 
     name = "numbagg"
     opening: Lines = (NUMBAGG.opening,)
@@ -253,7 +254,7 @@ class Numbagg(Library):
 
 
 class NumpyGroupies(Library):
-    """It groups, and nothing else; it does not know that ids are sorted."""
+    """The numpy_groupies library, which only supports groups, and ignores whether ids are sorted."""
 
     name = "numpy_groupies"
     opening: Lines = ("import numpy_groupies",)
@@ -262,22 +263,22 @@ class NumpyGroupies(Library):
     )
 
     def words(self, call: Call) -> dict[str, str]:
-        """An axis, where there is more than one."""
+        """Return the text for each word in braces, with an axis if data have several axes."""
         data = call.inputs[0]
         return super().words(call) | {"of_rows": ", axis=0" if data is not None and len(data.dims) > 1 else ""}
 
 
 class Columns(Library):
-    """Libraries of columns: arrays of one axis and of one length, whose maximum of nothing is a null."""
+    """The base class of column libraries: arrays have one axis and one length, and empty arrays have a null maximum."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
     def words(self, call: Call) -> dict[str, str]:
-        """The shape of the maximum of a column."""
+        """Return the text for each word in braces, with the shape of a column's maximum."""
         return super().words(call) | {"shape": "(1,)" if dict(call.attributes).get("keepdims", 1) else "()"}
 
     def prepare(self, call: Call) -> Prepared:
-        """Refuse, of each feed, what is no column."""
+        """Refuse feeds that are not columns."""
         prepared = super().prepare(call)
 
         def run(feed: Feed) -> object:
@@ -293,7 +294,7 @@ class Columns(Library):
 
 
 class PyArrow(Columns):
-    """Arrow's compute functions, which skip nulls; a NaN is none to it."""
+    """The PyArrow library; its compute functions skip nulls but not NaN."""
 
     name = "pyarrow"
     opening: Lines = (PYARROW.opening,)
@@ -311,7 +312,7 @@ class PyArrow(Columns):
 
 
 class Polars(Columns):
-    """Its columns, in a frame, where they keep their types."""
+    """The Polars library; its columns are in a frame, in which they keep their types."""
 
     name = "polars"
     opening: Lines = (POLARS.opening,)

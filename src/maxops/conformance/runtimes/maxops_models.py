@@ -14,7 +14,7 @@ from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
 
 class MaxopsOnnx(Scripted):
-    """`maxops.onnx.Backend` for ONNX models, and `maxops.openvino.load` for IRs."""
+    """Runs ONNX models with `maxops.onnx.Backend`, and IRs with `maxops.openvino.load`."""
 
     name = "maxops:onnx"
     package = "maxops"
@@ -23,11 +23,11 @@ class MaxopsOnnx(Scripted):
 
     @property
     def version(self) -> str:
-        """The package's version."""
+        """Return the package's version."""
         return own_version()
 
     def setup(self, call: Call) -> list[str]:
-        """The model, checked."""
+        """Return lines that load and check the model."""
         if call.row.standard != "OpenVINO":
             return [*onnx_text.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
         text, weights = ir_model.ir(call, one_line=True)
@@ -42,31 +42,31 @@ class MaxopsOnnx(Scripted):
         ]
 
     def answer(self, call: Call) -> list[str]:
-        """A run."""
+        """Return the line that runs the model."""
         if call.row.standard == "OpenVINO":
             return [f'actual = ready.run({fed_by_name(call)})["y"]']
         return [f"actual = ready.run({fed_by_name(call)})[0]"]
 
 
 class MaxopsOnnxRuntime(OnnxRuntime):
-    """onnxruntime, with our operators: `maxops.onnxruntime.session`."""
+    """Runs models on onnxruntime with the operators of maxops, by `maxops.onnxruntime.session`."""
 
     name = "maxops:onnxruntime"
     package = "onnxruntime"
 
     @property
     def version(self) -> str:
-        """The versions of both."""
+        """Return the versions of both packages."""
         return f"{own_version()} in onnxruntime {self.module.__version__}"
 
     def session(self, model: str) -> str:
-        """The line that makes the session."""
+        """Return the line that makes the session."""
         del model  # which may stay a message
         return "import maxops.onnxruntime; session = maxops.onnxruntime.session(model, options)"
 
 
 class MaxopsOpenVino(OpenVino):
-    """openvino, with our operators: `maxops.openvino.rewrite`."""
+    """Runs models on openvino with the operators of maxops, by `maxops.openvino.rewrite`."""
 
     name = "maxops:openvino"
     package = "openvino"
@@ -75,11 +75,11 @@ class MaxopsOpenVino(OpenVino):
 
     @property
     def version(self) -> str:
-        """The versions of both."""
+        """Return the versions of both packages."""
         return f"{own_version()} in openvino {super().version}"
 
     def model(self, call: Call) -> list[str]:
-        """The model, rewritten."""
+        """Return lines that read and rewrite the model."""
         if call.row.is_scatter:  # which OpenVINO's reader has made an operator of its own of
             raise NotApplicableError(f"{self.name} has no {call.row.operator}")
         return [*super().model(call), "import maxops.openvino", "model = maxops.openvino.rewrite(model)"]

@@ -1,4 +1,4 @@
-"""maxops itself: its operators as Python calls them, on one instruction set each."""
+"""Runs maxops itself: its operators in Python, with one runtime for each instruction set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.machine import installed
 
 
 class MaxopsOperators(Scripted):
-    """`maxops.operator` of the row's standard and version."""
+    """Runs `maxops.operator` with the row's standard and version."""
 
     package = "maxops"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
@@ -27,7 +27,7 @@ class MaxopsOperators(Scripted):
         self.opening: tuple[str, ...] = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
 
     def start(self) -> None:
-        """Check that this process has the instruction set; maxops itself is installed."""
+        """Check that this process uses the instruction set; maxops itself is always installed."""
         super().start()
         if _native.isa() != self.isa:
             raise BrokenRuntimeError(
@@ -36,11 +36,11 @@ class MaxopsOperators(Scripted):
 
     @property
     def version(self) -> str:
-        """The package's version."""
+        """Return the package's version."""
         return own_version()
 
     def setup(self, call: Call) -> list[str]:
-        """The operator, and the constants."""
+        """Return lines that define the operator and the constants."""
         require_no_constructs(call)
         row = call.row
         return [
@@ -49,11 +49,11 @@ class MaxopsOperators(Scripted):
         ]
 
     def answer(self, call: Call) -> list[str]:
-        """A call."""
+        """Return the line that calls the operator."""
         given = [each.name if each else "None" for each in call.inputs]
         return [f"actual = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
 
 
 def own_version() -> str:
-    """The version of maxops; a source tree that is not installed has none."""
+    """Return the version of maxops; a source tree that is not installed has no version."""
     return installed("maxops") or "unknown"

@@ -1,4 +1,4 @@
-"""onnx's reference evaluator."""
+"""Runs models on onnx's reference evaluator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
 
 class OnnxReference(Scripted):
-    """The onnx package's own, on NumPy."""
+    """Runs models on the onnx package's reference evaluator, which uses NumPy."""
 
     name = "onnx-reference"
     package = "onnx"
@@ -18,7 +18,7 @@ class OnnxReference(Scripted):
     versioned = True
 
     def setup(self, call: Call) -> list[str]:
-        """The model and its evaluator."""
+        """Return lines that make the model and its evaluator."""
         return [
             *onnx_text.lines(call),
             "from onnx.reference import ReferenceEvaluator",
@@ -26,5 +26,5 @@ class OnnxReference(Scripted):
         ]
 
     def answer(self, call: Call) -> list[str]:
-        """A run."""
+        """Return the line that runs the evaluator."""
         return [f"actual = evaluator.run(None, {fed_by_name(call)})[0]"]

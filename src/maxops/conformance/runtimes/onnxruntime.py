@@ -1,4 +1,4 @@
-"""onnxruntime: the CPU execution provider."""
+"""Runs models on onnxruntime's CPU execution provider."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ THREADED = [OPTIONS[0], "options.log_severity_level = 4", OPTIONS[2]]
 
 
 class OnnxRuntime(Scripted):
-    """A session of its own for each model."""
+    """Runs models on onnxruntime, with a separate session for each model."""
 
     name = "onnxruntime"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})
     versioned = True
 
     def setup(self, call: Call) -> list[str]:
-        """The model and its session."""
+        """Return lines that make the model and its session."""
         return [
             *onnx_text.lines(call),
             "import ctypes, onnxruntime" if call.dtype == dtypes.BFLOAT16 else "import onnxruntime",
@@ -37,16 +37,16 @@ class OnnxRuntime(Scripted):
         ]
 
     def session(self, model: str) -> str:
-        """The line that makes the session."""
+        """Return the line that makes the session."""
         return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """As its users write it: a fault that shows only with our options is reported as not reproduced."""
+        """Return lines as users write them; a fault that shows only with our options is reported as not reproduced."""
         lines = super().script(call, feed)
         return [line.replace(", options", "") for line in lines if line not in (*OPTIONS, *THREADED)]
 
     def answer(self, call: Call) -> list[str]:
-        """A run; by OrtValues for bfloat16, which `run` does not know."""
+        """Return lines that run the session; for bfloat16, which `run` does not support, they use OrtValues."""
         if call.dtype != dtypes.BFLOAT16:
             return [f"actual = session.run(None, {fed_by_name(call)})[0]"]
         values = [

@@ -16,7 +16,7 @@ PRECISIONS = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16", dtypes.FLOAT32: "f
 
 
 class OpenVino(Scripted):
-    """A compiled model of its own for each call, and an infer request of its own for each feed."""
+    """Runs models on OpenVINO, with a compiled model for each call and an infer request for each feed."""
 
     name = "openvino"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
@@ -25,17 +25,17 @@ class OpenVino(Scripted):
 
     @property
     def version(self) -> str:
-        """The version, without what it was built from."""
+        """Return the version without the name of the build."""
         return str(self.module.__version__).partition("-")[0]
 
     def setup(self, call: Call) -> list[str]:
-        """The model, compiled."""
+        """Return lines that compile the model."""
         options = {} if call.elements >= MANY_ELEMENTS else {"INFERENCE_NUM_THREADS": 1}
         hints = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
         return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {hints | options})']
 
     def model(self, call: Call) -> list[str]:
-        """Lines that assign the model to `model`."""
+        """Return lines that assign the model to `model`."""
         if call.row.standard == "OpenVINO":
             return _built(call) or _read(call)
         return [
@@ -44,9 +44,10 @@ class OpenVino(Scripted):
         ]
 
     def answer(self, call: Call) -> list[str]:
-        """A run; the result is in the request's memory, so that it is copied.
+        """Return lines that run the model, and copy the result from the request's memory.
 
-        On one thread, `infer` loses an error of OpenVINO 2026.4.1, and the next one ends the process; `wait` does not.
+        On one thread, `infer` of OpenVINO 2026.4.1 loses an error, and the next error ends the process; `wait` does
+        not.
         """
         tensors = f"[{', '.join(map(_tensor, call.fed))}]"
         bits = ".view(ml_dtypes.bfloat16)" if call.dtype == dtypes.BFLOAT16 else ""
@@ -59,7 +60,7 @@ class OpenVino(Scripted):
 
 
 def _built(call: Call) -> list[str]:
-    """SegmentMax by openvino's own functions, where they can say the call; else nothing."""
+    """Return lines that build SegmentMax with openvino's own functions, or no lines if the functions cannot do so."""
     mode = dict(call.attributes).get("fill_mode")
     if [name for name, _ in call.attributes] != ["fill_mode"] or mode not in ("ZERO", "LOWEST"):
         return []
@@ -73,7 +74,7 @@ def _built(call: Call) -> list[str]:
 
 
 def _read(call: Call) -> list[str]:
-    """The IR, an element a line."""
+    """Return lines that read the IR, with one element in each line."""
     text, weights = ir_model.ir(call)
     weights_text = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
     lines = [f"    {each.strip()!r}" for each in text.splitlines()]
@@ -92,7 +93,7 @@ def _type(each: Input) -> str:
 
 
 def _tensor(each: Input) -> str:
-    """With memory of its own; bfloat16 as its bits."""
+    """Return a tensor with its own memory; bfloat16 is passed as its bits."""
     if each.dtype == dtypes.BFLOAT16:
         return f"openvino.Tensor({each.name}.view(np.uint16), {each.name}.shape, openvino.Type.bf16)"
     return f"openvino.Tensor({each.name})"

@@ -1,4 +1,4 @@
-"""A base class for runtimes of Python lines: the script of a finding shows exactly the lines that run."""
+"""The base class of runtimes that are lines of Python: the script of a finding shows exactly the lines that run."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ KNOWN: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 class Scripted(Runtime):
-    """A subclass writes the lines; they import what they need, and read a feed's arrays by their inputs' names."""
+    """A runtime of lines from a subclass; the lines import packages, and read arrays by the inputs' names."""
 
     opening: tuple[str, ...] = ()  # lines that are run once in a process, and come first in a script
 
     def start(self) -> None:
-        """Import the package, and run the opening."""
+        """Import the package and run the opening."""
         super().start()
         self._opened: dict[str, Any] = dict(KNOWN)
         exec(_compiled(self.opening, "opening"), self._opened)
 
     def setup(self, call: Call) -> list[str]:
-        """Lines that are run once for a call; raises NotApplicableError."""
+        """Return lines that run once for each call; raise NotApplicableError if the call is not supported."""
         raise NotImplementedError
 
     def answer(self, call: Call) -> list[str]:
-        """Lines that are run for each feed, and leave the answer in `actual`."""
+        """Return lines that run for each feed and assign the result to `actual`."""
         raise NotImplementedError
 
     def prepare(self, call: Call) -> Prepared:
-        """Run the setup's lines, and compile the others."""
+        """Run the setup's lines, and compile the other lines."""
         prepared = dict(self._opened)
         exec(_compiled(self.setup(call), "setup"), prepared)
         code = _compiled(self.answer(call), "answer")
@@ -52,12 +52,12 @@ class Scripted(Runtime):
         return run
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """All lines."""
+        """Return all lines."""
         del feed
         return [*self.opening, *self.setup(call), *self.answer(call)]
 
     def again(self, call: Call, feed: Feed) -> list[str]:
-        """The answer's lines."""
+        """Return the lines of `answer`."""
         del feed
         return self.answer(call)
 
@@ -67,5 +67,5 @@ def _compiled(lines: Sequence[str], what: str) -> Any:
 
 
 def fed_by_name(call: Call) -> str:
-    """A dict from the names of the inputs to their arrays, in Python."""
+    """Return Python text of a dict from the names of the inputs to their arrays."""
     return f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"

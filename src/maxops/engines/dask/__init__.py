@@ -1,7 +1,7 @@
-"""The engine for Dask's arrays: lazy, chunk by chunk, on Dask's public functions only.
+"""The engine for Dask's arrays: it is lazy, works chunk by chunk, and uses only Dask's public functions.
 
 Each task calls the engine of its chunk, so this engine does not depend on the kind of the chunks. Nothing is computed
-before the user computes the result. Faults of values, such as unsorted ids, raise an error then.
+before the user computes the result. Invalid values, such as unsorted ids, raise an error at that time.
 """
 
 from maxops.extras import needed

@@ -1,4 +1,4 @@
-"""Calls on blocks, in tasks, and the memory that tasks may keep."""
+"""Runs calls on blocks in tasks, and limits the memory that tasks keep."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def run(call: Call) -> Any:
 
 
 def _keep_nothing_on_workers() -> None:
-    """Switch the cache of large outputs off in a process that `distributed` watches, unless its environment sets it.
+    """Disable the cache of large outputs in processes that `distributed` watches, unless their environment sets it.
 
-    A worker that comes near its limit writes results to its disk and waits until the process has become smaller.
-    Blocks that the cache keeps would have it wait for ever: they count, though the system may have them at any time.
+    A worker near its memory limit writes results to its disk and waits until the process is smaller. Cached blocks
+    would make it wait forever: they count, although the system may reclaim them at any time.
     """
     if _native.cache_info()[0] == 0 or os.environ.get("MAXOPS_OUTPUT_CACHE"):
         return

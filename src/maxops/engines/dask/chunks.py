@@ -1,4 +1,4 @@
-"""Shared steps: abstract arrays for Dask's, NumPy's arrays in chunks, and chunks that fit together."""
+"""Shared steps of the Dask engine: abstract arrays, NumPy arrays in chunks, and matching chunks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ BLOCKS_CAN_BE_CHOSEN = hasattr(da.Array, "blocks")
 
 
 def unknown(chunks: Chunks) -> bool:
-    """Whether the sizes along an axis are known only once the data is."""
+    """Whether the sizes along an axis are known only once the data is computed."""
     return any(isnan(size) for size in chunks)
 
 
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
-    """The planner's view of a value: a Dask array's shape and type. An axis of unknown size has size 1, which goes with
-    every other, or `rows` if it is `axis`.
+    """Return the planner's view of a value: a Dask array's shape and type.
 
-    Raises for blocks of a kind that no engine takes, masked arrays for one, as far as Dask knows their kind.
+    An axis of unknown size has size 1, which broadcasts to every other size, or `rows` if it is `axis`. Raises for
+    blocks that no engine accepts, such as masked arrays, if Dask knows their kind.
     """
     if not isinstance(value, da.Array):
         return value
@@ -46,7 +46,7 @@ def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: 
 
 
 def in_chunks(array: Array, others: Sequence[Any]) -> Any:
-    """A NumPy array as a Dask array, cut as the Dask arrays beside it are where it has their size."""
+    """Return a NumPy array as a Dask array with the chunks of the other Dask arrays, on axes of the same size."""
     chunks: list[Any] = [-1] * array.ndim
     for other in others:
         for axis in range(1, min(array.ndim, other.ndim) + 1):
@@ -56,24 +56,24 @@ def in_chunks(array: Array, others: Sequence[Any]) -> Any:
 
 
 def first_of_other_axes(array: Any) -> Any:
-    """The first blocks along all axes but the first, or all of them where none can be chosen."""
+    """Return the first blocks along all axes except the first, or all blocks if none can be chosen."""
     if array.ndim == 1 or not BLOCKS_CAN_BE_CHOSEN:
         return array
     return array.blocks[(slice(None), *[0] * (array.ndim - 1))]
 
 
 def first_block(nested: Any) -> Any:
-    """The first of the blocks that Dask puts in lists for the axes that `first_of_other_axes` is about."""
+    """Return the first block in the nested lists that Dask makes for the axes of `first_of_other_axes`."""
     while isinstance(nested, list):
         nested = nested[0]
     return nested
 
 
 def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[list[Chunks], Chunks, bool]:
-    """The chunks that arrays take along an axis, counted from the last, so that they broadcast block by block.
+    """Return the chunks of arrays along an axis, counted from the last, so that they broadcast block by block.
 
-    Returns them in the arrays' order, the result's, and whether the sizes of blocks must be looked at: those of
-    several blocks of unknown size have to be equal, since a block of size 1 beside another is no broadcasting then.
+    The result is the arrays' chunks in order, the result's chunks, and whether tasks must check the sizes of blocks.
+    Several blocks of unknown size must have equal sizes, because a block of size 1 must not broadcast to another block.
     """
     chunks: list[Chunks] = [array.chunks[axis] for _, array in arrays]
     open_ended = [sizes for sizes in chunks if unknown(sizes)]
@@ -98,7 +98,7 @@ def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[lis
 
 
 def joint(chunkings: Sequence[Chunks]) -> Chunks:
-    """One way to cut an axis that cuts wherever one of these does."""
+    """Return the chunks that split an axis wherever one of these chunkings does."""
     if len(set(chunkings)) == 1:
         return chunkings[0]
     cuts = sorted({0, *(int(cut) for sizes in chunkings for cut in np.cumsum(sizes))})
@@ -106,7 +106,7 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
-    """The array in these chunks along its first axes; axes that have them are not touched, of unknown size or not."""
+    """Return the array with these chunks along its first axes; axes that already have them are unchanged."""
     target = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
     if target and not any(array.shape):  # Dask leaves an array as it is if each of its sizes is 0
         return da.empty_like(array, chunks=tuple(target.get(axis, old) for axis, old in enumerate(array.chunks)))

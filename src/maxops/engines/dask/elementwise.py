@@ -1,4 +1,4 @@
-"""Max of Dask arrays: rechunks the arrays alike, and calls maxops on each block."""
+"""Runs Max on Dask arrays: gives the arrays the same chunks, and calls maxops on each block."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
-    """The maximum of one block of each array; `equal` has axes and the inputs whose blocks have one size there."""
+    """Return the maximum of a block of each array; `equal` lists axes and the inputs with blocks of one size there."""
     row = call.row
     for axis, numbers in equal:
         first = numbers[0]

@@ -1,4 +1,4 @@
-"""The parts that tasks communicate for SegmentMax, and their merge: functions that run in tasks."""
+"""The parts that SegmentMax's tasks communicate, and the functions in tasks that make and merge parts."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ MOST_SEGMENTS_PER_ROW = 8
 
 @dataclass(frozen=True)
 class Part:
-    """The maxima of the segments that some consecutive rows touch.
+    """The maxima of the segments in some consecutive rows.
 
-    `ids` are those segments, each once: a range where there is no gap. `values` and `indices` have a row for each;
-    an index counts from the first of these rows, so that no block needs to know where it lies. `rows` and `named`
-    are how many rows and ids there were, `edges` the first and the last id of all.
+    `ids` are these segments without repetition; they are a range if they have no gap. `values` and `indices` have a row
+    for each segment; an index counts from the first of these rows, so a block does not depend on its position. `rows`
+    and `named` are the numbers of rows and ids, and `edges` are the first and the last id.
 
-    A wrong id is not an error yet, because rows before these may have one too: `faults` has the first of each kind,
-    by its position among these rows. `count` is a number of segments that only the tasks with the offsets know.
+    An invalid id is not an error yet, because earlier rows may have one too: `faults` has the first fault of each kind,
+    with its position among these rows. `count` is a number of segments that only the tasks with the offsets know.
     """
 
     ids: Any
@@ -58,7 +58,7 @@ class Part:
     mismatch: bool = False  # a block had another number of ids than of rows
 
     def __sizeof__(self) -> int:
-        """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
+        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
         return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 
@@ -66,19 +66,19 @@ class Part:
 
 
 def rows_of_block(block: Any) -> Array:
-    """The number of rows of a block."""
+    """Return the number of rows of a block."""
     return np.array([first_block(block).shape[0]], np.int64)
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """For each block of data: the segment that the first offset of the block begins, the rows before, and all rows."""
+    """Return, for each block of data, the segment of its first offset, the rows before it, and the total rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
 
 
 def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
-    """The part of a block of rows and their ids."""
+    """Return the part of a block of rows and their ids."""
     if computing_meta:
         return block
     _check_kind("segment_ids", ids)
@@ -86,21 +86,21 @@ def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = Fa
 
 
 def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> tuple[list[Array], list[int]]:
-    """The offsets that each block of rows needs, and the number of the first segment in each."""
+    """Return the offsets that each block of rows needs, and the number of the first segment in each."""
     lows = np.maximum(np.searchsorted(offsets, starts, "right") - 1, 0).tolist()
     highs = np.searchsorted(offsets, stops, "left").tolist()
     return [offsets[low : max(high, low) + 1] for low, high in zip(lows, highs, strict=True)], lows
 
 
 def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
-    """Unchecked offsets; zeros, so that every segment is empty, if these are not valid."""
+    """Return valid offsets unchanged; for invalid ones, return zeros, which make every segment empty."""
     return offsets if are_offsets(offsets, rows) else np.zeros_like(offsets)
 
 
 def of_offsets(
     block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
 ) -> Any:
-    """The part of a block of rows; `place` has one row of `places`, and the offsets are all or those of the block."""
+    """Return the part of a block of rows; `place` is one row of `places`. The offsets are all or those of the block."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
@@ -157,13 +157,13 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost here silently."""
+    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
-    """The ids without repetition, and each row's index among them (`inverse`, as numpy.unique has it)."""
+    """Return the ids without repetition, and each row's index among them (`inverse`, as in numpy.unique)."""
     if not is_sorted:
         return _touched_in_any_order(ids)
     change = np.flatnonzero(ids[1:] != ids[:-1]) + 1
@@ -176,8 +176,9 @@ def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
 
 
 def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
-    """The same of ids that are not sorted: by a table of all segments between the lowest and the highest id, unless
-    that is much larger than the ids themselves.
+    """Return the result of `_touched` for unsorted ids.
+
+    A table has all segments between the lowest and the highest id, unless it would be much larger than the ids.
     """
     low = int(ids.min())
     span = int(ids.max()) - low + 1
@@ -197,13 +198,13 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
 
 
 def _as_range(ids: Any) -> Any:
-    """Ascending ids as a range if there is no gap: for narrow rows, ids would be most of what tasks communicate."""
+    """Return ascending ids as a range if there is no gap: tasks with narrow rows would communicate mostly ids."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
 
 def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
-    """The maxima of segments that all have rows, and their indices, if asked for."""
+    """Return the maxima of nonempty segments, and their indices if requested."""
     # nothing is empty
     asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted, nan=call.nan)
     result = run(asked._replace(return_indices=call.return_indices))
@@ -214,7 +215,7 @@ def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any
 
 
 def whole(part: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
-    """The part as it is."""
+    """Return the part unchanged."""
     return part
 
 
@@ -228,16 +229,16 @@ def cut(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """A class of the segments of a part, numbered anew from 0 without gaps.
+    """Return a class of a part's segments, numbered from 0 without gaps.
 
-    Segments go to classes in turn, `rows` at a time, as blocks of the result to `among` classes. The numbers of a
+    Segments go to classes in turn, `rows` at a time, as blocks of the result go to `among` classes. The numbers of a
     class in a range of segments are a range again.
     """
     if computing_meta:
         return part
 
     def below(segment: Any) -> Any:
-        """The number of segments of the class that are lower."""
+        """Return the number of segments of the class that are lower than a segment."""
         rounds, rest = np.divmod(segment, rows * among)
         return rounds * rows + np.clip(rest - chosen * rows, 0, rows)
 
@@ -253,7 +254,7 @@ def cut(
             ids = _as_range(ids)
 
     def pick(array: Any) -> Any:
-        """A copy, because a view would keep all of the part in memory."""
+        """Return a copy, because a view would keep the whole part in memory."""
         if array is None or len(ids) == len(part.ids):
             return array
         return np.concatenate([array[one] for one in taken]) if taken else array[:0].copy()
@@ -264,7 +265,7 @@ def cut(
 def merged(
     nested: Any, *, call: SegmentCall, axis: Any = None, keepdims: Any = None, computing_meta: bool = False
 ) -> Any:
-    """One part of several that follow each other."""
+    """Merge parts that follow each other to one part."""
     if computing_meta:
         return nested
     parts = list(_flat(nested))
@@ -293,7 +294,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """The results for `count` segments, from the parts of all rows but `before` of them."""
+    """Return the results for `count` segments, from the parts of all rows except the first `before` rows."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
@@ -321,7 +322,7 @@ def _flat(nested: Any) -> Iterator[Part]:
 
 
 def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
-    """The ids, values and indices of parts that follow each other."""
+    """Return the ids, values and indices of parts that follow each other."""
     ids = [
         np.arange(part.ids.start, part.ids.stop, dtype=np.int64) if isinstance(part.ids, range) else part.ids
         for part in parts
@@ -334,7 +335,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """A joint part, still with the first one's segments, and the parts that have some, with indices from its start."""
+    """Merge the facts of parts to one part; also return the parts that have segments, with indices from the start."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []
@@ -364,7 +365,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise for ids that are not as many as the rows, as a call in memory would, or not so in each block."""
+    """Raise if the numbers of ids and rows differ, as a call in memory would, or if they differ in a block."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

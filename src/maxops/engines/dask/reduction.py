@@ -1,4 +1,4 @@
-"""ReduceMax of Dask arrays: each block computes its maxima, and a tree merges them."""
+"""Runs ReduceMax on Dask arrays: each block computes its maxima, and a tree of tasks merges them."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def reduce_max(call: ReduceCall) -> Any:
 
 @dataclass(frozen=True)
 class Part:
-    """The part that a task communicates, of one block or of adjacent ones.
+    """The part that a task communicates, for one block or for adjacent blocks.
 
-    `values` are their maxima, with size 1 along the reduced axes; or data without elements, if they have none.
-    `indices` are those of the first maxima, counted through the reduced axes of these blocks alone, whose
-    sizes together are `extent`. No block needs its offset, and sizes may be unknown beforehand.
+    `values` are their maxima, with size 1 along the reduced axes, or data without elements. `indices` are the indices
+    of the first maxima, counted along the reduced axes of these blocks only; `extent` has the sizes of these axes. A
+    block does not depend on its offset, and sizes may be unknown in advance.
     """
 
     values: Any
@@ -61,23 +61,23 @@ class Part:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no elements to take a maximum of."""
+        """Whether the part has no elements."""
         return 0 in self.extent
 
     def __sizeof__(self) -> int:
-        """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
+        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
         return int(sizeof(self.values) + sizeof(self.indices))
 
 
 def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
-    """The block itself, in a plain array."""
+    """Return the block itself as a plain array."""
     return run(ReduceCall(block, noop_with_empty_axes=True, return_indices=indices and not computing_meta))
 
 
 def part_of_block(
     block: Any, *, axis: Any, keepdims: bool, indices: bool, nan: str, computing_meta: bool = False
 ) -> Any:
-    """A block's own maxima. Dask asks for an array without elements, for the kind of arrays: `computing_meta`."""
+    """Return a block's own maxima. `computing_meta` means that Dask asks for the kind of arrays with empty data."""
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """Merge a grid of parts, in nested lists with one level for each axis, to one part."""
+    """Merge a grid of parts to one part; the nested lists have one level for each axis."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 
@@ -100,7 +100,7 @@ def _merged(nested: Any, depth: int, nan: str) -> Part:
 
 
 def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
-    """One part of those side by side along one of the reduced axes."""
+    """Merge parts that are side by side along one of the reduced axes."""
     length = sum(part.extent[number] for part in parts)
     extent = (*parts[0].extent[:number], length, *parts[0].extent[number + 1 :])
     full = [part for part in parts if not part.empty]
@@ -127,7 +127,7 @@ def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
 
 
 def _holds(values: Any, highest: Any, nan: str) -> Any:
-    """Where the values equal the maxima, in the order of values."""
+    """Return a mask of the values that equal the maxima in the order of values."""
     both = np.stack([values, highest])
     indices = run(ReduceCall(both, 0, False, return_indices=True, nan=nan))[1]
     return indices == 0
@@ -143,7 +143,7 @@ def finished(
     nan: str,
     computing_meta: bool = False,
 ) -> Any:
-    """The maxima, and their indices if asked for, of a grid of parts."""
+    """Return the maxima of a grid of parts, and their indices if requested."""
     if computing_meta:
         return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
     part = _merged(nested, 0, nan)

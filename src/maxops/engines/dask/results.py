@@ -1,6 +1,6 @@
-"""Arrays whose blocks are tuples, one for each result of a call, and how each result is taken out of them.
+"""Arrays with tuples as blocks, one element for each result of a call, and functions that extract each result.
 
-No user sees such an array. Dask makes one result from a graph, and a call may have three.
+Users never see such an array. Dask makes one result from a graph, but a call may have three.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def pick(
     token: str,
     first_axis_alone: bool = False,
 ) -> Any:
-    """The array of each block's result of this number, in blocks of these sizes along the first axis.
+    """Return the array of one result from each block's tuple, with blocks of these sizes along the first axis.
 
-    A result may have only that axis: all columns share it.
+    A result may have only that axis, which all columns share.
     """
     axes = tuple(range(tuples.ndim))
     return da.blockwise(
@@ -40,11 +40,11 @@ def pick(
 
 
 def picked(block: Any, *, number: int) -> Any:
-    """The result of this number; what is no tuple is an array that shows Dask its kind."""
+    """Return the result with this number; a block that is not a tuple shows Dask the kind of the arrays."""
     return block[number] if isinstance(block, tuple) else block
 
 
 def picked_inside(block: Any, *, number: int) -> Any:
-    """The result of this number of the first tuple in the lists."""
+    """Return the result with this number from the first tuple in the lists."""
     block = first_block(block)
     return block[number] if isinstance(block, tuple) else np.empty_like(block, shape=(0,))

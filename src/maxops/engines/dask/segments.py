@@ -1,4 +1,4 @@
-"""SegmentMax of Dask arrays: each block of rows computes the maxima of its segments, and a tree merges them.
+"""Runs SegmentMax on Dask arrays: each block of rows computes the maxima of its segments, and a tree merges them.
 
 With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore the communication
 between tasks grows with the result, for any number of blocks and segments.
@@ -87,14 +87,14 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 def _moved(array: Any, source: int, destination: int) -> Any:
-    """An array with an axis at another place; dask.array.moveaxis does not take arrays under query planning."""
+    """Move an axis to another position; dask.array.moveaxis does not accept arrays under query planning."""
     order = [axis for axis in range(array.ndim) if axis != source]
     order.insert(destination, source)
     return array if source == destination else array.transpose(order)
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
-    """The blocks that have rows of a range of segments, by ids or bounds in memory, and how many rows are before."""
+    """Return the first and last block with rows of a range of segments, and the number of rows before them."""
     if bounds:
         first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
     else:
@@ -107,20 +107,20 @@ def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -
 
 
 def _length(value: Any, axis: int = 0) -> int | None:
-    """How many rows something has along an axis, if it has rows and they are counted."""
+    """Return the known number of rows along an axis, or None."""
     if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[axis]):
         return None
     return int(value.shape[axis])
 
 
 def _in_blocks_of(other: Any, array: Array) -> Any:
-    """A NumPy array in blocks of as many rows as another array's, if those are known."""
+    """Return a NumPy array as a Dask array with the rows of another array's blocks, if their sizes are known."""
     rows: Any = -1 if other is None or unknown(other.chunks[0]) else other.chunks[0]
     return da.from_array(np.asarray(array), chunks=(rows, *[-1] * (array.ndim - 1)))
 
 
 def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
-    """The parts of all blocks, by the ids of their rows, which lie along this axis for the caller."""
+    """Return the parts of all blocks by the ids of their rows; `axis` is the caller's axis of the rows."""
     if not isinstance(ids, da.Array):
         if unknown(data.chunks[0]) and data.numblocks[0] > 1:
             raise ShapeError(
@@ -160,7 +160,7 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
 
 
 def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
-    """The parts of all blocks, by the bounds of the segments."""
+    """Return the parts of all blocks by the offsets of the segments."""
     rows = data.chunks[0]
     axes = tuple(range(data.ndim))
     wide = data.ndim + 1
@@ -213,7 +213,7 @@ def _starts(sizes: Chunks) -> list[int]:
 
 
 def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | None) -> Any:
-    """The results in their chunks, from the parts of all blocks; `span` tells those of a range of segments."""
+    """Return the results in chunks from the parts of all blocks; `span` finds the blocks of a range of segments."""
     sizes: Chunks
     if call.num_segments is None:
         if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
@@ -244,7 +244,7 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | N
 
 
 def _rows_at_once(found: Any, count: int) -> int:
-    """How many segments a block of the result has."""
+    """Return the number of segments in a block of the result."""
     width = prod(max(1 if isnan(size) else size for size in sizes) for sizes in found.chunks[1:]) * found.dtype.itemsize
     if width == 0:  # nothing to hold, and dask.array.concatenate leaves out what has no elements
         return max(1, count)
@@ -261,7 +261,7 @@ def _rows_at_once(found: Any, count: int) -> int:
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """One block of all, which Dask takes for one row: `array.query-planning` knows no other size of a reduction."""
+    """Merge all blocks to one block, which Dask treats as one row, the only size that `array.query-planning` knows."""
     return da.reduction(
         found,
         chunk=chunk,

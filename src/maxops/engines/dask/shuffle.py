@@ -1,8 +1,8 @@
 """Sends SegmentMax's parts to the blocks of the result in stages: n log n tasks instead of n**2.
 
-In a stage a few consecutive parts are cut into as many classes of segments, and the pieces of a class become one part.
-A class is not a range of segments but takes blocks of the result in turn: consecutive parts of sorted ids touch
-consecutive blocks, and each class gets about one of them, so that parts keep their size.
+A stage cuts a few consecutive parts into as many classes of segments, and merges the pieces of each class to one part.
+A class is not a range of segments: it has every k-th block of the result. Consecutive parts of sorted ids touch
+consecutive blocks, so each class gets about one of them, and parts keep their size.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CLASSES = 4
 def shuffled(
     found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
 ) -> Any:
-    """The results in blocks of these sizes, as tuples if they are several, from the parts of all blocks of data.
+    """Return the results in blocks of these sizes from the parts of all blocks of data; several results are tuples.
 
-    All sizes but the last are equal. `span` is given if it is known before the ids are computed.
+    All sizes except the last are equal. `span` is given if it is known before the ids are computed.
     """
     name = f"{name}-{tokenize(found.name, call, sizes, span is None)}"
     layer: dict[Any, Any] = {}
@@ -55,7 +55,7 @@ def shuffled(
 
 
 class _Tasks:
-    """Tasks for the parts of a block of columns."""
+    """Tasks for the parts in one column of blocks."""
 
     def __init__(self, layer: dict[Any, Any], name: str, columns: Key, call: SegmentCall, rows: int) -> None:
         self._layer, self._columns = layer, columns
@@ -76,25 +76,25 @@ class _Tasks:
         return sources[0] if len(sources) == 1 else self._add(self._merge, sources)
 
     def few(self, sources: list[Key], most: int = AT_ONCE) -> list[Key]:
-        """At most so many parts of these, by a tree."""
+        """Merge these parts with a tree until at most `most` are left."""
         while len(sources) > most:
             sources = [self._one(group) for group in _groups(sources, AT_ONCE)]
         return sources
 
     def in_groups(self, sources: list[Key], most: int) -> list[Key]:
-        """At most so many parts of these, each of about as many."""
+        """Merge these parts to at most `most` parts, in groups of about equal size."""
         size = ceil(len(sources) / most)
         return [self._one(self.few(group)) for group in _groups(sources, size)]
 
     def known(self, sources: list[Key], span: Span, sizes: Sequence[int]) -> Iterator[tuple[int, list[Key], int]]:
-        """Each block of the result, the parts of its segments, and the number of rows before them."""
+        """Yield each block of the result, the parts with its segments, and the number of rows before them."""
         for block, size in enumerate(sizes):
             low = block * self._rows
             begin, end, before = span(low, low + size)
             yield block, self._cuts(sources[begin:end], len(sizes), block), before
 
     def in_stages(self, sources: list[Key], blocks: range) -> Iterator[tuple[int, list[Key], int]]:
-        """The same, where each part may have segments of every block."""
+        """Yield the values of `known` for parts that may have segments of every block."""
         if len(blocks) == 1:
             yield blocks[0], sources, 0
             return
@@ -111,7 +111,7 @@ def _groups(keys: list[Key], size: int) -> list[list[Key]]:
 
 
 def _classes(sources: int) -> int:
-    """The fewest classes that need no more stages than CLASSES do."""
+    """Return the fewest classes with as few stages as CLASSES."""
     stages = 1
     while CLASSES**stages < sources:
         stages += 1

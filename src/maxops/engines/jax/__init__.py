@@ -1,4 +1,4 @@
-"""The engine for JAX's arrays: under `jit`, `vmap` and `grad` as outside of them, on any device.
+"""The engine for JAX's arrays, on any device, with support for `jit`, `vmap` and `grad`.
 
 Shapes and types are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
 are checked before the call. Under `jit`, they are checked at run time on the CPU, where JAX raises its own error with
@@ -88,7 +88,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _is_plain_reduction(call: ReduceCall) -> bool:
-    """Whether a call has nothing beside its data but Python's bools and integers, which compare as keys do."""
+    """Whether a call has only data, Python bools and integers, which all compare as keys do."""
     axes = call.axes
     return (
         call.out is None

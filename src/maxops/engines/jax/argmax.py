@@ -1,4 +1,4 @@
-"""The argmax on any device: the index of the first element that equals each maximum, or -1."""
+"""Computes the argmax on any device: the index of the first element that equals each maximum, or -1."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def index_dtype() -> np.dtype:
-    """The type of indices: int64, or int32 where the user's configuration leaves JAX no wider type."""
+    """Return the type of indices: int64, or int32 if the user's configuration disables 64-bit types."""
     dtype: np.dtype = np.dtype(jax.dtypes.canonicalize_dtype(np.int64))
     return dtype
 
 
 def holders_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """Whether each element holds the maximum, of `values` without the axes, that it went into."""
+    """Return a mask of the elements that equal their maximum in `values`, which lacks the reduced axes."""
     return keys_of(data) == jnp.expand_dims(keys_of(values), axes)
 
 
 def indices_in_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[jax.Array, int]:
-    """Each element's index among the reduced axes in C order, and how many there are."""
+    """Return each element's index along the reduced axes in C order, and the number of indices."""
     indices, step = jnp.zeros(shape, index_dtype()), 1
     for axis in sorted(axes, reverse=True):
         indices += lax.broadcasted_iota(index_dtype(), shape, axis) * step
@@ -32,19 +32,19 @@ def indices_in_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[jax.
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """The index of the first element that is each maximum; without the axes."""
+    """Return the index of the first element that equals each maximum, without the reduced axes."""
     indices, count = indices_in_axes(data.shape, axes)
     first = jnp.min(jnp.where(holders_in_axes(data, values, axes), indices, count), axis=axes, initial=count)
     return jnp.where(first == count, -1, first)
 
 
 def holders_in_segments(data: jax.Array, values: jax.Array, segments: jax.Array, inside: jax.Array) -> jax.Array:
-    """Whether each element of the data holds its segment's maximum."""
+    """Return a mask of the elements that equal their segment's maximum."""
     return (keys_of(data) == keys_of(values)[segments]) & for_columns(inside, data)
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """The first row of each segment that holds its maximum, for each column; ids may have batches in front."""
+    """Return the first row of each segment with its maximum, for each column; ids may have batch axes in front."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, values, ids: first_in_segments(data, values, ids, how))(data, values, ids)
     if values.size == 0:

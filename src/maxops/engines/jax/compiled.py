@@ -1,6 +1,7 @@
-"""The three operators with all their options on arrays that fit, each compiled once for its shapes and options.
+"""The three operators with all their options on checked arrays, each compiled once for its shapes and options.
 
-Within another function that JAX traces they are part of it (`inline`): what is around a call matters to its lowering.
+Within another function that JAX traces, they are part of the function (`inline`), because the code around a call
+affects its lowering.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def reduce_max(
     nan: str,
     native: bool,
 ) -> Results:
-    """ReduceMax along sorted axes, or the data itself without any (None)."""
+    """Compute ReduceMax along sorted axes; without axes (None), return the data."""
     if axes is None:
         return (data, jnp.zeros(data.shape, argmax.index_dtype())) if return_indices else (data,)
     values = maxima.reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -57,7 +58,7 @@ def segment_max(
     ties: str,
     native: bool,
 ) -> Results:
-    """SegmentMax by ids or offsets."""
+    """Compute SegmentMax by ids or offsets."""
     values = maxima.segment_max(data, ids, how=how, ties=ties, native=native)
     if initial is not None:
         values = _with_initial(values, initial, how.nan, native)
@@ -71,12 +72,12 @@ def segment_max(
 
 
 def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool) -> jax.Array:
-    """The higher of the two; the gradient is that of the elements, also for ties."""
+    """Return the maximum of both arguments; the gradient goes to `values`, even for ties."""
     return maxima.maximum(values, stop_gradient(initial), ties="first", nan=nan, native=native)
 
 
 def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: str) -> jax.Array:
-    """The maxima, with -Inf for those of no elements, where the value that changes no maximum is NaN."""
+    """Return the maxima. If NaN is the identity of the maximum, replace the maxima of no elements by -Inf."""
     dtype = integer_keys.dtype_of(data)
     if nan == "propagate" or dtype.kind != "float":
         return values

@@ -1,7 +1,6 @@
-"""The lowering for the CPU: the native core, as custom calls in what XLA compiles.
+"""The lowering for the CPU, which adds custom calls of the native core to XLA's programs.
 
-Each function is called while JAX traces, with arrays of one type whose shapes go together and whose results have
-elements.
+JAX calls each function at trace time, with arrays of one type and matching shapes, and with nonempty results.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def register() -> None:
 
 
 def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:
-    """The type of a result: the data's, over the same devices under shard_map, which JAX itself derives best."""
+    """Return the type of a result: the data's type, on the same devices under shard_map, as JAX derives it."""
     like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
     mesh = jax.typeof(data).sharding.mesh
     if like.sharding is None and not mesh.empty:  # eval_shape drops a mesh with axes of several types
@@ -37,19 +36,19 @@ def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None
 
 
 def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
-    """Max of arrays that broadcast."""
+    """Compute Max of arrays that broadcast."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     return jax.ffi.ffi_call("maxops_maximum", _like(arrays[0], shape))(*arrays, ignores_nan=nan == "ignore")
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, without these axes in the result."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes."""
     call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, reduced(data.shape, axes, keepdims=False)))
     return call(data, axes=np.array(axes, np.int64), ignores_nan=nan == "ignore")
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets."""
+    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets."""
     return _in_segments(
         "maxops_segment_max",
         how,
@@ -65,13 +64,13 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """The index of the first element that is each maximum; without the axes."""
+    """Return the index of the first element that equals each maximum, without the reduced axes."""
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """The first row of each segment that holds its maximum; batches as in `segment_max`."""
+    """Return the first row of each segment with its maximum; batches are as in `segment_max`."""
     return _in_segments("maxops_argmax_in_segments", how, index_dtype(), data, ids, values)
 
 
@@ -84,7 +83,7 @@ def _in_segments(
     *values: jax.Array,
     **attributes: Any,
 ) -> jax.Array:
-    """A call on arrays that have one axis for all batches, and one for all that a row holds."""
+    """Make a custom call on arrays with one axis for all batches and one axis for all elements of a row."""
     batch, row = ids.shape[:-1], data.shape[ids.ndim :]
     sizes, width = prod(batch), prod(row)
     call = jax.ffi.ffi_call(name, _like(data, (sizes, how.count, width), dtype))

@@ -1,4 +1,4 @@
-"""The inputs of a call: JAX arrays and tracers, NumPy arrays beside them, and the known properties of each."""
+"""The inputs of a call: JAX arrays, tracers, NumPy arrays beside them, and their known properties."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 def is_tracer(value: object) -> bool:
-    """Whether a value is known by its shape and type alone."""
+    """Whether only a value's shape and type are known."""
     return isinstance(value, jax.core.Tracer)
 
 
 def abstract_of(row: Spec, name: str, value: Any) -> Any:
-    """The planner's view of an array: its shape and type. Anything else is returned unchanged."""
+    """Return the planner's view of an array: its shape and type. Other values are unchanged."""
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):
@@ -37,10 +37,10 @@ def abstract_of(row: Spec, name: str, value: Any) -> Any:
 
 
 def typed(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays, with the weakly typed ones in the type of the others where their kinds allow it.
+    """Return the arrays with weakly typed arrays converted to the type of the others, if their kinds allow it.
 
-    JAX traces a Python scalar as a weakly typed array. The kinds are those of `maximum(array, 2)`: integers go into
-    integers and floats, floats into floats. A value that is known becomes a Python scalar, which the planner checks.
+    JAX traces a Python scalar as a weakly typed array. The kinds are as in `maximum(array, 2)`: integers are converted
+    to integers and floats, and floats to floats. A known value becomes a Python scalar, which the planner checks.
     """
     known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
     strong = [array.dtype for array in known if not _is_weak(array)]
@@ -65,7 +65,7 @@ def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
 
 
 def scalar_of(row: Spec, name: str, value: Any) -> Any:
-    """The planner's view of a scalar. The value of empty segments is compiled in, so it must be known."""
+    """Return the planner's view of a scalar. The fill value is compiled into the program, so it must be known."""
     if name != "fill_value" or not isinstance(value, jax.Array):
         return abstract_of(row, name, value)
     if is_tracer(value):
@@ -77,12 +77,12 @@ def scalar_of(row: Spec, name: str, value: Any) -> Any:
 
 
 def has_symbolic_shape(value: Any) -> bool:
-    """Whether an array has sizes that are not known before what is exported runs."""
+    """Whether an array has sizes that are unknown until an exported program runs."""
     return isinstance(value, jax.Array) and any(map(is_symbolic_dim, value.shape))
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
-    """An array that JAX takes without converting an element; the planner has looked at it."""
+    """Return an array that JAX accepts without converting an element; the planner has checked it."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
         raise DTypeError(f"{row.name} {name} is real; JAX has no exact rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")
@@ -95,14 +95,14 @@ def as_jax(row: Spec, name: str, value: Any) -> Any:
 
 
 def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
-    """The initial value: the planned one, or JAX's own scalar, whose value is not known yet."""
+    """Return the planned initial value, or JAX's own scalar if its value is not known yet."""
     if planned is None:
         return None
     return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
 
 
 def are_on_cpu(*arrays: Any) -> bool:
-    """Whether results of these arrays take this machine's memory, of a size that is known."""
+    """Whether results of these arrays use this machine's memory and have a known size."""
     if any(map(has_symbolic_shape, arrays)):
         return False
     placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
@@ -110,7 +110,7 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 
 def signature(*arrays: Any) -> Any:
-    """The key of a plan for JAX's arrays; None if one is not JAX's."""
+    """Return the key of a plan for JAX's arrays; None if one array is not JAX's."""
     try:
         return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
     except AttributeError:
@@ -118,7 +118,7 @@ def signature(*arrays: Any) -> Any:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether a plan for this array goes for each of its signature: of a known shape, and a type of its own."""
+    """Whether a plan for this array applies to every array with its signature: a known shape, and a strong type."""
     return isinstance(array, jax.Array) and not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
 
 
@@ -129,7 +129,7 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
 
 
 def number_of_segments(row: Spec, value: Any) -> Any:
-    """num_segments, which is known, or the symbol of a size, since a shape depends on it."""
+    """Return the known num_segments, or the symbol of a size, because a shape depends on it."""
     if is_tracer(value):
         raise NumSegmentsError(
             f"{row.name} num_segments is traced, but the result's shape depends on it: under jax.jit and the like it "
@@ -141,9 +141,9 @@ def number_of_segments(row: Spec, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The ids or offsets of a call, in NumPy or JAX, and the rules for their values.
+    """The ids or offsets of a call, in NumPy or JAX, and the checks of their values.
 
-    `count` is None where num_segments is not given and only the highest id tells.
+    `count` is None if num_segments is missing and the highest id determines it.
     """
 
     row: Spec
@@ -156,7 +156,7 @@ class Bounds:
 
     @property
     def are_known(self) -> bool:
-        """Whether the values can be looked at now."""
+        """Whether the values can be read now."""
         return not is_tracer(self.values)
 
     @property
@@ -164,7 +164,7 @@ class Bounds:
         return not isinstance(self.values, jax.Array) or are_on_cpu(self.values)
 
     def check(self) -> None:
-        """Raise what NumPy's engine raises. Arrays on a device leave it only if something is wrong with them."""
+        """Raise the errors of NumPy's engine. Arrays are copied from a device only if a value is invalid."""
         if not self._are_at_hand:
             with jax.ensure_compile_time_eval():
                 if bool(self._are_valid()):
@@ -190,7 +190,7 @@ class Bounds:
         return jnp.asarray(valid)
 
     def count_of_segments(self) -> int:
-        """How many segments the result has."""
+        """Return the number of segments in the result."""
         if self.count is not None:
             return self.count
         if not self.are_known:
@@ -203,7 +203,7 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """The values as JAX takes them: int64 become int32 where JAX has no other, ids past the last being dropped."""
+        """Return JAX arrays; without int64 in JAX, the values become int32 and ids beyond the last are dropped."""
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
@@ -216,7 +216,7 @@ class Bounds:
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """As `plan.widened`; what the widest signed type of JAX does not hold becomes its highest, past every segment."""
+    """Widen ids like `plan.widened`; values above JAX's widest signed type become its maximum, past every segment."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids
@@ -238,5 +238,5 @@ def _ids_are_valid(ids: jax.Array, most: int | None, *, is_sorted: bool, takes_n
 
 
 def _native(array: Any) -> Array:
-    """NumPy's array in this machine's byte order, which is the only one JAX takes."""
+    """Return a NumPy array in this machine's byte order, which is the only one that JAX accepts."""
     return np.asarray(array).astype(array.dtype.newbyteorder("="), copy=False)

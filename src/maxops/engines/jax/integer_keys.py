@@ -1,4 +1,4 @@
-"""The lowering for any device: integers in the order of the values, XLA's own maximum of those, and back."""
+"""The lowering for any device: converts elements to integer keys, takes XLA's maximum of them, and converts back."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def dtype_of(array: jax.Array) -> DType:
-    """The row of an array's type."""
+    """Return the row of an array's type."""
     dtype = dtypes.of(np.dtype(array.dtype))
     assert dtype is not None
     return dtype
 
 
 def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
-    """Integers that compare as the elements do, and are equal where the order has them equal."""
+    """Return integers that compare like the elements; keys are equal if the elements are equal in the order."""
     keys: jax.Array = order.keys_of(jnp, array, dtype_of(array), nan)
     return keys
 
 
 def values_of(keys: jax.Array, dtype: DType, nan: str) -> jax.Array:
-    """The elements whose keys these are; a NaN is the one quiet NaN."""
+    """Return the elements with these keys; every NaN is the quiet NaN."""
     values: jax.Array = order.values_of(jnp, keys, dtype, nan)
     return values
 
 
 def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
-    """An array of one value, by its bits."""
+    """Return an array filled with one value, given by its bits."""
     array: jax.Array = order.filled(jnp, shape, bits, dtype)
     return array
 
 
 def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
-    """Max of arrays that broadcast."""
+    """Compute Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     keys = (jnp.broadcast_to(keys_of(array, nan), shape) for array in arrays)
     return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]), nan)
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, without these axes; for no elements, the identity of the maximum."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes; for no elements, return the identity."""
     dtype = dtype_of(data)
     first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
     return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets. It checks nothing."""
+    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets, without checks."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
     dtype, keys = dtype_of(data), keys_of(data, how.nan)

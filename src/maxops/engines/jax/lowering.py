@@ -27,7 +27,7 @@ _only_keys = False
 
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
-    """Use integer keys on the CPU too, for calls that are traced in the block."""
+    """Use integer keys also on the CPU, for calls that are traced in the block."""
     global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
     before, _only_keys = _only_keys, True
     try:
@@ -37,7 +37,7 @@ def only_integer_keys() -> Iterator[None]:
 
 
 def are_native() -> bool:
-    """Whether a call on the CPU uses the native core; if so, register the custom calls with XLA."""
+    """Return whether a call on the CPU uses the native core; if so, register the custom calls with XLA."""
     if _only_keys:
         return False
     custom_calls.register()
@@ -45,11 +45,12 @@ def are_native() -> bool:
 
 
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
-    """Whether a call may be a custom call where it is lowered to: on the CPU alone.
+    """Whether a call may be lowered to a custom call, which only the CPU supports.
 
-    Exported programs must run without them. And XLA ends the process if a function that is passed to `jax.lax.reduce`,
-    `reduce_window`, `scatter_apply` and the like contains one. Such functions work on scalars, which gain nothing by a
-    custom call; the arguments around them tell the device of arrays that are made there.
+    Exported programs must run without custom calls. Also, XLA ends the process if a function that is passed to
+    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains one. Such functions work on
+    scalars, for which a custom call is not faster. The arguments around them tell the device of arrays that are created
+    there.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:
@@ -68,12 +69,12 @@ def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
 def primitive(
     name: str, *, ours: _Function, keys: _Function, vmap: _Function, jvp: Callable[..., Any] | None = None
 ) -> _Function:
-    """A function that JAX compiles for where it runs, maps and differentiates, of arrays and hashable parameters.
+    """Return a function of arrays and hashable parameters that JAX compiles for each device, maps and differentiates.
 
-    `ours` and `keys` are what it is as custom calls and anywhere else, and take what parameters they have by name;
-    `native` says that `ours` may run, and `ties` is for `jvp` alone, which is as JAX has it for its primitives. `vmap`
-    is given the size of the mapped axis, which arrays have it in front, the arrays and the parameters, and gives a
-    result that has it in front.
+    `ours` is its implementation by custom calls, and `keys` the implementation on all devices; both take their
+    parameters by name. `native` says that `ours` may run. Only `jvp`, which follows JAX's convention for primitives,
+    receives `ties`. `vmap` receives the size of the mapped axis, the arrays with this axis in front, and the
+    parameters; it returns a result with this axis in front.
     """
     made = Primitive(f"maxops_{name}")
 

@@ -1,6 +1,6 @@
-"""The operators as primitives of JAX, with their rules for vmap and gradients.
+"""The operators as JAX primitives, with their rules for vmap and gradients.
 
-Under vmap each stays one call: the mapped axis becomes one more axis of the operator's own. Gradients are those of the
+Under vmap, each operator stays one call: the mapped axis becomes one more axis of the call. The gradient goes to the
 elements that hold the maxima. The rule is a forward rule of JAX's own operations, linear in the tangents: JAX
 transposes it for `grad`, and differentiates it again for higher orders. It uses masks instead of gathers, so its
 transpose has no scatter.
@@ -26,7 +26,7 @@ _Pair = tuple[jax.Array, Any]
 
 
 def maximum(*arrays: jax.Array, ties: str, nan: str, native: bool) -> jax.Array:
-    """Max of arrays that broadcast."""
+    """Compute Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
         return integer_keys.maximum(*arrays, nan=nan)  # which keeps the mesh axes of an array without elements
@@ -57,22 +57,22 @@ def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, t
 
 
 def _whole(tangent: Any, shape: tuple[int, ...]) -> Any:
-    """The wide tangent of an input in the result's shape; 0 for an input without a tangent."""
+    """Return the wide tangent of an input in the result's shape; 0 for an input without a tangent."""
     return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(_wide(tangent), shape)
 
 
 def _wide(tangent: jax.Array) -> jax.Array:
-    """A tangent in the type that sums and shares are computed in: float32 instead of the half types."""
+    """Return a tangent in the type of sums and shares: float32 instead of a half type."""
     return tangent.astype(np.float64 if tangent.dtype == np.float64 else np.float32)
 
 
 def _share(total: jax.Array, count: jax.Array) -> jax.Array:
-    """The mean over the elements that hold a maximum, of a total that is wide."""
+    """Return the mean of a wide total over the elements that hold a maximum."""
     return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, nan: str, native: bool) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, without these axes; for no elements, the identity of the maximum."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes; for no elements, return the identity."""
     if data.size == 0:
         return integer_keys.reduce_max(data, axes, nan=nan)
     return _reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -104,7 +104,7 @@ def _reduce_max_jvp(
 
 
 def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, native: bool) -> jax.Array:
-    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets."""
+    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets."""
     batch = ids.shape[:-1]
     shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
     if prod(shape) == 0:
@@ -149,7 +149,7 @@ def _segment_max_jvp(
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
-    """The index of the first element that is each maximum, or -1; without the axes."""
+    """Return the index of the first element that equals each maximum, or -1, without the reduced axes."""
     if data.size == 0:
         return argmax.first_in_axes(data, values, axes)
     return _first_in_axes(data, values, axes=axes, native=native)
@@ -163,7 +163,7 @@ def _first_in_axes_vmap(
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
-    """The first row of each segment that holds its maximum, or -1; batches as in `segment_max`."""
+    """Return the first row of each segment with its maximum, or -1; batches are as in `segment_max`."""
     if data.size == 0 or values.size == 0:
         return argmax.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)
@@ -177,7 +177,7 @@ def _first_in_segments_vmap(
 
 
 def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
-    """Arrays that all have the mapped axis in front."""
+    """Return the arrays, all with the mapped axis in front."""
     return [
         array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
         for array, is_mapped in zip(arrays, are_mapped, strict=True)

@@ -1,4 +1,4 @@
-"""The static facts about a traced call of SegmentMax, and the meaning of its ids."""
+"""Static facts about a traced call of SegmentMax, and the interpretation of its ids."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jax.export import is_symbolic_dim
 
 @dataclass(frozen=True)
 class Segments:
-    """How rows lie in segments; hashable, as what JAX compiles for is.
+    """The assignment of rows to segments; hashable, because JAX compiles for each value.
 
-    `order` says what the ids are: "sorted", in "any" order, or "offsets" in their place. Where `checks`, the ids
-    are looked at as they come. `fill` is the bits of the value for empty segments, and `nan` the rule for NaN.
+    `order` describes the ids: "sorted", in "any" order, or "offsets" instead of ids. If `checks` is set, the ids are
+    checked at run time. `fill` is the bits of the value for empty segments, and `nan` is the rule for NaN.
     """
 
     count: int
@@ -29,12 +29,12 @@ class Segments:
 
     @property
     def fill_as_int64(self) -> int:
-        """The bits, as XLA's attributes hold them."""
+        """The bits as an int64, the type of XLA's attributes."""
         return self.fill - (1 << 64) if self.fill >> 63 else self.fill
 
 
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
-    """Each row's segment, with 0 for those outside 0..count-1; and whether it lies inside."""
+    """Return each row's segment, with 0 for those outside 0..count-1, and a mask of the rows inside."""
     valid: jax.Array | bool = True
     if how.order == "offsets":
         valid = offsets_are_valid(ids, rows)
@@ -47,17 +47,17 @@ def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, ja
 
 
 def offsets_are_valid(offsets: jax.Array, rows: int) -> jax.Array:
-    """Whether offsets run from 0 to the number of rows without a decrease; else no segment has rows."""
+    """Return whether offsets run from 0 to the number of rows without a decrease; otherwise, no segment has rows."""
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
 def for_columns(flags: jax.Array, like: jax.Array) -> jax.Array:
-    """A flag for each row, with axes of size 1 for the other axes of `like`."""
+    """Return a flag for each row, with axes of size 1 for the other axes of `like`."""
     return jnp.expand_dims(flags, tuple(range(1, like.ndim)))
 
 
 def empty_segments(ids: jax.Array, rows: int, how: Segments) -> jax.Array:
-    """Whether each segment has no rows."""
+    """Return a mask of the segments without rows."""
     if how.count == 0:
         return jnp.zeros(0, jnp.bool)
     if how.order == "offsets":

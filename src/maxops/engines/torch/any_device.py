@@ -1,11 +1,11 @@
-"""The operators on torch's own operators, for every device except the CPU, which uses the core.
+"""The operators implemented with torch's own operators, for every device except the CPU, which uses the core.
 
-Torch's maxima of floats leave a NaN's bits and the sign of a zero open, and depend on whether a device flushes
+Torch's maxima of floats do not specify a NaN's bits and the sign of a zero, and depend on whether a device flushes
 subnormals. Therefore the only float operation is the test for NaN. All other operations use integers:
 
 - `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
-  negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
-- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`; one scatter costs more than they do.
+  negative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bits.
+- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`, which cost less than one scatter.
 
 Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
 """
@@ -49,14 +49,14 @@ _Fold = Callable[[Sequence[Tensor]], Tensor]
 
 
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
-    """Max."""
+    """Compute Max."""
     plan = plan_max(_checked(MaxCall(tensors, ties=ties, nan=nan)), in_memory=False)
     result = _highest(plan.dtype, nan, tensors, partial(reduce, torch.maximum), partial(reduce, torch.minimum))
     return laid_out(result.clone() if len(tensors) == 1 else result, tensors)
 
 
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
-    """ReduceMax."""
+    """Compute ReduceMax."""
     call: ReduceCall = reduce_call(*inputs)
     plan = plan_reduce_max(_checked(call), in_memory=False)
     data, dtype, planned, indices = call.data, plan.dtype, plan.call, nothing(call.data)
@@ -92,10 +92,10 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """SegmentMax.
+    """Compute SegmentMax.
 
-    The host waits for a check of ids or offsets, and, without `num_segments`, for the highest id. After an error, it
-    also copies all of them, for the message.
+    The host waits for a check of ids or offsets and, without `num_segments`, for the highest id. After an error, it
+    also copies all of them for the message.
     """
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
@@ -128,7 +128,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _checked(call: Call) -> Any:
-    """A request as it is planned, after a look at what torch alone knows of its tensors."""
+    """Return a planned request after the checks that only torch can make on its tensors."""
     check_ties(call)
     for name, tensor in call.arrays:
         check(call.row, name, tensor)
@@ -140,7 +140,7 @@ def _planned(_: str, tensor: Tensor) -> Any:
 
 
 def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
-    """The maxima of some of the elements, given torch's functions for the highest and the lowest of those."""
+    """Return maxima by torch's functions for the highest (`top`) and the lowest (`bottom`) of some elements."""
     if dtype is dtypes.UINT8:  # the only unsigned type that torch has maxima for
         return top(tensors)
     if dtype.kind != "float" or nan == "ignore":
@@ -151,7 +151,7 @@ def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bott
 
 
 def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
-    """Each row's segment, and how many there are: also that of rows that belong to none."""
+    """Return each row's segment and the number of segments; rows without a segment have this number."""
     planned = plan.call
     count = planned.num_segments
     if call.offsets is not None:
@@ -169,7 +169,7 @@ def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
 
 
 def _check_ids(call: SegmentCall, planned: SegmentCall, ids: Tensor) -> None:
-    """Raise planning's own error if an id is not allowed."""
+    """Raise planning's own error if an id is invalid."""
     limit = None if call.num_segments is None else planned.num_segments
     wrong = []
     if planned.sorted:
@@ -190,7 +190,7 @@ def _check_ids(call: SegmentCall, planned: SegmentCall, ids: Tensor) -> None:
 
 
 def _full(data: Tensor, shape: Shape, value: int, dtype: torch.dtype) -> Tensor:
-    """A new tensor of one value, where the data lies."""
+    """Return a new tensor filled with one value, on the data's device."""
     try:
         return torch.full(shape, value, dtype=dtype, device=data.device)
     except (RuntimeError, TypeError) as error:  # out of memory; an axis past int64

@@ -1,9 +1,9 @@
 """Finds the elements that hold the maxima, for gradients: masks of all of them, or the indices of the first ones.
 
-An element holds a maximum if the order has both equal: bits alike, or both NaN. Everything uses torch's own operators,
-so the results have gradients, batches and graphs themselves.
+An element holds a maximum if both are equal in the order: equal bits, or both NaN. Everything uses torch's own
+operators, so the results support gradients, batches and graphs.
 
-Only inputs are saved, and the maxima are computed again, so results may be changed in place before backward. Each call
+Only inputs are saved and the maxima are computed again, so results may be changed in place before backward. Each call
 reads the saved tensors once, because `torch.utils.checkpoint` computes them for one read.
 """
 
@@ -25,37 +25,37 @@ _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def save(ctx: Any, *tensors: Tensor | None) -> None:
-    """Keep tensors for gradients of both directions."""
+    """Save tensors for backward and forward gradients."""
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
 
 
 def holds(elements: Tensor, maxima: Tensor) -> Tensor:
-    """Whether the order has each element equal to its maximum."""
+    """Return a mask of the elements that equal their maximum in the order."""
     elements, maxima = elements.detach().resolve_neg(), maxima.detach().resolve_neg()
     word = _WORDS[elements.dtype.itemsize]
     return (elements.view(word) == maxima.view(word)) | (elements.isnan() & maxima.isnan())
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """A gradient in the type that sums and shares are computed in: float32 instead of the half types."""
+    """Return a gradient in the type of sums and shares: float32 instead of a half type."""
     return tensor.to(torch.float32) if DTYPES[tensor.dtype].bits == 16 else tensor
 
 
 def share(total: Tensor, count: Tensor) -> Tensor:
-    """The mean over the elements that hold a maximum, of a total that is `wide`."""
+    """Return the mean of a `wide` total over the elements that hold a maximum."""
     return total / count.clamp(min=1).to(total.dtype)
 
 
 def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
-    """Zeros of a length along an axis, but for each value at its index there; those at -1 go nowhere."""
+    """Return zeros with each value at its index along an axis of this length; values with the index -1 are dropped."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
     spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index takes what goes nowhere
     return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """The value at each index along an axis, and zero for those at -1."""
+    """Return the value at each index along an axis, and zero for the index -1."""
     length = values.shape[axis]
     shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
     return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))
@@ -65,13 +65,13 @@ def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 
 def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    """For Max."""
+    """Save the inputs of Max."""
     tensors, ctx.ties, ctx.nan = inputs
     save(ctx, *tensors)
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """For each input that is needed, a mask of where it gets the gradient; and how many share it, if several may."""
+    """Return a mask of the elements that get the gradient for each needed input, and their number if several may."""
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
@@ -94,7 +94,7 @@ def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tu
 
 
 def describe_reduce_max(ctx: Any, inputs: tuple[Any, ...]) -> None:
-    """The non-tensor state of ReduceMax's gradients."""
+    """Save the non-tensor state of ReduceMax's gradients."""
     call = reduce_call(*inputs)
     data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
@@ -103,7 +103,7 @@ def describe_reduce_max(ctx: Any, inputs: tuple[Any, ...]) -> None:
 
 
 def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """For ReduceMax."""
+    """Save the inputs of ReduceMax."""
     describe_reduce_max(ctx, inputs)
     call = reduce_call(*inputs)
     ctx.mark_non_differentiable(output[1])
@@ -114,21 +114,21 @@ def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Ten
 
 
 def in_axes(ctx: Any) -> Any:
-    """The indices of the first maxima along the reduced axes, counted as one axis."""
+    """Return the indices of the first maxima along the reduced axes, counted as one axis."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
     return torch.ops.maxops.reduce_max(*arguments(again))[1]
 
 
 def reduced_last(ctx: Any) -> tuple[list[int], list[Any], Any]:
-    """An order of the axes in which the reduced ones come last; the sizes of the others, and the product of theirs."""
+    """Return the axes with the reduced axes last, the sizes of the other axes, and the product of the reduced sizes."""
     taken = sorted(ctx.axes)
     kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
     return [*kept, *taken], [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
 
 
 def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
-    """Which elements are the maximum, and how many, with the reduced axes kept."""
+    """Return a mask of the elements that equal the maximum, and their number, with the reduced axes kept."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, keepdims=True, return_indices=False)
     maxima, _ = torch.ops.maxops.reduce_max(*arguments(again))
@@ -140,7 +140,7 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 
 
 def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> None:
-    """The non-tensor state of SegmentMax's gradients."""
+    """Save the non-tensor state of SegmentMax's gradients."""
     call = segment_call(*inputs)
     ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], segments, len(inputs)
     ctx.call = call._replace(
@@ -156,7 +156,7 @@ def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> No
 
 
 def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    """For SegmentMax."""
+    """Save the inputs of SegmentMax."""
     call = segment_call(*inputs)
     values, indices, empty = output
     describe_segment_max(ctx, inputs, values.shape[0])
@@ -178,14 +178,14 @@ def _again_in_segments(ctx: Any, inputs: Sequence[Any], *, return_indices: bool)
 
 
 def in_segments(ctx: Any) -> Any:
-    """The first row that holds each maximum."""
+    """Return the first row that holds each maximum."""
     return _again_in_segments(ctx, ctx.saved_tensors, return_indices=True)[1]
 
 
 def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Which elements hold the maximum; the segment of each row; how many hold it in each segment and column.
+    """Return a mask of the maxima, the segment of each row, and the number of maxima in each segment and column.
 
-    One segment past the others has the rows that are left out.
+    Rows without a segment have one extra segment after the others.
     """
     data, ids, offsets, _ = inputs = ctx.saved_tensors
     segments, row = ctx.segments, list(data.shape[1:])

@@ -1,7 +1,7 @@
-"""Whether a call has to go through torch's dispatcher: a gradient may be asked for, or a transform or mode is active.
+"""Decides whether a call must go through torch's dispatcher, because of a gradient or an active transform or mode.
 
-torch reports the last two by private functions. If one is missing, every call goes through the dispatcher, which is
-slower and never wrong.
+torch reports modes and transforms by private functions. If one is missing, every call goes through the dispatcher,
+which is slower but never wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _stack: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None), "get_
 
 
 def transforms() -> set[str]:
-    """The active transforms of torch.func, by torch's names: Vmap, Grad, Jvp, Functionalize."""
+    """Return the active transforms of torch.func, by torch's names: Vmap, Grad, Jvp, Functionalize."""
     return {transform.key().name for transform in _stack() or ()}
 
 
@@ -47,7 +47,7 @@ is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracin
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether the values of a tensor differ from its memory; only torch's dispatcher knows them."""
+    """Whether the values of a tensor differ from its memory; only torch's dispatcher knows the values."""
     return tensor.is_neg() or tensor._is_zerotensor()
 
 
@@ -61,7 +61,7 @@ _core_is_off = False
 
 @contextmanager
 def only_torch_operators() -> Iterator[None]:
-    """Tensors on the CPU take the way of all other devices within: for tests, where there is no other device."""
+    """Run tensors on the CPU like those on all other devices, for tests on machines without another device."""
     global _core_is_off  # noqa: PLW0603 - a setting of the process, as torch's are
     before, _core_is_off = _core_is_off, True
     try:
@@ -81,9 +81,9 @@ def modes_are_active() -> bool:
 
 
 def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
-    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter.
+    """Whether a call on these values must go through torch's dispatcher; values that are not tensors do not matter.
 
-    Calls `on_core` are for the native core, which takes tensors on the CPU alone.
+    With `on_core`, the call is for the native core, which accepts only tensors on the CPU.
     """
     if modes_are_active() or (on_core and _core_is_off):
         return True

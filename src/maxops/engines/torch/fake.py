@@ -1,7 +1,7 @@
 """Fake kernels: results without data, for torch's compilers and `meta` tensors.
 
-A plan makes every check that shapes and types allow; where sizes are symbols, with those of the example that is traced.
-The same checks are made when data comes.
+A plan makes every check that shapes and types allow. If sizes are symbols, it uses the sizes of the traced example. The
+kernels make the same checks again when they receive data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _check(call: Call) -> None:
 
 
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
-    """Max."""
+    """Compute the fake result of Max."""
     call = MaxCall(tensors, ties=ties, nan=nan)
     _check(call)
     plan_max(call.map(_planned), in_memory=False)
@@ -42,7 +42,7 @@ def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Ten
 
 
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
-    """ReduceMax."""
+    """Compute the fake results of ReduceMax."""
     call = reduce_call(*inputs)
     _check(call)
     data, planned = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False).call
@@ -53,7 +53,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will determine."""
+    """Compute the fake results of SegmentMax. If the number of segments is unknown, it becomes a new symbol."""
     call = segment_call(*inputs)
     _check(call)
     data, ids = call.data, call.segment_ids

@@ -1,6 +1,6 @@
-"""The operators for calls that run now under gradients and transforms, forward ones and `torch.func`'s included.
+"""The operators for eager calls under gradients and transforms, including forward gradients and `torch.func`.
 
-Operators of `torch.library` have backward gradients only: `torch.func.grad` fails, and forward gradients are silently
+Operators of `torch.library` have only backward gradients: `torch.func.grad` fails, and forward gradients are silently
 zero. An `autograd.Function` supports all of them, so the public functions do, too.
 """
 
@@ -19,49 +19,49 @@ from maxops.errors import EngineError
 
 
 def _run(name: str, tensors: Sequence[Any]) -> Any:
-    """The operator, or at once what it would call on the device of the first of these."""
+    """Return the operator, or the kernel that it would call on the first tensor's device if no dispatch is needed."""
     if needs_dispatch(*tensors, on_core=False):
         return getattr(operators, name)
     return getattr(kernels if tensors[0].is_cpu and not core_is_off() else any_device, name)
 
 
 class Maximum(Function):
-    """Max: ties and nan, then the inputs."""
+    """The autograd function of Max; its arguments are ties, nan and the inputs."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(ties: str, nan: str, *tensors: Tensor) -> Tensor:
-        """Call the operator, or at once what it would call."""
+        """Call the operator, or its kernel directly."""
         result: Tensor = _run("maximum", tensors)(list(tensors), ties, nan)
         return result
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what gradients need."""
+        """Save the state that gradients need."""
         ties, nan, *tensors = inputs
         argmax.save_maximum(ctx, (tensors, ties, nan), output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        """See `gradients`."""
+        """Return the gradients; see `gradients`."""
         return None, None, *gradients.for_inputs(ctx, grad, ctx.needs_input_grad[2:])
 
     @staticmethod
     def jvp(ctx: Any, ties: None, nan: None, *tangents: Tensor) -> Tensor:
-        """See `jvp`."""
+        """Return the forward gradient; see `jvp`."""
         moved: Tensor = jvp.maximum(ctx, tangents)
         return moved
 
 
 class ReduceMax(Function):
-    """ReduceMax: the operator's arguments, with a set of axes: a list would be several arguments to torch's vmap."""
+    """The autograd function of ReduceMax; axes are a set, because torch's vmap splits a list into arguments."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(data: Tensor, axes: frozenset[int] | None, *options: Any) -> Any:
-        """Call the operator, or at once what it would call."""
+        """Call the operator, or its kernel directly."""
         return _run("reduce_max", (data, *options))(data, None if axes is None else sorted(axes), *options)
 
     setup_context: Any = staticmethod(argmax.save_reduce_max)
@@ -70,13 +70,13 @@ class ReduceMax(Function):
 
 
 class SegmentMax(Function):
-    """SegmentMax: the operator's arguments."""
+    """The autograd function of SegmentMax, with the operator's arguments."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        """Call the operator, or at once what it would call."""
+        """Call the operator, or its kernel directly."""
         return _run("segment_max", inputs)(*inputs)
 
     setup_context: Any = staticmethod(argmax.save_segment_max)
@@ -96,9 +96,9 @@ def _apply_reduce_max(data: Tensor, axes: Any, *options: Any) -> Any:
 
 
 def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
-    """Apply a function, or call its operator under torch.func.functionalize, which no autograd.Function passes.
+    """Apply a function; under torch.func.functionalize, which rejects autograd.Function, call its operator instead.
 
-    Plain tensors need the function's forward alone, which takes about half as long for small ones.
+    For plain tensors, only the function's forward is called, which takes half the time for small tensors.
     """
 
     def apply(*inputs: Any) -> Any:

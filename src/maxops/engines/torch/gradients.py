@@ -1,4 +1,4 @@
-"""Gradients: to the first element that holds the maximum, or split evenly among all that hold it.
+"""Computes gradients: for the first element that holds the maximum, or split evenly among all that hold it.
 
 `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 """
@@ -15,13 +15,13 @@ from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """The gradient of Max, for each input that needs it in its own shape."""
+    """Return the gradient of Max for each input that needs it, in the input's shape."""
     tensors, *options = ctx.needs_input_grad  # of these torch leaves out what has its default
     return for_inputs(ctx, grad, tensors), *(None for _ in options)
 
 
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
-    """The gradient of Max, for the inputs that need it."""
+    """Return the gradient of Max for the inputs that need it."""
     tensors = ctx.saved_tensors
     held, count = argmax.in_inputs(ctx, tensors, needed)
     whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
@@ -32,19 +32,19 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
 
 
 def _sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
-    """Sum over the axes along which a tensor was repeated."""
+    """Sum a gradient over the axes along which the tensor was broadcast."""
     extra = grad.ndim - tensor.ndim
     repeated = [axis for axis in range(grad.ndim) if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]
     return grad.sum(repeated).reshape(tensor.shape) if repeated else grad
 
 
 def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
-    """The gradient of ReduceMax."""
+    """Return the gradient of ReduceMax."""
     return (of_reduced(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
 def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
-    """The gradient of ReduceMax, for the data."""
+    """Return the gradient of ReduceMax for the data."""
     if ctx.identity:
         return grad
     if ctx.call.ties == "even":
@@ -56,12 +56,12 @@ def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
 
 
 def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
-    """The gradient of SegmentMax."""
+    """Return the gradient of SegmentMax."""
     return (of_rows(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
 def of_rows(ctx: Any, grad: Tensor) -> Tensor:
-    """The gradient of SegmentMax, for the data."""
+    """Return the gradient of SegmentMax for the data."""
     if ctx.call.ties == "first":
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)

@@ -1,4 +1,4 @@
-"""Ids and offsets by torch's own operators."""
+"""Converts and checks ids and offsets with torch's own operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxops.plan import widened_dtype
 
 
 def widened(ids: Tensor) -> Tensor:
-    """Ids or offsets in a type that torch's own operators index with, as `maxops.plan.widened`."""
+    """Convert ids or offsets to a type that torch's operators accept as indices, like `maxops.plan.widened`."""
     if ids.dtype in (torch.int32, torch.int64) or DTYPES[ids.dtype].kind not in ("int", "uint"):
         return ids
     if ids.dtype is torch.uint64:  # which torch does not compare
@@ -20,13 +20,13 @@ def widened(ids: Tensor) -> Tensor:
 
 
 def offsets_are_valid(offsets: Tensor, rows: int) -> Tensor:
-    """Whether offsets run from 0 to the number of rows without a decrease; else no segment has rows."""
+    """Return whether offsets run from 0 to the number of rows without a decrease; otherwise, no segment has rows."""
     offsets = widened(offsets)
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
 def ids_of_rows(offsets: Tensor, rows: int) -> Tensor:
-    """Each row's segment, or -1 for all if the offsets are not valid."""
+    """Return each row's segment, or -1 for all rows if the offsets are invalid."""
     # How many segments have ended by each row. Not searchsorted, which warns of how vmap lays out a batch.
     ends = widened(offsets)[1:].clamp(0, rows)
     ended = torch.zeros([rows + 1], dtype=torch.int64, device=ends.device)

@@ -1,6 +1,7 @@
-"""Forward-mode gradients (JVP): for `torch.func.jvp` and its like.
+"""Computes forward-mode gradients (JVP), for `torch.func.jvp` and similar functions.
 
-The first element that holds a maximum moves it, or all that hold it do by their mean: the gradients' own rule.
+As in backward gradients, the first element that holds a maximum determines its tangent, or all such elements do by
+their mean.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from maxops.shapes import reduced
 
 
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Torch turns all forward gradients off within a rule; those of an outer `torch.func.jvp` would be zero."""
+    """Enable outer forward gradients in a rule, because torch disables them there, which would make them zero."""
 
     @wraps(rule)
     def run(*args: Any) -> Any:
@@ -30,7 +31,7 @@ def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 @_with_outer_gradients
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
-    """Max."""
+    """Return the forward gradient of Max."""
     held, count = argmax.in_inputs(ctx, ctx.saved_tensors, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
@@ -40,7 +41,7 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
 
 @_with_outer_gradients
 def reduce_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
-    """ReduceMax."""
+    """Return the forward gradient of ReduceMax."""
     return _reduce_max(ctx, tangent), None
 
 
@@ -60,7 +61,7 @@ def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
 
 @_with_outer_gradients
 def segment_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None, None]:
-    """SegmentMax."""
+    """Return the forward gradient of SegmentMax."""
     return _segment_max(ctx, tangent), None, None
 
 

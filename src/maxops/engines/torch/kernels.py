@@ -1,6 +1,6 @@
-"""The kernels of the operators for tensors on the CPU, which call the NumPy engine.
+"""The operators' kernels for tensors on the CPU, which call the NumPy engine.
 
-A result that was not requested is an empty tensor, because an operator of torch has a fixed number of results.
+A result that was not requested is an empty tensor, because a torch operator has a fixed number of results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 
 def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
-    """An empty tensor, instead of a result that was not requested."""
+    """Return an empty tensor instead of a result that was not requested."""
     return like.new_empty((0,), dtype=dtype)
 
 
@@ -31,7 +31,7 @@ def _view(_: str, tensor: Tensor) -> Array:
 
 
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
-    """Max on the CPU."""
+    """Compute Max on the CPU."""
     views = [view(tensor) for tensor in tensors]
     call = MaxCall(views, ties=ties, nan=nan)
     check_ties(call)
@@ -40,7 +40,7 @@ def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Ten
 
 
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
-    """ReduceMax on the CPU."""
+    """Compute ReduceMax on the CPU."""
     call = reduce_call(*inputs)
     check_ties(call)
     values, *indices = as_tuple(engine.run(call.map(_view, _view)))
@@ -51,7 +51,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """SegmentMax on the CPU."""
+    """Compute SegmentMax on the CPU."""
     call = segment_call(*inputs)
     check_ties(call)
     parts = map(contiguous, as_tuple(engine.run(call.map(_view, _view))))

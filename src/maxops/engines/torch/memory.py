@@ -21,7 +21,7 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """A type's name in messages: ours, or torch's for one that is not ours."""
+    """Return a type's name for messages: ours, or torch's for other types."""
     return DTYPES[dtype].name if dtype in DTYPES else str(dtype)
 
 
@@ -40,7 +40,7 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
 
 
 def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
-    """The common device of all tensors, which have been checked."""
+    """Return the common device of all tensors, which have been checked."""
     first, found = "", None
     for name, value in named:
         if not isinstance(value, torch.Tensor):
@@ -58,7 +58,7 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
 
 
 def view(tensor: torch.Tensor) -> Array:
-    """The memory of a tensor on the CPU, without its history."""
+    """Return the memory of a tensor on the CPU, without its gradient history."""
     plain = tensor
     if plain.requires_grad or plain.is_neg():
         plain = tensor.detach().resolve_neg()  # a copy only for the imaginary part of a conjugate
@@ -69,19 +69,19 @@ def view(tensor: torch.Tensor) -> Array:
 
 
 def tensor_of(array: Array) -> torch.Tensor:
-    """The memory of a writable NumPy array of the machine's byte order, with steps of at least 0."""
+    """Return a tensor on the memory of a writable NumPy array with native byte order and nonnegative strides."""
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
 def result(array: Array) -> torch.Tensor:
-    """A result of the NumPy engine, contiguous as torch's reductions are; NumPy's follow the inputs' order."""
+    """Return the NumPy engine's result, contiguous as in torch's reductions; NumPy's layout follows the inputs."""
     return tensor_of(np.asarray(array, order="C"))
 
 
 def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
-    """A result of the NumPy engine that has an element for each of its inputs', laid out as `like` has it."""
+    """Return the NumPy engine's element-wise result, in the layout of `like`."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     if array.flags.c_contiguous and all(tensor.is_contiguous() for tensor in tensors):
         return tensor_of(array)
@@ -89,13 +89,13 @@ def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
 
 
 def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    """A result, in the layout that `like` gives it."""
+    """Return a result in the layout of `like`."""
     new = like(inputs, result.shape)
     return result if new.stride() == result.stride() else new.copy_(result)
 
 
 def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
-    """A new tensor for an element-wise result: in the dense layout of the first input of its shape, as in torch."""
+    """Return a new tensor for an element-wise result, in the dense layout of the first input of its shape."""
     for tensor in inputs:
         if _has_shape(tensor, shape):
             if tensor.is_contiguous():
@@ -105,7 +105,7 @@ def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
 
 
 def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
-    """Whether a tensor has a shape; not, where only data tells whether a size is the same."""
+    """Whether a tensor has a shape; False if only data determines whether a size is equal."""
     return tensor.ndim == len(shape) and all(
         example(difference := size - expected) is not None and difference == 0
         for size, expected in zip(tensor.shape, shape, strict=True)
@@ -113,7 +113,7 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """The memory of a NumPy array that was given beside tensors; scalars go to any device."""
+    """Return a NumPy array that was passed with tensors as a tensor of the same memory; scalars go to any device."""
     array = np.asarray(array)
     if array.ndim and device.type != "cpu":
         raise EngineError(
@@ -133,9 +133,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
 
 
 class _Unlocked:
-    """The memory of a read-only array by NumPy's own protocol, without the lock; of bytes, if NumPy did not name the
-    type.
-    """
+    """The memory of a read-only array by NumPy's own protocol, without the lock; bytes if NumPy names no type."""
 
     def __init__(self, array: Array) -> None:
         self._array = array  # must outlive every read of its memory
@@ -143,13 +141,13 @@ class _Unlocked:
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """The planner's view of a tensor: its shape and type, with the example's sizes for symbols."""
+    """Return the planner's view of a tensor: its shape and type, with the example's sizes for symbols."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
     return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 
 
 def example(size: Any) -> int | None:
-    """A size of the tensors that a graph is traced with, which leaves the graph open for others; None for data's."""
+    """Return a size in the traced example without specializing the graph; None for a size that data determines."""
     if type(size) is int:
         return size
     return int(size.node.hint) if size.node.has_hint() else None

@@ -1,6 +1,6 @@
-"""The operators as torch knows them: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
+"""Registers the operators with torch: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-Each has a schema, and implementations for the CPU, other devices, fake tensors, gradients and batches.
+Each operator has a schema, and implementations for the CPU, other devices, fake tensors, gradients and batches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MA
 
 
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
-    """A Python scalar in the type and on the device of a tensor, if that type holds it exactly."""
+    """Return a Python scalar with the type and device of a tensor; raise if the type cannot hold it exactly."""
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 

@@ -1,4 +1,4 @@
-"""The caller's `out`: a tensor that is written in place, without gradients."""
+"""Handles the caller's `out`: a tensor that is written in place, without gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
-    """Raise unless out is a tensor that may be written to, where the inputs lie, or None."""
+    """Raise unless `out` is None or a writable tensor on the inputs' device."""
     if out is None:
         return
     if not isinstance(out, Tensor):
@@ -44,7 +44,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
-    """Yield the memory of out to write to; raise if out cannot be written."""
+    """Yield the memory of `out` for writing; raise if it cannot be written."""
     try:
         yield None if out is None else view(out)
     except MaxopsError:
@@ -56,13 +56,13 @@ def memory(out: Tensor | None) -> Iterator[Array | None]:
 
 
 def _was_written(out: Tensor | None) -> None:
-    """Mark `out` as changed, because torch does not see the write, and may have saved `out` for a gradient."""
+    """Mark `out` as changed: torch does not see the write, and may have saved `out` for a gradient."""
     if out is not None:
         increment_version(out)
 
 
 def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
-    """The result, in out if there is one."""
+    """Return the result, copied to `out` if it is given."""
     if out is None:
         return result
     if out.dtype != result.dtype:

@@ -1,6 +1,6 @@
-"""Calls on plain tensors with gradients only: they run as calls without gradients, and keep no plan.
+"""Runs calls on plain tensors with only gradients: like calls without gradients, and without a plan.
 
-Backward is one native pass. `gradients` computes higher-order gradients, and gradients that the core does not support.
+Backward is one native pass. `gradients` computes higher-order gradients, and those that the core does not support.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _TYPES, _MOST = (torch.float32, torch.float64), 8
 
 
 def _takes(*tensors: Tensor) -> bool:
-    """Whether the core may take these, so that it pays to have their maxima."""
+    """Whether the core may support these tensors, and their maxima are worth keeping."""
     return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
 
 
 def at_once(arrays: Iterable[Any]) -> list[Any] | None:
-    """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
+    """Return the arguments' memory for the core, which runs clearly valid calls, or None if more checks are necessary.
 
-    `Tensor.numpy` itself refuses what is not plain, other devices and layouts. A gradient is asked for first: a view
-    of other types would hide it, and the error of `numpy` takes longer than the rest of a small call.
+    `Tensor.numpy` itself refuses other devices, layouts and tensors that are not plain. The gradient is checked first:
+    a view of another type would hide it, and the error of `numpy` takes longer than the rest of a small call.
     """
     if modes_are_active() or core_is_off():
         return None
@@ -55,9 +55,9 @@ def _spread(
     ties: str, tensors: Sequence[Tensor], needed: int, maxima: Tensor, gradient: Tensor,
     length: int = 1, inner: int = 1, ids: Tensor | None = None, by_offsets: bool = False,
 ) -> tuple[Any, ...] | None:  # fmt: skip
-    """The gradients of tensors whose bit is in `needed`, by the core; None where it does not take them.
+    """Return the core's gradients of the tensors with a bit in `needed`, or None if the core does not support them.
 
-    Arrays are taken where tensors are not: for Parameters, large calls, and with torch before 2.10.
+    The core accepts arrays where it does not accept tensors: for Parameters, large calls, and torch before 2.10.
     """
     options, tensors = (ties == "first", needed, length, inner), (maxima, gradient.contiguous(), *tensors)
     found = _native.spread(*options, ids, by_offsets, *tensors)
@@ -74,7 +74,7 @@ def _is_last() -> bool:
 
 
 def has_gradients_alone(*tensors: Any) -> bool:
-    """Whether a call of plain tensors on the CPU is asked for gradients, and for nothing else of torch's."""
+    """Whether a call of plain tensors on the CPU needs gradients but no other feature of torch."""
     return (
         torch.is_grad_enabled()
         and all(type(tensor) in PLAIN and tensor.is_cpu for tensor in tensors)
@@ -85,16 +85,16 @@ def has_gradients_alone(*tensors: Any) -> bool:
 
 
 def takes_axes(axes: Any) -> bool:
-    """Whether these are axes as `ReduceMax` takes them."""
+    """Whether `ReduceMax` accepts these axes."""
     return axes is None or (type(axes) in (list, tuple) and all(type(axis) is int for axis in axes))
 
 
 class Maximum(Function):
-    """Max: what runs it, its request, and its inputs."""
+    """The autograd function of Max; its arguments are the function to run, the request, and the inputs."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[MaxCall], Tensor], call: MaxCall, *tensors: Tensor) -> Tensor:
-        """Run it."""
+        """Run the call."""
         ctx.run, ctx.ties, ctx.nan = run, call.ties, call.nan
         ctx.save_for_backward(*tensors)
         result = _native.maximum(*tensors, nan=call.nan)
@@ -102,7 +102,7 @@ class Maximum(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        """The gradients of the inputs."""
+        """Return the gradients of the inputs."""
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
         if _is_last() and _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors):
             bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
@@ -117,11 +117,11 @@ class Maximum(Function):
 
 
 class ReduceMax(Function):
-    """ReduceMax: what runs it, its request, and its data."""
+    """The autograd function of ReduceMax; its arguments are the function to run, the request, and the data."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[ReduceCall], Any], call: ReduceCall, data: Tensor) -> Any:
-        """Run it."""
+        """Run the call."""
         ctx.run, ctx.request = run, call._replace(data=None)
         ctx.save_for_backward(data)
         result = _native.reduce_max(data, call.axes, call.keepdims, return_indices=call.return_indices, nan=call.nan)
@@ -133,7 +133,7 @@ class ReduceMax(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
-        """The gradient of the data."""
+        """Return the gradient of the data."""
         (data,) = ctx.saved_tensors
         call = ctx.request._replace(data=data)
         if _is_last() and _takes(data) and (found := _of_reduction(ctx.run, call, grad)) is not None:
@@ -144,7 +144,7 @@ class ReduceMax(Function):
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
-    """The gradient by the core, which takes reduced axes that follow one another."""
+    """Return the core's gradient, which requires that the reduced axes are adjacent."""
     data, rank = call.data, call.data.ndim
     axes = sorted(axis % rank for axis in call.axes or range(rank))
     if not axes or axes[-1] - axes[0] + 1 != len(axes):
@@ -165,16 +165,16 @@ _OPTIONS = {
 
 
 def _options(call: SegmentCall) -> dict[str, Any]:
-    """The options of a request that are given."""
+    """Return the options that a request gives."""
     return {name: value for name, default in _OPTIONS.items() if (value := getattr(call, name)) is not default}
 
 
 class SegmentMax(Function):
-    """SegmentMax along the first axis: what runs it, its request, its data, and its ids or offsets."""
+    """The autograd function of SegmentMax along the first axis; its arguments include the request and the ids."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[SegmentCall], Any], call: SegmentCall, data: Tensor, ids: Tensor) -> Any:
-        """Run it."""
+        """Run the call."""
         result = _native.segment_max(data, **_options(call))
         if result is None:
             result = run(call)
@@ -188,7 +188,7 @@ class SegmentMax(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
-        """The gradient of the data."""
+        """Return the gradient of the data."""
         data, ids, offsets = ctx.saved_tensors
         call = ctx.request._replace(data=data, segment_ids=ids, offsets=offsets)
         if _is_last() and _takes(data) and (found := _of_segments(ctx.run, call, grad)) is not None:
@@ -199,7 +199,7 @@ class SegmentMax(Function):
 
 
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
-    """The gradient by the core."""
+    """Return the core's gradient."""
     again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
     maxima = _native.segment_max(call.data, **_options(again))
     if maxima is None:

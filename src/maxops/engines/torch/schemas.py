@@ -1,7 +1,7 @@
-"""The operators' schemas in torch, and requests to and from their arguments.
+"""The operators' schemas in torch, and the conversion of requests to and from the operators' arguments.
 
-An operator takes the fields of a request that torch must see, with torch's types: Python scalars and NumPy arrays of a
-request are tensors here.
+An operator has the fields of a request that torch must see, with torch's types: Python scalars and NumPy arrays of a
+request are tensors in a schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def _fields(row: Spec, *first: str) -> dict[str, str]:
-    """The fields of a row's requests that torch has to see, in an order that exported programs rely on."""
+    """Return the fields of a row's requests that torch must see; exported programs rely on their order."""
     kinds = {
         each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
         for each in row.parameters
@@ -58,14 +58,14 @@ LATER = {"fill_value", "nan"}  # programs that were exported before there were t
 
 
 def schema(fields: dict[str, str], results: int) -> str:
-    """The schema of an operator with this many tensors as results."""
+    """Return the schema of an operator with `results` tensors as results."""
     defaults = {name: f"={json.dumps(SegmentCall._field_defaults[name])}".replace("null", "None") for name in LATER}
     listed = ", ".join(f"{kind} {name}{defaults.get(name, '')}" for name, kind in fields.items())
     return f"({listed}) -> ({', '.join(['Tensor'] * results)})"
 
 
 def _maker(request: Any, fields: dict[str, str]) -> Any:
-    """A function that makes a request from an operator's arguments and the defaults of the other fields."""
+    """Return a function that makes a request from an operator's arguments and the defaults of the other fields."""
     defaults = request._field_defaults
     order = itemgetter(*map([*fields, *defaults].index, request._fields))
     rest = tuple(defaults.values())
@@ -79,23 +79,23 @@ _SEGMENT_FIELDS = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
 
 
 def reduce_call(*inputs: Any) -> ReduceCall:
-    """The request that the operator's arguments mean; or a substitute for each argument, in its place."""
+    """Return the request of the operator's arguments, or of a substitute for each argument."""
     call: ReduceCall = _reduce(inputs)
     return call
 
 
 def segment_call(*inputs: Any) -> SegmentCall:
-    """As `reduce_call`."""
+    """Return the request of SegmentMax from the operator's arguments, like `reduce_call`."""
     call: SegmentCall = _segment(inputs)
     return call
 
 
 def arguments(call: ReduceCall | SegmentCall) -> tuple[Any, ...]:
-    """The operator's arguments for a request."""
+    """Return the operator's arguments for a request."""
     fields = _REDUCE_FIELDS if isinstance(call, ReduceCall) else _SEGMENT_FIELDS
     return tuple([call[field] for field in fields])
 
 
 def is_identity(call: ReduceCall) -> bool:
-    """Whether a call of ReduceMax gives the data itself."""
+    """Whether a call of ReduceMax returns the data itself."""
     return bool(call.noop_with_empty_axes) and not call.axes

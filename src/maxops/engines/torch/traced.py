@@ -1,8 +1,8 @@
-"""The functions as torch's compilers follow them: straight to torch's operators, which check without data and with it.
+"""The functions for torch's compilers: they call torch's operators, which check calls with and without data.
 
-`torch.compile` reads this as Python, and a planner it cannot read: the options, of which a graph knows nothing, are
-planned while it reads, and the operators plan the rest. `torch.export` and `torch.jit.trace` run it.
-Imported by such calls alone, since what it needs is slow to import.
+`torch.compile` reads this module as Python, but cannot read the planner. Options, which a graph does not hold, are
+planned while it reads, and the operators plan the rest. `torch.export` and `torch.jit.trace` run the module. Only such
+calls import it, because its imports are slow.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
 
 @cache
 def _scripted() -> Any:
-    """SegmentMax of a tensor of num_segments, as `torch.jit.trace` has sizes: a trace keeps what a script computes."""
+    """Return a scripted SegmentMax with num_segments as a tensor, because sizes are tensors in `torch.jit.trace`."""
     types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
     listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
     handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
@@ -73,7 +73,7 @@ Refusal = tuple[str, str, str]
 
 
 def _refusal_of(check: Callable[..., object]) -> Callable[..., Refusal | None]:
-    """A check as Dynamo takes it: called while it reads, with constants, and what it gives is a constant too."""
+    """Return a check that Dynamo calls with constants while it reads; its result is a constant too."""
 
     @wraps(check)
     def checked(*args: Any) -> Refusal | None:
@@ -104,20 +104,20 @@ def _some_scalar(*_: Any) -> Any:
 
 @_refusal_of
 def _check_reduce_options(rank: int, *options: Any) -> None:
-    """ReduceMax's, with data that nothing is wrong with."""
+    """Check the options of ReduceMax with valid data."""
     call = reduce_call(rank, *options)
     plan_reduce_max(call.map(lambda *_: abstract((1,) * rank, _FLOAT), _some_scalar))
 
 
 @_refusal_of
 def _check_axes(axes: Any) -> None:
-    """ReduceMax's, with data of more axes than are given."""
+    """Check the axes of ReduceMax with data of more axes than are given."""
     plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes))
 
 
 @_refusal_of
 def _check_segment_options(*options: Any) -> None:
-    """SegmentMax's, with one row in one segment."""
+    """Check the options of SegmentMax with one row in one segment."""
     call = segment_call(*options).map(lambda name, _: _ROWS[name], _some_scalar)
     plan_segment_max(call, in_memory=False, values_known=False)
 
@@ -150,7 +150,7 @@ def _is_held(row: str, name: str, value: Any, dtype: torch.dtype, beside: str) -
 
 
 def maximum(call: MaxCall) -> Any:
-    """Max."""
+    """Run a call of Max."""
     row, out = call.row, call.out
     _raise(_check_nan(row.name, call.nan))
     device = memory.device_of(row, call.arrays)
@@ -163,7 +163,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def reduce_max(call: ReduceCall) -> Any:
-    """ReduceMax."""
+    """Run a call of ReduceMax."""
     row, data, axes = call.row, call.data, call.axes
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
@@ -185,7 +185,7 @@ def reduce_max(call: ReduceCall) -> Any:
 
 
 def segment_max(call: SegmentCall) -> Any:
-    """SegmentMax."""
+    """Run a call of SegmentMax."""
     axis, rank = _constant(call.axis), call.data.ndim
     if rank:
         _raise(_check_axis(axis, rank))
@@ -221,7 +221,7 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 def _move(tensor: Tensor, source: int, destination: int) -> Tensor:
-    """An axis moved, in C order as results are."""
+    """Move an axis, and return the result in C order, like all results."""
     return torch.movedim(tensor, source, destination).contiguous()
 
 
@@ -229,13 +229,13 @@ run: Run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _flags(call: ReduceCall | SegmentCall) -> dict[str, bool]:
-    """A request's flags, which have been checked, as torch has them."""
+    """Return a request's checked flags as torch's bools."""
     fields = REDUCE_MAX if isinstance(call, ReduceCall) else SEGMENT_MAX
     return {name: bool(getattr(call, name)) for name, kind in fields.items() if kind == "bool"}
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
-    """A request's options as constants, and for each tensor that is given True."""
+    """Return a request's options as constants, and True for each given tensor."""
     return [
         (None if getattr(call, name) is None else True) if kind.startswith("Tensor") else _constant(getattr(call, name))
         for name, kind in fields.items()
@@ -243,7 +243,7 @@ def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any
 
 
 def _constant(value: Any) -> Any:
-    """An option as a constant: numbers that Dynamo keeps as symbols it replaces by their values here, and guards."""
+    """Return an option as a constant: numbers that Dynamo keeps as symbols become their values, with guards."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, torch.SymInt)):
@@ -252,7 +252,7 @@ def _constant(value: Any) -> Any:
 
 
 def _listed(row: Spec, axes: Any) -> Any:
-    """An array of axes as the planner takes it; Dynamo has its values only when the graph runs."""
+    """Return an array of axes as a list; Dynamo knows its values only when the graph runs."""
     if torch.compiler.is_dynamo_compiling():
         raise AxesError(
             f"{row.name} axes is an array; under torch.compile, axes must be integers, because graphs hold their values"
@@ -262,7 +262,7 @@ def _listed(row: Spec, axes: Any) -> Any:
 
 
 def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
-    """A NumPy array beside tensors as a tensor; tensors and Python scalars as they are."""
+    """Return a NumPy array beside tensors as a tensor; tensors and Python scalars are unchanged."""
     if isinstance(value, Tensor) or is_python_scalar(value):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -273,7 +273,7 @@ def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
 
 
 def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
-    """A Python scalar as a tensor of the type of another; tensors as they are."""
+    """Return a Python scalar as a tensor with the type of another tensor; tensors are unchanged."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Fraction) or (isinstance(value, int) and not -(2**63) <= value < 2**64):
@@ -283,6 +283,6 @@ def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
 
 
 def _as_tensor(row: Spec, name: str, value: Any, data: Tensor, device: torch.device) -> Tensor:
-    """A scalar as a tensor of the data's type; no gradient goes to it."""
+    """Return a scalar as a tensor of the data's type, without a gradient."""
     tensor: Tensor = _scalar(row, name, _beside(row, name, value, device), data, "data")
     return tensor.detach()

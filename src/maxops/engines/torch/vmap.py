@@ -1,4 +1,4 @@
-"""The `torch.vmap` rules of the operators: one call for a batch wherever possible."""
+"""The operators' `torch.vmap` rules, which make one call for a batch if possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.errors import EngineError
 
 
 def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -> tuple[Tensor, int]:
-    """Max: the batch comes first, before the axes that the shapes have in common."""
+    """Compute Max of a batch; the batch axis comes before the axes of the shapes."""
     batched = in_dims[0]
     rank = max(tensor.ndim - (dim is not None) for tensor, dim in zip(tensors, batched, strict=True))
     aligned = []
@@ -28,7 +28,7 @@ def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -
 
 
 def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """ReduceMax: the batch comes first and is not reduced."""
+    """Compute ReduceMax of a batch; the batch axis comes first and is not reduced."""
     call, dims = reduce_call(*inputs), reduce_call(*in_dims)
     op = torch.ops.maxops.reduce_max
     if dims.scalars:  # others for each
@@ -45,7 +45,7 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """SegmentMax: the batch is an axis of the rows, unless the segments differ too: then one call for each."""
+    """Compute SegmentMax of a batch: as an axis of the rows or, if segments differ, with one call per member."""
     call, dims = segment_call(*inputs), segment_call(*in_dims)
     op = torch.ops.maxops.segment_max
     if [name for name, _ in [*dims.arrays, *dims.scalars]] == ["data"]:
@@ -60,12 +60,12 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
-    """A scalar, the same for all members, with the type and the device of `like`."""
+    """Return a scalar, which is the same for all members, with the type and the device of `like`."""
     return torch.ops.maxops.scalar(like, *others), None
 
 
 def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
-    """A member of an empty batch, as a template."""
+    """Return a member of an empty batch, as a template."""
     shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
     return tensor.new_empty(shape, device="meta")
 
@@ -73,7 +73,7 @@ def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
 def _one_by_one(
     info: Any, call: ReduceCall | SegmentCall, dims: ReduceCall | SegmentCall, op: Callable[..., tuple[Tensor, ...]]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """A call for each member of a batch, along the dimensions that `dims` has in the tensors' places."""
+    """Call the operator for each member of a batch, along the dimensions that `dims` has for the tensors."""
 
     def run(take: Callable[[Tensor, int | None], Tensor]) -> tuple[Tensor, ...]:
         def member(name: str, tensor: Tensor) -> Tensor:
