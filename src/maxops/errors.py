@@ -71,8 +71,8 @@ class OffsetsError(MaxopsError, ValueError):
     """Offsets of segments that decrease, or do not run from 0 to the number of rows."""
 
 
-class IndicesError(MaxopsError, IndexError):
-    """An index of ScatterElements or ScatterND that lies outside the data. Also an IndexError."""
+class IndicesError(MaxopsError, ValueError, IndexError):
+    """An index of ScatterElements or ScatterND that lies outside the data. As NumPy's AxisError, also an IndexError."""
 
 
 class NumSegmentsError(MaxopsError, ValueError):

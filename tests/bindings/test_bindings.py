@@ -142,6 +142,11 @@ STANDARDS = [
 def test_types_that_no_standard_has(row: tuple[str, str, int | None], other: Any) -> None:
     operator: Any = mo.operator(*row)
     three = _zeros(other, (3,))
+
+    def scattered(indices: Any) -> list[tuple[Any, Any, Any]]:
+        wrong = three.reshape(indices.shape)
+        return [(three, indices, three), (FLOATS, wrong, FLOATS), (FLOATS, indices, three)]
+
     calls: dict[str, list[Callable[[], Any]]] = {
         "Max": [lambda: operator(three), lambda: operator(three, three), lambda: operator(FLOATS, three)],
         "ReduceMax": [lambda: operator(three)],
@@ -150,6 +155,8 @@ def test_types_that_no_standard_has(row: tuple[str, str, int | None], other: Any
             lambda: operator(FLOATS, three, fill_mode="ZERO"),
             lambda: operator(FLOATS, IDS, _zeros(other, ()), fill_mode="ZERO"),
         ],
+        "ScatterElements": [partial(operator, *given, reduction="max") for given in scattered(IDS)],
+        "ScatterND": [partial(operator, *given, reduction="max") for given in scattered(IDS[:, np.newaxis])],
     }
     for call in calls[row[1]]:
         with pytest.raises(DTypeError):

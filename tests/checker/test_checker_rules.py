@@ -467,7 +467,11 @@ SCATTER: dict[str, dict[str, list[Case]]] = {
         BROKEN: [of(DATA, value((2, 1)), DATA), of(DATA, value((2, 1), BOOL), DATA)],
         UNKNOWN: [of(DATA, value((2, 1), None), DATA), of(DATA)],
     },
-    "reduction": {HOLDS: [GOOD]},
+    "reduction": {
+        HOLDS: [of(DATA, COLUMN, DATA, reduction="max")],
+        BROKEN: [GOOD, of(DATA, COLUMN, DATA, reduction="add"), of(DATA, COLUMN, DATA, reduction=Invalid("x"))],
+        UNKNOWN: [of(DATA, COLUMN, DATA, reduction=OPEN)],
+    },
     "shape": {
         HOLDS: [GOOD, of(DATA, COLUMN, DATA), of(value(("n", 1)), COLUMN, DATA, output=value(("n", 1)))],
         BROKEN: [of(DATA, COLUMN, DATA, output=value((2, 2))), of(DATA, COLUMN, DATA, output=value((2,)))],
@@ -581,10 +585,10 @@ NEVER = {
             "axes.unique",
             "GR4",
         ),
-        *("copy", "reduction"),
+        "copy",
     },
     HOLDS: {"value", "nan", "NaN", "copy"},
-    UNKNOWN: {"inputs", "L", "GR2", "GR4", "consumed_inputs", "reduction"},
+    UNKNOWN: {"inputs", "L", "GR2", "GR4", "consumed_inputs"},
 }
 
 

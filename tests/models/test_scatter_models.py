@@ -18,7 +18,7 @@ from maxops import onnx as mx
 from maxops import reference
 from maxops.checker import check
 from maxops.cli.app import app
-from maxops.errors import IndicesError, ModelError
+from maxops.errors import AttributeValueError, IndicesError, ModelError
 
 HEADER = '<ir_version: 8, opset_import: ["": 18, "own": 1]>'
 X = np.array([[1, 2], [3, np.nan], [-0.0, 0]], np.float32)
@@ -200,3 +200,41 @@ def test_check_of_a_file(tmp_path: Path) -> None:
     assert node["operator"] == "ScatterElements"
     done = CliRunner().invoke(app, ["check", str(tmp_path / "m.onnx"), "--standard", "sonnx"])
     assert "SONNX has no ScatterElements" in done.stdout
+
+
+GIVEN = (
+    '<domain: "own", opset_import: ["": 18]> scattered <kind> (a, b, c) => (d) { '
+    "d = ScatterElements <reduction: string = @kind> (a, b, c) } "
+    '<domain: "own", opset_import: ["": 18, "own": 1]> outer <kind> (a, b, c) => (d) { '
+    "d = own.scattered <kind: string = @kind> (a, b, c) }"
+)
+
+
+@pytest.mark.parametrize("name", ["scattered", "outer"])
+def test_a_reduction_that_a_functions_caller_gives(name: str) -> None:
+    body = f'y = own.{name} <kind = "max"> (x, i, u) z = own.{name} <kind = "add"> (x, i, u)'
+    proto = model(body, "float[n,m] y, float[n,m] z", GIVEN)
+    for on in ("onnx", "onnxruntime"):
+        pytest.importorskip(on)
+        loaded = mx.from_proto(proto, on=on)
+        assert_same_bits(loaded.run(FEED)["y"], EXPECTED)
+        assert [(each.nodes, each.runs_on == "maxops") for each in loaded.placements] == [(1, True), (1, False)]
+    assert [node.domain for node in mx.rewrite(proto).graph.node] == ["maxops", ""]
+
+
+@pytest.mark.parametrize("operator", ["ScatterElements", "ScatterND"])
+def test_our_domain_has_the_maximum_alone(operator: str) -> None:
+    proto = mx.rewrite(model(ALONE.replace("ScatterElements", operator)))
+    proto.graph.node[0].attribute[-1].s = b"add"
+    assert findings(proto)[f"ONNX.{operator}-18.reduction"] == ("broken", "reduction is 'add'; it is 'max'")
+    with pytest.raises(ModelError, match="the attribute 'reduction' is 'add'; it is 'max'"):
+        mx.rewrite(proto)
+    with pytest.raises(AttributeValueError, match=f"{operator}-18 reduction is 'add'; it is 'max'"):
+        ReferenceEvaluator(proto, new_ops=mx.reference_ops()).run(None, FEED)
+
+
+def test_check_of_a_constant_without_axes() -> None:
+    proto = model("c = Constant <value = int64 {7}> () " + ALONE.replace("i,", "c,"))
+    found = findings(proto)
+    assert found["ONNX.ScatterElements-18.indices.shape"][0] == "broken"
+    assert found["ONNX.ScatterElements-18.indices"][0] == "unknown"

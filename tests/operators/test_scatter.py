@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -13,7 +14,14 @@ import maxops as mo
 from helpers.bits import STORED, Array, assert_same_bits, mixed, of_words, swapped
 from maxops import reference
 from maxops.dtypes import BOOL, FLOAT32, INT8, DType
-from maxops.errors import DTypeError, IndicesError, OutputError, ShapeError
+from maxops.errors import (
+    AttributeValueError,
+    DTypeError,
+    IndicesError,
+    OutputError,
+    OutputTooLargeError,
+    ShapeError,
+)
 
 ELEMENTS, ND = mo.operator("ONNX", "ScatterElements", 18), mo.operator("ONNX", "ScatterND", 18)
 
@@ -155,6 +163,7 @@ def test_an_index_out_of_range(indices: list[list[int]], position: Any, held: in
         scatter_elements(data, given, np.zeros(given.shape, np.float32))
     assert f"indices position {position} holds {held}; it is {bounds}" in str(caught.value)
     assert isinstance(caught.value, IndicesError)
+    assert isinstance(caught.value, ValueError)
     assert caught.value.clause == "ONNX.ScatterElements-18.indices"
 
 
@@ -167,7 +176,7 @@ def test_an_index_of_each_axis_has_bounds_of_its_own() -> None:
     ]
     with pytest.raises(IndicesError, match=r"position \(1, 1\) holds 2; it is -2 to 1"):
         scatter_nd(data, np.array([[2, 1], [0, 2]]), np.array([5, 6], np.float32))
-    with pytest.raises(IndicesError, match=r"position \(0,\) holds 0; it is 0 to -1, because data has size 0"):
+    with pytest.raises(IndicesError, match=r"position \(0,\) holds 0; no index is valid, because data has size 0"):
         scatter_nd(np.zeros((0, 2), np.float32), np.array([0]), np.zeros(2, np.float32))
 
 
@@ -182,3 +191,40 @@ def test_types_that_do_not_go_together() -> None:
         scatter_nd(data, np.zeros((1, 1), np.int32), data[:1])
     with pytest.raises(ShapeError, match=r"updates has shape \(3,\); it is \(1,\), that of indices"):
         scatter_elements(data, np.array([0]), data)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "MAX", None, 1, np.array(["max", "x"])], ids=repr)
+def test_other_reductions(reduction: Any) -> None:
+    data = np.zeros(3, np.float32)
+    with pytest.raises(AttributeValueError, match=r"reduction is .*; it is 'max'") as caught:
+        ELEMENTS(data, np.array([0]), data[:1], reduction=reduction)
+    assert caught.value.clause == "ONNX.ScatterElements-18.reduction"
+
+
+@pytest.mark.parametrize("updates", [1, 7, 24, 25, 26, 99, 100, 101, 400])
+def test_few_updates_of_many_elements_and_many_of_few(updates: int) -> None:
+    """The rows without updates are left out where they are many."""
+    data, given = mixed(FLOAT32, (100,), 1, nans=0.3), mixed(FLOAT32, (updates,), 2, nans=0.3)
+    places = drawn((100,), (updates,), 3)
+    assert_same_bits(scatter_elements(data, places, given), reference.scatter_max(data, places, given, 0))
+    rows, new = data.reshape(50, 2), mixed(FLOAT32, (updates, 2), 4, nans=0.3)
+    names = drawn((50,), (updates, 1), 5)
+    assert_same_bits(scatter_nd(rows, names, new), reference.scatter_max(rows, names, new))
+
+
+def test_a_tiny_update_takes_no_more_than_the_result() -> None:
+    data = np.zeros(1 << 22, np.float32)
+    tracemalloc.start()
+    try:
+        scatter_elements(data, np.array([5]), np.ones(1, np.float32))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < data.nbytes * 1.01
+
+
+def test_indices_that_no_memory_holds() -> None:
+    places = np.broadcast_to(np.zeros(1, np.int64), (1 << 45,))
+    updates = np.broadcast_to(np.zeros(1, np.float32), (1 << 45,))
+    with pytest.raises(OutputTooLargeError, match=r"indices of shape \(35184372088832,\): Unable to allocate"):
+        scatter_elements(np.zeros(3, np.float32), places, updates)

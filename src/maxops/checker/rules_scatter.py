@@ -8,6 +8,7 @@ from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Node, shape
 from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
+from maxops.counted import counted
 from maxops.plan import Array
 from maxops.sizes import Dims
 from maxops.spec import SCATTER_ND_18, Spec
@@ -51,7 +52,7 @@ def _indices_shape(node: Node, row: Spec) -> Ruling:
         return holds(text) if same else broken(text)
     if not isinstance(indices[-1], int):
         return unknown("the last size of indices is open")
-    text = f"{node.input(1)} names {indices[-1]} of the {len(data)} axes of {node.input(0)}"
+    text = f"{node.input(1)} names {counted(indices[-1], 'axis', 'axes')} of {node.input(0)}"
     return holds(text) if indices[-1] <= len(data) else broken(text)
 
 
@@ -114,7 +115,7 @@ def _indices(node: Node, row: Spec) -> Ruling:
     if known is not None and known.dims is not None and 0 in known.dims:
         return holds("there are none")
     constant: Array | None = None if known is None else known.constant
-    if constant is None or constant.dtype.kind != "i":
+    if constant is None or constant.dtype.kind != "i" or constant.ndim == 0:
         return unknown("indices are not constants in the model")
     data, axis = _shapes(node)[0], _axis_number(node)
     rooms = _rooms(data, axis, constant, row)
@@ -125,7 +126,8 @@ def _indices(node: Node, row: Spec) -> Ruling:
         return holds(f"{constant.size} constant indices, in range")
     position = tuple(map(int, np.unravel_index(int(wrong.argmax()), constant.shape)))
     room = int(np.broadcast_to(rooms, constant.shape)[position])
-    return broken(f"position {position} holds {constant[position]}; it is {-room} to {room - 1}")
+    expected = f"it is {-room} to {room - 1}" if room else "no index is valid, because data has size 0 there"
+    return broken(f"position {position} holds {constant[position]}; {expected}")
 
 
 def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Array | None:
@@ -142,7 +144,13 @@ def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Ar
 
 
 def _reduction(node: Node, row: Spec) -> Ruling:
-    return holds("max")  # a node with another is no maximum, and not judged
+    """In ONNX's own domain, nodes with other reductions are not judged; in the domain of maxops they are broken."""
+    given = node.attributes.get("reduction", "none")
+    if given is OPEN:
+        return unknown("reduction is set by the function's caller")
+    if isinstance(given, Invalid):
+        return broken(given.text)
+    return holds("max") if given == "max" else broken(f"reduction is {given!r}; it is 'max'")
 
 
 def _shape(node: Node, row: Spec) -> Ruling:

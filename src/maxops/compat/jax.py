@@ -17,6 +17,7 @@ Differences:
 from __future__ import annotations
 
 from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,14 @@ def nanmax(
 def _along(name: str, nan: NanRule, a: Any, axis: Any, out: None, keepdims: bool, initial: Any, where: Any) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
-    axis = tuple(axis) if isinstance(axis, list) else axis
-    return _reduced(a, initial, where, name, nan, axis, keepdims, are_native())
+    return _reduced(a, initial, where, name, nan, _static(axis), keepdims, are_native())
+
+
+def _static(axis: Any) -> int | tuple[int, ...] | None:
+    """Return axes as Python integers, which `jit` takes for static ones."""
+    if isinstance(axis, (list, tuple)):
+        return tuple(map(index, axis))
+    return None if axis is None else index(axis)
 
 
 @partial(jax.jit, static_argnums=range(3, 8))
@@ -146,7 +153,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.argmax is not supported.")
-    return _argmax(a, axis, bool(keepdims), are_native())
+    return _argmax(a, None if axis is None else index(axis), bool(keepdims), are_native())
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))

@@ -170,7 +170,8 @@ def scatter_reduce(
     """
     _check(reduce, "amax")
     if (
-        index.dim() == 1 == src.dim()
+        type(index) is type(src) is Tensor
+        and index.dim() == 1 == src.dim()
         and (result := _scattered_at_once(input, index, src, dim, include_self)) is not None
     ):
         return result
@@ -231,7 +232,11 @@ def segment_reduce(
     Source: PyTorch, `torch.segment_reduce`.
     """
     _check(reduce, "max")
-    empty = {"initial": initial} if initial is not None else {"fill_value": _LOWEST.get(data.dtype)}
+    empty = (
+        {"initial": initial}
+        if initial is not None
+        else {"fill_value": _LOWEST.get(data.dtype) if isinstance(data, Tensor) else None}
+    )
     is_plain = lengths is None and indices is None and axis == 0 and not unsafe
     if is_plain and type(data) is type(offsets) is Tensor and data.numel():
         found: Tensor | None = _segment_max(data, offsets=offsets, **empty)
@@ -306,7 +311,7 @@ def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
 
 def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor | None:
     """Return the result of plain, valid tensors with a 1-D index, or None if further checks are necessary."""
-    if not type(input) is type(index) is type(source) is Tensor:
+    if not type(input) is type(index) is type(source) is Tensor or input.dim() == 0 or type(dim) is not int:
         return None
     lowest = _LOWEST.get(input.dtype)
     if lowest is None or not input.numel() or not source.numel():

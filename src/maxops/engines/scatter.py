@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from maxops.calls import MaxCall, ScatterCall, SegmentCall
 from maxops.engines import native
+from maxops.errors import OutputTooLargeError
 from maxops.plan import Array, Plan, plan_max, plan_segment_max
+from maxops.plan.values import allocate
+
+FEW = 4  # times as many rows as updates, from which on the rows without updates are left out
 
 
-def scatter_max(plan: Plan[ScatterCall]) -> Any:
-    """Run a plan: the result, or the caller's output."""
+def scatter_max(plan: Plan[ScatterCall]) -> Array:
+    """Run a plan: the result, or the plan's view of the caller's output."""
     call = plan.call
-    result = np.array(call.data, plan.dtype.numpy, order="C")
-    ids = _ids(call)
-    if call.updates.size:
-        count = prod(plan.shape[: call.indices.shape[-1]]) if call.axis is None else result.size
-        rows = result.reshape(count, -1) if count < result.size else result.reshape(-1)
-        updates = call.updates.reshape(ids.size, *rows.shape[1:])
-        segments = SegmentCall(updates, ids, count, "LOWEST", sorted=False, return_empty=True)
-        highest, empty = native.segment_max(plan_segment_max(segments))
-        larger = native.maximum(plan_max(MaxCall((rows, highest))))
-        np.copyto(rows, larger, where=~empty.reshape(count, *[1] * (rows.ndim - 1)))
+    try:
+        result: Array = allocate(_scattered, plan)
+    except MemoryError as error:
+        raise OutputTooLargeError(
+            f"{call.row.name} output of shape {plan.shape}: {error}", call.row.clause("shape")
+        ) from error
     if call.out is None:
         return result
-    np.copyto(call.out, result, casting="equiv")
-    return call.out
+    out: Array = call.out
+    np.copyto(out, result, casting="equiv")
+    return out
+
+
+def _scattered(plan: Plan[ScatterCall]) -> Array:
+    call = plan.call
+    result = np.array(call.data, plan.dtype.numpy, order="C")
+    if not call.updates.size:
+        return result
+    ids = _ids(call)
+    count = prod(plan.shape[: call.indices.shape[-1]]) if call.axis is None else result.size
+    rows = result.reshape(count, -1) if count < result.size else result.reshape(-1)
+    updates = call.updates.reshape(ids.size, *rows.shape[1:])
+    if ids.size * FEW <= count:
+        named, ids = np.unique(ids, return_inverse=True)
+        highest, _ = _highest(updates, ids, len(named))
+        rows[named] = native.maximum(plan_max(MaxCall((rows[named], highest))))
+    else:
+        highest, empty = _highest(updates, ids, count)
+        larger = native.maximum(plan_max(MaxCall((rows, highest))))
+        np.copyto(rows, larger, where=~empty.reshape(count, *[1] * (rows.ndim - 1)))
+    return result
+
+
+def _highest(updates: Array, ids: Array, count: int) -> tuple[Array, Array]:
+    """The maximum of the updates of each row, and which rows have none."""
+    call = SegmentCall(updates, ids, count, "LOWEST", sorted=False, return_empty=True)
+    highest, empty = native.segment_max(plan_segment_max(call))
+    return highest, empty
 
 
 def _ids(call: ScatterCall) -> Array:

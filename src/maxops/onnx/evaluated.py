@@ -20,7 +20,7 @@ from onnx.reference.op_run import OpRun
 
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Evaluator, Other, Placement
-from maxops.onnx.inline import by_key, called
+from maxops.onnx.inline import by_key, called, with_given_reductions
 from maxops.onnx.nodes import is_max, label
 from maxops.onnx.reference import ReferenceEvaluator
 from maxops.onnx.schemas import DOMAIN
@@ -52,6 +52,7 @@ def evaluator(
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
     """Return the runtime of each operator of a model; `other` runs the operators that are not ours."""
+    written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
     counted = Counter(

@@ -56,8 +56,7 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     if not ours:
         hidden = f"; {counted(inside, 'node is', 'nodes are')} in subgraphs, whose values runtimes do not show"
         raise ModelError(
-            f"{source}: has no Max, ReduceMax or scatter of maxima to judge{hidden if inside else ''}; --whole "
-            "compares its outputs"
+            f"{source}: has no max operator to judge{hidden if inside else ''}; --whole compares its outputs"
         )
     opset = opset_of(proto, source)
     judged = tuple(_judged(node, source, opset, proto) for node in ours)

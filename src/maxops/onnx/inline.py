@@ -26,6 +26,7 @@ from maxops.onnx.structure import (
     initial_names,
     with_inner,
 )
+from maxops.spec import SCATTERS
 
 # Functions that call functions make models of any size out of a few lines.
 MAX_NODES = 1_000_000
@@ -77,6 +78,25 @@ def called(model: ModelProto) -> list[FunctionKey]:
     except CycleError as error:
         circle = " -> ".join(map(label, error.args[1]))
         raise ModelError(f"the function {label(error.args[1][0])} calls itself: {circle}") from error
+
+
+def with_given_reductions(model: ModelProto) -> ModelProto:
+    """Inline the functions with scatters whose reduction is an attribute of the call, which may make them maxima."""
+    functions = by_key(model)
+    chosen = {key for key, function in functions.items() if any(map(_has_given_reduction, with_inner(function.node)))}
+    if not chosen:
+        return model
+    while callers := {key for key in functions.keys() - chosen if any(calls(functions[key].node, chosen))}:
+        chosen |= callers
+    return inlined(model, chosen)
+
+
+def _has_given_reduction(node: NodeProto) -> bool:
+    return (
+        not node.domain
+        and node.op_type in SCATTERS
+        and any(attribute.name == "reduction" and attribute.ref_attr_name for attribute in node.attribute)
+    )
 
 
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:

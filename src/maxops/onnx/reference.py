@@ -69,7 +69,7 @@ class ScatterElements(OpRun):
         reduction: str | None = None,
         since_version: int | None = None,
     ) -> tuple[Array]:
-        if reduction != "max":
+        if reduction != "max" and self.op_domain != schemas.DOMAIN:
             others = op_scatter_elements.scatter_elements
             return (others(data, indices, updates, axis=axis, reduction=reduction),)  # type: ignore[no-untyped-call]
         row = _row(self, since_version)
@@ -89,7 +89,7 @@ class ScatterND(OpRun):
         reduction: str | None = None,
         since_version: int | None = None,
     ) -> tuple[Array]:
-        if reduction != "max":
+        if reduction != "max" and self.op_domain != schemas.DOMAIN:
             return (op_scatternd._scatter_nd_impl(data, indices, updates, reduction),)  # type: ignore[no-untyped-call]
         return (ops.run(ScatterCall(data, indices, updates, reduction=reduction, row=_row(self, since_version))),)
 

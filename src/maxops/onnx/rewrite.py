@@ -26,7 +26,7 @@ from maxops.counted import counted
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.external import without_external
-from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same
+from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same, with_given_reductions
 from maxops.onnx.schemas import ATTRIBUTE_KINDS, DOMAIN, NEWEST, REFUSALS, SINCE_VERSION, VERSION, register
 from maxops.onnx.structure import (
     FIRST_IR_WITH_OPSETS,
@@ -74,7 +74,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
     """Return the rewritten model without the last check; with `inline_all`, inline all functions."""
     register()
-    model = canonical(model)
+    model = with_given_reductions(canonical(model))
     result = ModelProto()
     result.CopyFrom(model)
     check_names(result.graph, "the model")
@@ -190,6 +190,8 @@ def _check(node: NodeProto) -> None:
         expected = kinds.Value(kind.name)
         if attribute.type != expected:
             raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(expected)}")
+        if attribute.name == "reduction" and attribute.s != b"max":
+            raise ModelError(f"{where} is {attribute.s.decode(errors='backslashreplace')!r}; it is 'max'")
 
 
 def _without_types(model: ModelProto) -> set[FunctionKey]:

@@ -1,4 +1,4 @@
-"""ONNX Runtime with our operators: Max, ReduceMax and SegmentMax of a session run on maxops."""
+"""ONNX Runtime with our operators: the max operators of a session run on maxops."""
 
 from maxops.extras import needed
 

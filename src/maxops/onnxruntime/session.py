@@ -32,8 +32,8 @@ def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     >>> import onnxruntime
     >>> options = register(onnxruntime.SessionOptions())
 
-    The operators are Max, ReduceMax and SegmentMax in the domain "maxops"; `rewrite` moves a model's nodes there.
-    Requires onnxruntime 1.21 or newer. A second call for the same options changes nothing.
+    The operators are Max, ReduceMax, SegmentMax, ScatterElements and ScatterND in the domain "maxops"; `rewrite` moves
+    a model's nodes there. Requires onnxruntime 1.21 or newer. A second call for the same options changes nothing.
     """
     if options not in _registered:
         options.register_custom_ops_library(_native.__file__)
@@ -46,7 +46,7 @@ def session(
     sess_options: onnxruntime.SessionOptions | None = None,
     **arguments: Any,
 ) -> onnxruntime.InferenceSession:
-    """Create a session in which Max, ReduceMax and SegmentMax run on maxops; onnxruntime runs all other operators.
+    """Create a session in which max operators run on maxops; onnxruntime runs all other operators.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'

@@ -6,24 +6,19 @@ import numpy as np
 
 from maxops.calls import ScatterCall
 from maxops.dtypes import DType
-from maxops.errors import AttributeValueError, DTypeError, IndicesError, ShapeError
+from maxops.errors import DTypeError, IndicesError, OutputTooLargeError, ShapeError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
 from maxops.plan.segment import axis_of
-from maxops.plan.values import Array, array_of, dtype_of, index_dtype
+from maxops.plan.values import Array, allocate, array_of, choice, dtype_of, index_dtype
 from maxops.shapes import Shape
-from maxops.shown import shown
 from maxops.spec import Spec
 
 
 def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
     """Plan a call. Indices of a plan are not negative; `axis` is None of ScatterND, whose indices name several axes."""
     spec = call.row
-    if call.reduction != "max":
-        raise AttributeValueError(
-            f"{spec.name} reduction is {shown(call.reduction)}; of its reductions maxops has 'max'",
-            spec.clause("reduction"),
-        )
+    choice(spec, "reduction", call.reduction, ("max",))
     data = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", data)
     if data.ndim == 0:
@@ -39,8 +34,13 @@ def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
         raise ShapeError(
             f"{spec.name} updates has shape {updates.shape}; it is {expected}, {follows}", spec.clause("updates.shape")
         )
-    indices = _from_the_start(spec, indices, np.array(sizes, np.int64))
     out = output_of(spec, call.out, dtype, data.shape, "shape")
+    try:
+        indices = allocate(_from_the_start, spec, indices, np.array(sizes, np.int64))
+    except MemoryError as error:
+        raise OutputTooLargeError(
+            f"{spec.name} indices of shape {indices.shape}: {error}", spec.clause("shape")
+        ) from error
     return Plan(dtype, data.shape, ScatterCall(data, indices, updates, axis, "max", out, spec))
 
 
@@ -87,9 +87,10 @@ def _from_the_start(spec: Spec, indices: Array, sizes: Array) -> Array:
     if wrong.any():
         position = tuple(map(int, np.unravel_index(int(wrong.argmax()), wide.shape)))
         size = int(np.broadcast_to(sizes, wide.shape)[position])
+        expected = f"it is {-size} to {size - 1}" if size else "no index is valid"
         raise IndicesError(
-            f"{spec.name} indices position {position} holds {int(wide[position])}; it is {-size} to {size - 1}, "
-            f"because data has size {size} there",
+            f"{spec.name} indices position {position} holds {int(wide[position])}; {expected}, because data has size "
+            f"{size} there",
             spec.clause("indices"),
         )
     return np.where(wide < 0, wide + sizes, wide)

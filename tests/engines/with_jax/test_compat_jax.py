@@ -56,6 +56,14 @@ def test_max(axis: Any, keepdims: bool) -> None:
             same(compat.max(array, axis, **more), jnp.max(array, axis, **more))
 
 
+@pytest.mark.parametrize("axis", [np.int64(0), np.array(1), jnp.array(-1), [0], (0, np.int32(1))], ids=repr)
+def test_axes_of_every_kind_of_integer(axis: Any) -> None:
+    same(compat.max(ROWS, axis=axis), jnp.max(ROWS, axis=axis))
+    same(compat.nanmax(ROWS, axis=axis), jnp.max(ROWS, axis=axis))  # of which JAX's nanmax takes some
+    if not isinstance(axis, (list, tuple)):
+        same(compat.argmax(ROWS, axis=axis), jnp.argmax(ROWS, axis=axis))
+
+
 def test_nan_is_ignored() -> None:
     data = np.array([[np.nan, 2, -np.inf], [np.nan, np.nan, np.nan], [1, np.nan, 3]], np.float32)
     same(compat.fmax(data, data[0]), jnp.fmax(data, data[0]))

@@ -112,6 +112,12 @@ def test_scatter_and_index(shape: tuple[int, ...], dtype: Any, include_self: boo
             same("index_reduce", given, dim, index, src, "amax", include_self=include_self)
 
 
+def test_scattering_to_a_scalar() -> None:
+    scalar, index = torch.tensor(1.0), torch.tensor([0])
+    same("scatter_reduce", scalar, 0, index, torch.tensor([5.0]), "amax")
+    same("index_reduce", scalar, 0, index, torch.tensor(5.0), "amax")
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_segments(dtype: Any) -> None:
     for shape in ((6,), (6, 3), (6, 2, 2)):

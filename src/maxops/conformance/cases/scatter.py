@@ -114,12 +114,14 @@ def _slices(row: Spec, dtype: DType) -> Iterator[Case]:
         indices = np.stack(places, axis=-1).reshape(*outer, depth)
         updates = pool.distinct(dtype, (*outer, *whole[depth:]), 2)
         call = scattering(row, dtype, (3, len(outer) + 1, updates.ndim))
-        yield from compute(meaning, words, call, (pool.distinct(dtype, whole), indices, updates), quick=True)
+        feed = pool.distinct(dtype, whole), indices, updates
+        yield from compute(meaning, words, call, feed, quick=words != "slices of rank 1")
     yield from _places(row, dtype)
 
 
 def _places(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of the positions of a vector's indices."""
+    """Yield cases of the positions of a vector's indices. ONNX requires no range of the indices of ScatterND."""
+    meaning = "indices" if row.has("axis") else "value"
     call, data = _vector(row, dtype), pool.distinct(dtype, (9,))
     for words, places in (
         ("indices from the start and from the end", [0, -1, 8, -9, 4]),
@@ -129,7 +131,7 @@ def _places(row: Spec, dtype: DType) -> Iterator[Case]:
     ):
         updates = pool.distinct(dtype, (len(places),), 3)
         is_quick = words.startswith("indices")
-        yield from compute("indices", words, call, _at(row, data, places, updates), quick=is_quick)
+        yield from compute(meaning, words, call, _at(row, data, places, updates), quick=is_quick)
     matrix = scattering(row, dtype, (2, 2, 2) if row.has("axis") else (2, 2, 1))
     yield from compute("data", "a vector of one element", call, _at(row, data[:1], [0, 0], data[1:3]), quick=True)
     feed = data.reshape(3, 3), np.array([[0, 1]], np.int64), data[:2].reshape(1, 2) if row.has("axis") else data[:1]
@@ -147,7 +149,8 @@ def _refusals(row: Spec) -> Iterator[Case]:
         ("an index far past the end", [2**40, 0]),
         ("the lowest index there is", [-(2**63), 0]),
     ):
-        yield from refuse("indices", words, call, _at(row, data, places, updates), quick=words.startswith("an index p"))
+        quick = words in ("an index past the end", "an index before the start")
+        yield from refuse("indices", words, call, _at(row, data, places, updates), quick=quick)
     for words, other in (("float64 updates", dtypes.FLOAT64), ("int32 updates", dtypes.INT32)):
         mixed = replace(call, inputs=(*call.inputs[:2], Input("updates", other, (None,))))
         yield from refuse("T", words, mixed, (*good[:2], pool.distinct(other, (2,))), quick=True)
