@@ -92,7 +92,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
     families: dict[str, list[matrix.Json]] = {}
     for claim in evidence["claims"]:
         families.setdefault(claim["id"].partition(".")[0], []).append(claim)
-    head = ["claims", "method", "goals", "cases", "what each says"]
+    head = ["claims", "method", "goals", "cases", "statement"]
     lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     for claims in families.values():
         # Claims of one sentence, of several instruction sets or rules, are a line together.
@@ -109,7 +109,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
     where = [
         *((name, ", ".join(value) if isinstance(value, list) else value) for name, value in run.items()),
         ("build", f"{build['compiler']} `{build['flags']}`"),
-        ("its instruction sets", ", ".join(build["instruction_sets"])),
+        ("instruction sets of the build", ", ".join(build["instruction_sets"])),
     ]
     counts: dict[str, int] = {}
     of_id = {claim["id"]: claim for claim in evidence["claims"]}
@@ -119,27 +119,28 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         counts[by] = counts.get(by, 0) + 1
     parts = [
         "# Evidence",
-        "What shows that maxops does what the standards say, apart from the tests. [The safety manual](safety.md) says "
-        "what to rely on, and what not.",
+        "This page lists the evidence, beyond the tests, that maxops conforms to the standards. [The safety "
+        "manual](safety.md) states the guarantees and their limits.",
         "## Claims",
-        "A *proof* holds for every value, and its goals are counted. An *exhaustive* run looked at every input up to "
-        "its bounds, and a *test* at some: their cases are counted, each a call or a state with its result. `maxops "
-        "evidence --json` has the bounds of each claim, what it assumes, the tool, and the digests of the files "
-        "that it speaks of and is shown by.",
+        "A *proof* holds for every value. An *exhaustive* run covers every input up to its bounds, and a *test* covers "
+        "some inputs. The table counts the goals of proofs, and the cases of runs and tests; a case is a call or a "
+        "state with its result. `maxops evidence --json` adds the bounds, the assumptions and the tool of each claim, "
+        "and the digests of the files that the claim is about and of those that verify it.",
         "\n".join(lines),
         *(["Open:", "\n".join(still_open)] if still_open else []),
-        "## Where this was found",
+        "## Build and machine",
         "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in where)]),
-        "`maxops evidence` compares an installation with this: its sources, compiler, flags and instruction sets. It "
-        "exits with 1 if they differ, and says in what.",
+        "`maxops evidence` compares the sources, compiler, flags and instruction sets of an installation with these. "
+        "If they differ, it lists the differences and exits with 1.",
         "## The clauses",
-        f"Of {len(made['rows'])} clauses each has its code, the kit's cases, tests, claims, and what is "
-        "assumed. To get the table, for a requirements tool or for a browser:",
+        "A table lists the code, the kit's cases, the tests, the claims and the assumptions of each of the "
+        f"{len(made['rows'])} clauses. These commands write it for a requirements tool and for a browser; the last one "
+        "prints one clause:",
         "    maxops evidence --csv clauses.csv\n    maxops evidence --html clauses.html\n"
         "    maxops clause ONNX.Max-13.value",
-        "How they are verified:",
+        "The clauses are verified as follows:",
         "\n".join(
-            ["| clauses | by |", "| --- | --- |"]
+            ["| clauses | verified by |", "| --- | --- |"]
             + [f"| {count} | {by} |" for by, count in sorted(counts.items(), key=lambda each: -each[1])]
         ),
         "## What is assumed",
