@@ -107,7 +107,7 @@ def test_nested_graphs(tmp_path: Path) -> None:
     assert judged.where.count("then_branch") == 30
     for depth in (33, 1000):
         path.write_bytes(nested(depth))
-        with pytest.raises(errors.ModelError, match="nests graphs deeper than protobuf reads"):
+        with pytest.raises(errors.ModelError, match="graphs are nested too deeply"):
             check(path)
 
 

@@ -89,7 +89,7 @@ def test_functions_of_a_module_are_a_backend_too(folder: Path) -> None:
         (GOOD + OTHER, "theirs.backend", r"several classes .* theirs\.backend:MyBackend, theirs\.backend:Other"),
         (GOOD, "theirs.backend:Ready", r"theirs\.backend:Ready: is .*Ready.*, which has no prepare"),
         (GOOD, "theirs.backend:Gone", r"cannot be imported: AttributeError: .*'Gone'"),
-        ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"the prepare of B is not a class method"),
+        ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"B\.prepare must be a class method"),
         (GOOD.replace('== "CPU"', '== "CUDA"'), "theirs.backend", r"supports_device\('CPU'\) is false"),
     ],
 )

@@ -128,7 +128,9 @@ def _members(file: IO[bytes], source: str) -> dict[str, Array]:
                     header = _read_header(opened_member, where)
                 _check_size(header, member.file_size, where)
                 if header.size > LARGEST_OUTPUT:
-                    raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory")
+                    raise OutputTooLargeError(
+                        f"{where}: the array needs {header.size} bytes, more than this machine's memory"
+                    )
                 with archive.open(member) as opened_member:
                     array = npy_format.read_array(opened_member, allow_pickle=False)
                 arrays[member.filename.removesuffix(".npy")] = array
@@ -227,7 +229,7 @@ def _check_size(header: Header, actual: int, where: str) -> None:
         )
     if actual > expected:
         raise ModelInputError(
-            f"{where}: goes on after its array: {header.dtype} {header.shape} ends at byte {expected}; one .npy file "
+            f"{where}: has data after its array: {header.dtype} {header.shape} ends at byte {expected}; one .npy file "
             f"holds one array; {SAVE_AGAIN}"
         )
 

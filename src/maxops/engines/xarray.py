@@ -66,9 +66,7 @@ def _reduce_max(call: ReduceCall) -> Any:
     _check(call)
     if call.dim is not None:
         if call.axes is not None:
-            raise AttributeValueError(
-                f"{row.name} got dim and axes; one of them names the dimensions", row.clause("dim")
-            )
+            raise AttributeValueError(f"{row.name} got both dim and axes; give one of them", row.clause("dim"))
         axes = _axes_of(row, data, call.dim, call.noop_with_empty_axes)
         call = call._replace(axes=axes, dim=None)
     planned = plan_reduce_max(call._replace(data=abstract(data.shape, data.dtype)), in_memory=False).call

@@ -108,7 +108,7 @@ def parse(data: bytes, source: str) -> ModelProto:
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
-                f"{source}: nests graphs deeper than protobuf reads: about {MAX_NESTING}, as messages in messages"
+                f"{source}: graphs are nested too deeply; protobuf reads about {MAX_NESTING} nested messages"
             ) from error
         raise ModelError(f"{source}: is truncated, or not an ONNX model") from error
 

@@ -30,7 +30,7 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
     patterns = [part.strip() for text in only for part in text.split(",") if part.strip()]
     if not patterns and only:
         near = ", ".join(_near("", offered))
-        raise NoSuchCaseError(f"the patterns are blank, and leave no case to judge; patterns are such as {near}")
+        raise NoSuchCaseError(f"all patterns are blank, so no case is selected; try, for example, {near}")
     if not patterns:
         return offered
     ids = {case.id.lower(): case for case in offered}

@@ -149,7 +149,7 @@ def _checked(backend: Any, name: str) -> Any:
     """Refuse a class with a `prepare` that needs an instance: each call would fail, as if the runtime refused it."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
-            f"{name}: the prepare of {backend.__name__} is not a class method, as that of onnx.backend.base.Backend is"
+            f"{name}: {backend.__name__}.prepare must be a class method, as in onnx.backend.base.Backend"
         )
     return backend
 
