@@ -15,7 +15,7 @@ from maxops.onnx.structure import canonical
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
-    """Compare every max node of a model with every clause of a standard, without running the model.
+    """Check every max node of a model against every clause of a standard, without running the model.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] a, float[3] b, float[n] c) => (y, z) '

@@ -1,4 +1,4 @@
-"""The command `maxops`. Its own needs come with the extra "onnx"."""
+"""The command `maxops`; the extra "onnx" installs its dependencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRA = ("typer", "rich", "onnx", "google", "defusedxml", "junitparser")
 
 
 def main() -> None:
-    """Run the command line, or say what to install for it."""
+    """Run the command line, or print which extra to install."""
     _open_closed_streams()
     _name_stdout()
     try:
@@ -51,10 +51,10 @@ def _open_closed_streams() -> None:
 
 
 class _Stdout(FileIO):
-    """Standard output, which is named in the system's errors as any file is."""
+    """Standard output with a name, which the system's errors show as they do for a file."""
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write as much as the system takes at once."""
+        """Write as many bytes as the system accepts at once."""
         try:
             return super().write(data)
         except OSError as error:

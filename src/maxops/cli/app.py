@@ -1,4 +1,4 @@
-"""The program `maxops`: its own options, exit codes, and errors of one line."""
+"""The program `maxops`, with its own options, its exit codes and its one-line errors."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _PlainHelp:
-    """Help without typer's names of Python types: <bool> after flags, <list[Path]> after arguments."""
+    """Help without the Python types that typer shows, such as <bool> after flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options and arguments, as the help and the parser take them."""
+        """Return the options and arguments, for the help and for the parser."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
@@ -56,10 +56,10 @@ class _PlainHelp:
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command that refuses an option given twice, where typer would take the last one silently."""
+    """A command that refuses a repeated option; typer would silently use the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command's words; errors know the command."""
+        """Parse the words of the command; errors refer to the command."""
         try:
             if not ctx.resilient_parsing:  # as for a shell's completion
                 _, _, given = self.make_parser(ctx).parse_args(list(args))
@@ -80,7 +80,7 @@ class Command(_PlainHelp, TyperCommand):
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name, each imported when it is asked for."""
+    """The commands by name; each is imported on first use."""
 
     def __getitem__(self, name: str) -> Any:
         module = import_module(f"maxops.cli.{COMMANDS[name][0]}")
@@ -89,7 +89,7 @@ class _Commands(Mapping[str, Any]):
         return typer.main.get_command(alone)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command. An error of its import is not a missing command."""
+        """Return the command. A failing import is not reported as a missing command."""
         return self[name] if name in COMMANDS else default
 
     def __iter__(self) -> Iterator[str]:
@@ -107,12 +107,12 @@ class Group(_PlainHelp, TyperGroup):
         self.commands: Any = _Commands()
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of the commands."""
+        """Return the names of the commands."""
         del ctx
         return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write what each command does, without importing it."""
+        """Write the summary of each command, without importing the command."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -185,7 +185,7 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _usage_text(error: Any) -> str:
-    """The error in a command's arguments, without the wording of the library that converts them."""
+    """Return the error in a command's arguments, without the wording of the library that converts them."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
     if message and (hint := _hint_of(error)):
         return f"{hint}: {message}"
@@ -204,7 +204,7 @@ _KINDS = {"int": "a valid integer", "float": "a valid number"}
 
 
 def _conversion_text(cause: Any) -> str:
-    """The value and the expectation in a validation error of pydantic, by which newer typers convert values."""
+    """Return the value and the expected form in a validation error of pydantic, which newer versions of typer use."""
     if not hasattr(cause, "errors"):
         return ""
     first = cause.errors()[0]

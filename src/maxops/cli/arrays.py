@@ -51,7 +51,7 @@ _SPELLED = {"sorted": "--sorted/--unsorted"}  # others of True have a --no-
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:
-    """The command-line option of a function's parameter."""
+    """Return the command-line option for a function's parameter."""
     name = parameter.name
     kind: Any
     kind, metavar = _OPTIONS[parameter.kind]
@@ -63,7 +63,7 @@ def _option(parameter: Parameter) -> inspect.Parameter:
 
 
 def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each parameter of a function that has no place among its arguments."""
+    """Give a command an option for each parameter of a function that is not one of the command's arguments."""
 
     def make(command: Callable[..., None]) -> Callable[..., None]:
         written = inspect.signature(command, eval_str=True)
@@ -77,7 +77,7 @@ def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[...,
 
 
 def _values(row: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function that options spell."""
+    """Return the arguments of the function that the options give."""
     kinds = {each.name: each.kind for each in row.parameters}
     read: dict[str, Callable[[str, str], Any]] = {"axes": _axes, "scalar": _scalar}
     return {
@@ -89,7 +89,7 @@ def _values(row: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(options: Mapping[str, Any]) -> list[str]:
-    """The names of the arrays that a call with these options gives."""
+    """Return the names of the arrays that a call with these options returns."""
     more = {"return_indices": INDICES, "return_empty": EMPTY}
     return [RESULT, *(name for option, name in more.items() if options.get(option))]
 
@@ -167,7 +167,7 @@ def _check_segments(ids: Path | None, offsets: Path | None) -> None:
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
-    """The value of empty segments, by the names of the options; the function names its parameters."""
+    """Check the fill options, with an error that names options; the function's own error would name parameters."""
     named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
     given = [option for option, text in named.items() if text is not None]
     if len(given) > 1:
@@ -194,7 +194,7 @@ class _Target:
         self.overwrite, self.parents = overwrite, parents
 
     def read(self, files: Sequence[Path], *, bfloat16: bool, indexing: int = 0) -> list[Array]:
-        """The arrays of the inputs, once the output is known to be none of them; the last are ids or offsets."""
+        """Return the arrays of the inputs after a check of the output; the last arrays are ids or offsets."""
         if self.form == "json" and self.output is not None:
             raise typer.BadParameter("json has no effect with --output", param_hint="--format")
         streams.check_inputs(files)
@@ -208,7 +208,7 @@ class _Target:
         ]
 
     def give(self, compute: Callable[[], Any], names: Sequence[str]) -> None:
-        """Compute, and show or write the arrays, one for each name."""
+        """Compute the arrays, and show or write one array for each name."""
         as_npz = self.output is not None and self.output.suffix.lower() == ".npz"
         if self.output is not None and len(names) > 1 and not as_npz and not streams.is_stream(self.output):
             raise OutputError(
@@ -246,7 +246,7 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
 
 
 def _next_step(dtype: np.dtype[Any]) -> str:
-    """The conversion of an array of another type to one that the operators accept."""
+    """Return a conversion of an array to a type that the operators accept."""
     if dtype.names:
         return f"save one field: np.save(FILE, array[{dtype.names[0]!r}])"
     steps = {"M": 'array.view("int64")', "m": 'array.view("int64")', "c": "array.real", "V": "array.view(DTYPE)"}
@@ -264,7 +264,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def _scalar(text: str, option: str) -> bool | int | float:
-    """A value in words, as Python's scalar; whether the data's type holds it is for the operator to say."""
+    """Return a value in words as a Python scalar; the operator checks if the data's type can represent it."""
     if text.strip().lower() in _WORDS:
         return _WORDS[text.strip().lower()]
     for kind in (int, float):

@@ -142,7 +142,7 @@ def bench(
 
 
 def _quiet(threads: int | None) -> int:
-    """The number of threads of every library, in an environment where no thread spins."""
+    """Set the number of threads of every library, in an environment in which no thread spins."""
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
@@ -153,7 +153,7 @@ def _random(
     operators: list[str], types: list[str], names: list[str], threads: int | None, run_seconds: float, seed: int,
     only_call: int | None, seconds: float | None,
 ) -> Json:
-    """Time calls that are drawn at random."""
+    """Time random calls."""
     chosen = _names(operators, OPERATORS, "OP", "operator")
     kinds = _names(types, list(map(str, grid.TYPES)), "--types", "type")
     count, command = _quiet(threads), " ".join(["maxops", *sys.argv[1:]])
@@ -164,7 +164,7 @@ def _random(
 
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
-    """Refuse files that cannot be written, before hours of work."""
+    """Refuse files that cannot be written before the work, which may take hours, starts."""
     if len(set(files)) < len(files):
         raise typer.BadParameter(f"{files[0]} is given for several reports; give each a file of its own")
     streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
@@ -175,7 +175,7 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
 
 @contextmanager
 def _progress(count: int | None) -> Iterator[Callable[[str, Json | None], None]]:
-    """A bar on stderr, if that is a terminal; call the result with each stage's name, and with each case when done."""
+    """Show a bar on stderr if it is a terminal; call the result with the name of each stage and each finished case."""
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)
@@ -229,7 +229,7 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
 
 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
-    """Known names, given one by one or with commas; all names by default."""
+    """Return the known names, given one by one or separated by commas; all names by default."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
     if not chosen or "all" in chosen:
         return list(there)

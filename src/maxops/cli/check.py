@@ -116,7 +116,7 @@ def check(
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
-    """The format that a file's suffix names; an unknown suffix is an error."""
+    """Return the format for the suffix of a file; an unknown suffix is an error."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise typer.BadParameter(
@@ -174,7 +174,7 @@ def _checked(path: Path, standard: str | None) -> Report:
 
 
 def _warn_of_nothing(report: Report, restricted: Report) -> None:
-    """Warn about a model that passes because nothing in it was judged."""
+    """Warn about a model that passes only because no clause was judged."""
     if not restricted.passed or any(node.findings for node in restricted.nodes):
         return
     if not report.nodes:
@@ -217,7 +217,7 @@ def _print(
 
 
 def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
-    """A line for each finding; one that is not broken begins with its verdict."""
+    """Return a line for each finding; if the verdict is not broken, the line begins with the verdict."""
     from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
 
     is_file = report.source != streams.STDIN
@@ -233,7 +233,7 @@ def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
 
 
 def _print_tables(report: Report, *, everything: bool) -> None:
-    """The nodes by counts, the clauses that do not hold in words, and all of it in one line."""
+    """Print the counts of the nodes, the clauses that do not hold, and a summary of one line."""
     from maxops.checker.as_json import counts  # noqa: PLC0415  (see above)
 
     shown = [node for node in report.nodes if everything or node.row is None or any(f.notable for f in node.findings)]
@@ -287,7 +287,7 @@ def _order(finding: Finding) -> int:
 
 
 def _gathered(rows: Iterable[Row]) -> list[Row]:
-    """Rows that say the same of several nodes as one, with the first node and the number of the others."""
+    """Merge equal rows of several nodes into one, with the first node and the number of the others."""
     nodes: dict[tuple[str, ...], list[str]] = {}
     for key, where in rows:
         nodes.setdefault(key, []).append(where)
@@ -295,7 +295,7 @@ def _gathered(rows: Iterable[Row]) -> list[Row]:
 
 
 def _shortened(rows: list[Row]) -> list[Row]:
-    """The rows, but only a few of those that share a verdict and a clause."""
+    """Return the rows, but only a few for each verdict and clause."""
     counted: Counter[tuple[str, ...]] = Counter()
     kept: list[Row] = []
     for (*group, why), where in rows:

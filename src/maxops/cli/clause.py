@@ -23,13 +23,13 @@ MAX_NEAR = 3
 
 @cache
 def _rows() -> dict[str, tuple[Spec, str]]:
-    """Each clause's row and short name, by its id."""
+    """Return the row and short name of each clause, by its id."""
     return {row.clause(short): (row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules}
 
 
 @cache
 def _of_models() -> dict[str, str]:
-    """The ids of `maxops check` that are not clauses of an operator, and their texts."""
+    """Return the ids of `maxops check` that are not clauses of an operator, and their texts."""
     from maxops.checker.report import MODEL, OUTSIDE  # noqa: PLC0415  (onnx takes longer to import than most commands)
 
     return {
@@ -39,7 +39,7 @@ def _of_models() -> dict[str, str]:
 
 
 def complete(incomplete: str) -> list[str]:
-    """The ids that begin so, for shells."""
+    """Return the ids that begin with a text, for completion in shells."""
     return [name for name in (*_rows(), *_of_models()) if name.casefold().startswith(incomplete.casefold())]
 
 
@@ -58,7 +58,7 @@ Ignore = Annotated[
 
 
 def _fits(name: str, text: str) -> bool:
-    """Whether a clause's id is what a text says.
+    """Whether a text selects the id of a clause.
 
     >>> [_fits("ONNX.Max-13.shape", text) for text in ("ONNX", "onnx.max", "ONNX.Max-13", "ONNX.Max.shape", "*.shape")]
     [True, True, True, True, True]
@@ -72,7 +72,7 @@ def _fits(name: str, text: str) -> bool:
 
 
 def _named(text: str) -> list[str]:
-    """The ids that a text fits; one at least."""
+    """Return the ids that a text selects; there is at least one."""
     every = (*_rows(), *_of_models())
     if found := [name for name in every if _fits(name, text)]:
         return found
@@ -85,7 +85,7 @@ def _named(text: str) -> list[str]:
 
 
 def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a clause is among those to look at. Raises UnknownOperatorError for a text that no clause fits."""
+    """Whether a clause is selected. Raises UnknownOperatorError for a text that matches no clause."""
     chosen, ignored = (
         _parts(given, option) if given else [] for given, option in ((select, "--select"), (ignore, "--ignore"))
     )
@@ -100,7 +100,7 @@ def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Cal
 
 
 def _parts(given: Sequence[str], option: str) -> list[str]:
-    """The parts between commas. An empty text is an error, because `--select "$CLAUSES"` would then select all."""
+    """Return the parts between commas. An empty text is an error; otherwise `--select "$EMPTY"` would select all."""
     if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
         return parts
     raise typer.BadParameter("is empty; expected clauses", param_hint=option)
@@ -160,7 +160,7 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 
 def _example(document: dict[str, Any]) -> list[str]:
-    """The lines of the example; of code without the imports, which are those of every page."""
+    """Return the lines of the example; code is without the imports, which are the same on every page."""
     lines = document["example"].splitlines()
     if document["example_is_a_model"]:
         lines = ["a model that breaks it:", *lines]

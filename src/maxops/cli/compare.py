@@ -12,10 +12,10 @@ from maxops.plan import Array
 def difference(
     result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
 ) -> str:
-    """The first difference between a result and the expected one, bit for bit; "" if they are equal.
+    """Return the first difference between a result and the expected one, bit for bit; "" if they are equal.
 
-    `names` is what the sides are called: the expected one, then the result. With a tolerance, floats also agree if they
-    lie no further apart than it, times the expected magnitude where that is above 1; so do NaNs.
+    `names` are the names of the two sides, the expected one first. With a tolerance, floats also agree if their
+    difference is at most the tolerance, multiplied by the expected magnitude if that is above 1. NaNs then agree, too.
     """
     first, second = names
     result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))
@@ -35,7 +35,7 @@ def difference(
 
 
 def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
-    """The flat indices where two arrays of one shape and type differ."""
+    """Return the flat indices at which two arrays of the same shape and type differ."""
     differs = _elements(result) != _elements(expected)
     if tolerance and result.dtype.kind in "fV":
         one, other = (np.asarray(array, np.float64).reshape(-1) for array in (result, expected))
@@ -47,7 +47,7 @@ def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
 
 
 def _elements(array: Array) -> Array:
-    """The elements as void, which are compared by their bits; strings, which are objects, as they are."""
+    """Return the elements as void, which NumPy compares by bits; strings are objects and stay unchanged."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat if flat.dtype.hasobject else flat.view(f"V{flat.itemsize}")
 

@@ -193,7 +193,7 @@ def conform(
 
 
 def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
-    """The files of --from: of a folder every .json; a shell's pattern leaves all but the first as arguments."""
+    """Return the files of --from, with every .json file of a folder; a shell's pattern makes the others arguments."""
     if not earlier:
         return []
     others = [Path(name) for name in names or []]
@@ -221,7 +221,7 @@ def _read(files: Sequence[Path]) -> list[Run]:
 
 
 def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
-    """Refuse a report of nothing: of saved runs without cases, or where --select and --ignore leave none."""
+    """Refuse an empty report, of saved runs without cases or if --select and --ignore exclude all of them."""
     from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
 
     if not runs or any(run["cases"] for run in seen):
@@ -236,7 +236,7 @@ def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
 
 
 def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
-    """The run without the findings of clauses that are left out, and without the cases of these."""
+    """Return the run without the findings and the cases of deselected clauses."""
     from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
 
     findings = [each for each in run["findings"] if keeps(each["clause"])]
@@ -262,7 +262,7 @@ def _run(
     quick: bool,
     only: Sequence[str],
 ) -> Iterator[Run]:
-    """Each runtime's run; one that cannot be run does not keep the others from it, if there are others."""
+    """Return the run of each runtime; if there are several, one that cannot be run does not stop the others."""
     from maxops.conformance import runtimes, session  # noqa: PLC0415  (see above)
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
@@ -292,7 +292,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
-    """List the runtimes; beside other options, which need one, that is an error."""
+    """List the runtimes; raise an error for options that need a runtime."""
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()
@@ -320,7 +320,7 @@ def _list(chosen: Sequence[Case], form: str | None) -> None:
 
 
 def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
-    """Write folders; of a case of thousands of feeds, a few of them."""
+    """Write folders; for a case with thousands of feeds, write only a few feeds."""
     streams.check_outputs([folder / chosen[0].id], [], overwrite=False, parents=parents, folder=folder)
     from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
@@ -347,7 +347,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
 
 
 def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
-    """Show runs: `seen` are those without what --select and --ignore leave out, and `new` is what fails the check."""
+    """Show runs; `seen` are the runs restricted by --select and --ignore, and `new` the faults that fail the check."""
     from maxops.conformance import saved  # noqa: PLC0415  (see above)
 
     if form == "text":
@@ -404,7 +404,7 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
 
 
 def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """As many runtimes beside each other as a terminal has room for; in a pipe or a file, all."""
+    """Yield groups of runtimes that fit side by side on a terminal; in a pipe or a file, one group of all."""
     most = len(runs)
     if sys.stdout.isatty():
         most = max(1, (Console().width - LETTERS_OF_CLAUSE) // LETTERS_OF_RUNTIME)
@@ -434,14 +434,14 @@ def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | Non
 
 
 def _reject_unused(option: str, others: dict[str, object]) -> None:
-    """Raise for given options that another one would ignore."""
+    """Raise an error for options that another option would ignore."""
     for name, value in others.items():
         if value:
             raise typer.BadParameter(f"{name} has no effect with {option}")
 
 
 def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:
-    """The faults; with a baseline, those that it does not have."""
+    """Return the faults; with a baseline, only those that are not in it."""
     from maxops.conformance import compare  # noqa: PLC0415  (see above)
     from maxops.conformance.result import FAULTS  # noqa: PLC0415
 

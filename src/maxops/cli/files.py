@@ -70,12 +70,12 @@ class Header:
 
     @property
     def size(self) -> int:
-        """Bytes of data."""
+        """The number of bytes of data."""
         return prod(self.shape) * self.dtype.itemsize
 
 
 def read_npy(path: Path) -> Array:
-    """The array of a .npy file, mapped into memory and read-only, or of a pipe; never unpickled."""
+    """Return the array of a .npy file, read-only and mapped into memory, or of a pipe; it is never unpickled."""
     where = name_of(path)
     with opened(path) as file:
         header = _read_header(file, where)
@@ -89,7 +89,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """The array of a pipe. Nothing past the array's end is kept, because a pipe may have no end."""
+    """Return the array of a pipe. Data after the array are not kept, because a pipe may have no end."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
         raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory; name a file")
@@ -102,7 +102,7 @@ def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """The arrays of a .npz file, or of a pipe, by name; never unpickled."""
+    """Return the arrays of a .npz file or of a pipe by name; they are never unpickled."""
     where = name_of(path)
     with opened(path) as file:
         start = file.read(2)
@@ -167,7 +167,7 @@ def _read_header(file: IO[bytes], where: str) -> Header:
 
 
 def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, the order and the type that a header says. Its text is a dictionary of Python."""
+    """Return the shape, the order and the type in a header, whose text is a Python dictionary."""
     # 3.0 differs from 2.0 in how names of fields are encoded
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
@@ -203,7 +203,7 @@ def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[
 
 
 def _what_it_is(start: bytes) -> str:
-    """The kind of a file that is not a .npy file, by its first bytes, and the next step."""
+    """Return the kind of a file that is not a .npy file, by its first bytes, and a suggestion."""
     if not start:
         return f"is empty; it should be a .npy file; {SAVE_AGAIN}"
     for prefix, kind, next_step in _OTHER_FILES:
@@ -235,7 +235,7 @@ def _check_size(header: Header, actual: int, where: str) -> None:
 
 
 def as_bfloat16(array: Array) -> Array:
-    """The array, read as bfloat16 if it holds what NumPy makes of that type in a file: two bytes without a meaning."""
+    """Return the array; read it as bfloat16 if its type is void of two bytes, as which NumPy saves bfloat16."""
     return array.view(_BFLOAT16) if is_two_bytes(array) else array
 
 
@@ -245,7 +245,7 @@ def is_two_bytes(array: Array) -> bool:
 
 
 def file_name(name: str) -> str:
-    """A .npy file's name for a tensor's name, different for different tensors, that cannot leave its folder.
+    """Return a .npy file name for a tensor name; the names are distinct and cannot leave the folder.
 
     >>> file_name("../scores")
     '..%2Fscores.npy'
@@ -254,9 +254,9 @@ def file_name(name: str) -> str:
 
 
 def write_npy(arrays: Mapping[Path, Array], *, make_folders: bool) -> None:
-    """Write .npy files under their names only when all of them are complete on the disk, and say so.
+    """Write .npy files and print their names; the files get their names only when all of them are complete on the disk.
 
-    Or one to standard output.
+    "-" writes an array to standard output.
     """
     # strings, which are objects to onnx, as NumPy's own
     plain = {path: array.astype(str) if array.dtype.kind == "O" else array for path, array in arrays.items()}

@@ -22,7 +22,7 @@ _SETTINGS = "MAXOPS_|OMP_"
 
 
 def own_version() -> str:
-    """The version, or that this is a source tree."""
+    """Return the version, or a note that this is a source tree."""
     return installed("maxops") or "(source tree, not installed)"
 
 
@@ -69,7 +69,7 @@ def _document() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, str]]:
-    """By extra, the packages that it installs and their versions here, "" for those that are not installed."""
+    """Return the packages of each extra with their installed versions, "" for packages that are not installed."""
     try:
         names = metadata("maxops").get_all("Provides-Extra") or []
         listed = requires("maxops") or []

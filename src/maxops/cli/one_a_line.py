@@ -10,7 +10,7 @@ from maxops.shown import printable
 
 
 class Line(NamedTuple):
-    """A finding: the file that it is in, if it is in one, what in it, the clause, and the reason."""
+    """A finding, with its file (if any), its place in the file, the clause, and the reason."""
 
     file: str
     node: str
@@ -27,17 +27,17 @@ def show_lines(lines: Iterable[Line], form: str) -> None:
 
 
 def default_form(form: str | None, *, in_file: bool = False) -> str:
-    """The requested form; by default tables on a terminal, and otherwise one finding per line."""
+    """Return the requested form; the default is tables on a terminal, and otherwise one finding per line."""
     return form or ("text" if sys.stdout.isatty() and not in_file else "concise")
 
 
 def _concise(line: Line) -> str:
-    """As `file: node: CLAUSE message`."""
+    """Return the finding as `file: node: CLAUSE message`."""
     return printable(f"{line.file}: {line.node}: {line.clause} {line.message}")
 
 
 def _github(line: Line) -> str:
-    """A workflow command: what fails the check as an error, what is open as a notice."""
+    """Return a workflow command, which is an error for a broken clause and a notice for an unknown one."""
     level = "error" if line.is_fault else "notice"
     title = f"title={_escaped(line.clause, of_property=True)}"
     if line.is_file:
@@ -49,7 +49,7 @@ def _github(line: Line) -> str:
 
 
 def _escaped(text: str, *, of_property: bool = False) -> str:
-    """As GitHub's toolkit escapes data, and properties of commands."""
+    """Escape data, and properties of commands, as GitHub's toolkit does."""
     codes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
     if of_property:
         codes |= {":": "%3A", ",": "%2C"}

@@ -19,7 +19,7 @@ EVERY_SECONDS = 0.1
 
 
 def counting_bar(refresh_per_second: float = 10) -> Progress:
-    """A bar that counts, on stderr if that is a terminal."""
+    """Return a bar that counts items, on stderr if that is a terminal."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     off = not sys.stderr.isatty()
     return Progress(

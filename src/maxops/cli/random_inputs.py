@@ -22,7 +22,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 
 def sizes(given: Iterable[str]) -> dict[str, int]:
-    """Sizes by the names that the model has for them, from words such as batch=8 and x.0=8."""
+    """Return sizes by their names in the model, from words such as batch=8 and x.0=8."""
     found: dict[str, int] = {}
     for text in given:
         name, _, number = text.partition("=")
@@ -34,12 +34,12 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
 
 
 def _names(value: Value) -> list[int | str]:
-    """The sizes of an input: those that are known, and names of the others, such as x.0 of one that has none."""
+    """Return the known sizes of an input, and names for the others, such as x.0 for a size without a name."""
     return [f"{value.name}.{axis}" if size is None else size for axis, size in enumerate(value.dims or ())]
 
 
 def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, int]:
-    """The sizes by name that inputs have which are not drawn; whether they go together is for the run to say."""
+    """Return the sizes, by name, of the given inputs; the run checks if they are consistent."""
     return {
         name: size
         for value in values
@@ -50,7 +50,7 @@ def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, 
 
 
 def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) -> None:
-    """Refuse a size of a name that no input to be drawn has."""
+    """Refuse a size with a name that no random input has."""
     names = list(dict.fromkeys(size for value in values for size in _names(value) if isinstance(size, str)))
     for name in given:
         if name not in names:
@@ -61,9 +61,9 @@ def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) 
 
 
 def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str, *, special: bool) -> Any:
-    """An array for an input: integers of every magnitude that the type has, floats of the normal distribution.
+    """Return an array for an input, with integers of every magnitude or normally distributed floats.
 
-    For a sequence, a list of them.
+    For a sequence, return a list of arrays.
     """
     if not isinstance(value.dtype, DType):
         raise ModelInputError(

@@ -40,7 +40,7 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """Outputs or max nodes beside those of another runtime: by name, the first difference, or ""."""
+    """The first difference of each output or max node from that of another runtime, by name; "" if there is none."""
 
     other: str
     differences: Mapping[str, str]
@@ -49,13 +49,13 @@ class Compared:
 
     @property
     def agree(self) -> int:
-        """How many are the same."""
+        """The number of equal outputs."""
         return sum(not text for text in self.differences.values())
 
 
 @dataclass(frozen=True)
 class Results:
-    """A run's outputs by name: of a data set, or of the inputs that were given."""
+    """The outputs of a run by name, for a data set or for the given inputs."""
 
     data_set: str
     outputs: Mapping[str, Array]
@@ -63,7 +63,7 @@ class Results:
 
     @property
     def agree(self) -> bool:
-        """Whether all outputs are the same as all that they are compared with."""
+        """Whether all outputs are equal to those with which they are compared."""
         return all(each.agree == len(each.differences) for each in self.compared)
 
 
@@ -248,7 +248,7 @@ def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
 
 
 def _files(output: Path, places: Iterable[Path], model: Model) -> list[Path]:
-    """The files of the outputs; of a sequence, whose length is not known yet, the first."""
+    """Return the files of the outputs; for a sequence, whose length is not known yet, the first file."""
     names = [f"{each.name}[0]" if each.container.endswith("sequence") else each.name for each in model.outputs]
     return [output / place / file_name(name) for place in places for name in names]
 
@@ -272,7 +272,7 @@ def _check_output(
 def _write(
     output: Path, by_place: Mapping[Path, Mapping[str, Array]], inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
-    """Write the outputs of each place; `inputs` are those that a sequence's files, known only now, might replace."""
+    """Write the outputs of each place; the files of sequences, known only now, must not replace `inputs`."""
     arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
     if not streams.is_stream(output):
         streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
@@ -290,7 +290,7 @@ def _check_tensors(model: Model) -> None:
 
 
 def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
-    """A function that runs another runtime, and compares each of its max nodes with ours on that node's inputs."""
+    """Return a function that runs another runtime, and compares each of its max nodes with maxops on equal inputs."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
     from maxops.onnx.exposed import expose  # noqa: PLC0415
 
@@ -319,7 +319,7 @@ def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
 
 
 def _rule(row: Spec, ours: Array, theirs: Array) -> str:
-    """The clause that says what a node's result is where it first differs."""
+    """Return the clause that specifies the first different element of a node's result."""
     short = "value"
     if (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype):
         first = different(ours, theirs)[0]
@@ -331,7 +331,7 @@ def _rule(row: Spec, ours: Array, theirs: Array) -> str:
 
 
 def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float) -> Compare:
-    """A function that runs another runtime, and compares its outputs with ours."""
+    """Return a function that runs another runtime, and compares its outputs with those of maxops."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
     whole_model.check(name, model)
@@ -360,7 +360,7 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
 
 
 def _beside(result: Array | None, expected: Array | None) -> str:
-    """The first difference of an output, which an element of a sequence or an optional may lack on one side."""
+    """Return the first difference of an output; on one side, an element or an optional may be missing."""
     if result is None or expected is None:
         sides = (("expected", expected), ("got", result))
         return ", ".join(
@@ -398,7 +398,7 @@ def _show(model: Model, results: list[Results], form: str) -> None:
 
 
 def _empty(model: Model, outputs: Mapping[str, Array]) -> list[str]:
-    """The sequences and optionals without an array."""
+    """Return the sequences and optionals that have no array."""
     held = [value.name for value in model.outputs if value.container]
     return [name for name in held if name not in outputs and f"{name}[0]" not in outputs]
 
@@ -432,7 +432,7 @@ def _as_json(results: Results) -> dict[str, Any]:
 
 
 def _show_results(results: Results) -> None:
-    """Print outputs, whether they agree with others, and how many do."""
+    """Print the outputs, if each agrees with the expected one, and how many agree."""
     if results.data_set:
         print(f"{results.data_set}:")
     of_outputs = [each for each in results.compared if each.of == "outputs"]
@@ -495,7 +495,7 @@ def _inputs(
 
 
 def _held(value: Value, path: Path) -> Any:
-    """The arrays of a file for a sequence or an optional."""
+    """Return the arrays in a file for a sequence or an optional."""
     from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
 
     kind = path.suffix.lower()
@@ -511,7 +511,7 @@ def _held(value: Value, path: Path) -> Any:
 
 
 def _split(argument: str) -> tuple[str, Path]:
-    """The name, or "", and the file of an --input."""
+    """Return the name (or "") and the file of an --input option."""
     name, equals, rest = argument.partition("=")
     return ("", Path(argument)) if not equals or Path(argument).is_file() else (name, Path(rest))
 

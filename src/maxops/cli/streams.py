@@ -37,7 +37,7 @@ def is_stream(path: Path | None) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """The name of an input file in messages."""
+    """Return the name of an input file for messages."""
     return STDIN if is_stream(path) else str(path)
 
 
@@ -50,10 +50,10 @@ def check_inputs(paths: Iterable[Path]) -> None:
 def check_outputs(
     outputs: Iterable[Path], inputs: Iterable[Path], *, overwrite: bool, parents: bool, folder: Path | None = None
 ) -> None:
-    """Refuse outputs that would replace an input, or whose folder is not there, before any work is done.
+    """Refuse outputs that would replace an input, or whose folder does not exist, before any work is done.
 
-    `folder` is what the user named, if the outputs lie somewhere in it: what is below it is the command's to make. The
-    inputs are looked at only if an output is there already.
+    `folder` is the folder that the user named, if it contains the outputs; the command may create folders below it. The
+    inputs are compared only with existing outputs.
     """
     existing: list[Path] = []
     for path in outputs:
@@ -74,7 +74,7 @@ def check_outputs(
 
 
 def model_files(model: Path) -> Iterator[Path]:
-    """A model's file and those of its data; of a model that cannot be read, only its file."""
+    """Return the file of a model and its data files; for a model that cannot be read, only its own file."""
     yield model
     if model.suffix.lower() == ".xml":
         yield model.with_suffix(".bin")
@@ -95,7 +95,7 @@ def _check_folder(folder: Path, path: Path) -> None:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path can be read once, from its beginning to its end: "-", or a pipe, as a shell's <(command) is."""
+    """Whether a path can be read only once, such as "-", or a pipe like a shell's <(command)."""
     try:
         return is_stream(path) or path.is_fifo()
     except OSError:  # reading it raises the error
@@ -104,7 +104,7 @@ def is_pipe(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, a pipe or standard input, open for reading; errors of the system name it."""
+    """Open a file, a pipe or standard input for reading; the system's errors name it."""
     try:
         if is_stream(path):
             yield sys.stdin.buffer
@@ -118,7 +118,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_at_most(file: IO[bytes], count: int) -> bytearray:
-    """Bytes of a pipe; what it claims to hold is not allocated before it comes."""
+    """Return bytes of a pipe; memory is not allocated before the data arrive."""
     data = bytearray()
     while len(data) < count and (part := file.read(min(count - len(data), _BLOCK))):
         data += part
@@ -126,7 +126,7 @@ def read_at_most(file: IO[bytes], count: int) -> bytearray:
 
 
 def read_pipe(path: Path) -> bytes:
-    """All of standard input, or of a pipe: a model or a report. A pipe may have no end."""
+    """Return all data of standard input or of a pipe, which may have no end, for a model or a report."""
     with opened(path) as file:
         data = bytes(read_at_most(file, LONGEST_MODEL + 1))
     if len(data) > LONGEST_MODEL:
@@ -137,7 +137,7 @@ def read_pipe(path: Path) -> bytes:
 
 
 def read_model(path: Path) -> bytes:
-    """A model's bytes from standard input or a pipe, which may have no end: no more than a model may have."""
+    """Return a model's bytes from standard input or a pipe, which may have no end; the size is limited."""
     from maxops.onnx.load import content  # noqa: PLC0415  (see above)
 
     try:
@@ -148,7 +148,7 @@ def read_model(path: Path) -> bytes:
 
 
 def read_stdin() -> bytes:
-    """All of standard input."""
+    """Return all data of standard input."""
     return read_pipe(STREAM)
 
 
@@ -162,14 +162,14 @@ def write_stdout(data: bytes) -> None:
 
 
 def npy_bytes(array: Array) -> bytes:
-    """A .npy file in memory."""
+    """Return the bytes of a .npy file."""
     file = BytesIO()
     np.save(PlainWriter(file), array, allow_pickle=False)
     return file.getvalue()
 
 
 def give_text(path: Path, text: str, errors: str = "strict", *, make_folders: bool = False) -> None:
-    """Write a report to its file, and say so; or to standard output."""
+    """Write a report to its file and print the file's name, or write it to standard output."""
     if is_stream(path):
         sys.stdout.write(text)
     else:
@@ -178,14 +178,14 @@ def give_text(path: Path, text: str, errors: str = "strict", *, make_folders: bo
 
 
 def say_written(paths: Iterable[Path]) -> None:
-    """Say on stderr what was written, so that standard output holds results alone."""
+    """Name the written files on stderr, so that standard output contains only results."""
     for path in paths:
         print_line(f"maxops: wrote {printable(str(path))}")
 
 
 @contextmanager
 def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
-    """While standard output is one of the outputs, messages for people go to stderr."""
+    """Send messages for people to stderr while standard output is one of the outputs."""
     if any(map(is_stream, outputs)):
         with redirect_stdout(sys.stderr):
             yield

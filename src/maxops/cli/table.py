@@ -1,4 +1,4 @@
-"""Tables on the terminal, and in pipes and files without loss."""
+"""Prints tables on the terminal, and without shortening in pipes and files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Console(Console):
 
 
 def verdict(text: str) -> Cell:
-    """A verdict; on a terminal in its color, and with a sign for those who see none."""
+    """Return a verdict; on a terminal it has a color, and a sign for readers who cannot see colors."""
     sign, style = VERDICTS.get(text.partition(":")[0], ("", ""))
     if not sys.stdout.isatty():
         return text
@@ -84,7 +84,7 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """The widths of the columns, in which no word is broken; none if there is no room for the words."""
+    """Return widths of the columns that break no word; none if the words do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
     growth = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
@@ -103,7 +103,7 @@ def _width() -> int:
 
 
 def say(text: str, indent: int = 0) -> None:
-    """Print a line; on a terminal wrapped between words, with further lines indented."""
+    """Print a line; on a terminal, wrap it between words and indent the further lines."""
     if not sys.stdout.isatty():
         print(text)
         return
@@ -111,7 +111,7 @@ def say(text: str, indent: int = 0) -> None:
 
 
 def describe(name: str, array: Array) -> dict[str, Any]:
-    """An array for JSON: as the tables have it, and the bits of its first values."""
+    """Return an array for JSON, as in the tables, with the bits of its first values."""
     dtype = dtypes.of(array.dtype)
     first = [array[index] for index in islice(np.ndindex(array.shape), FIRST)]
     found = {
@@ -140,7 +140,7 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def first_values(array: Array) -> str:
-    """The first values in row-major order, and three dots if there are more; on a terminal, a third of its width."""
+    """Return the first values in row-major order, with three dots if there are more; at most a third of a terminal."""
     # array.flat takes 32 axes at most
     values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
     while len(values) > 1 and len(", ".join(values)) > _width() // 3:

@@ -44,7 +44,7 @@ def conform(
     repeats: int = repeat.DEFAULT,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
-    """Run cases at a runtime in worker processes, and judge the outcomes.
+    """Run cases on a runtime in worker processes, and judge the outcomes.
 
     `runtime` is a name, as on the command line; `only` and `quick` have the same meaning as for `select`. `seconds` is
     the timeout of a case, and `repeats` the number of runs of each call. `progress` is called with the number done,

@@ -1,4 +1,4 @@
-"""Groups findings of one kind, across versions and types: each kind is a row in the tables of reports.
+"""Groups findings of one kind across versions and types; each kind is a row in the tables of reports.
 
 Two findings are of one kind if they have one verdict and one clause, and look the same: a zero of the wrong sign, a
 number instead of a NaN, an error of one class. The smallest calls of the findings are compared.

@@ -1,4 +1,4 @@
-"""The outcome of a trial at a runtime, before it is judged."""
+"""The outcome of a trial on a runtime, before it is judged."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def conform(
     repeats: int = repeat.DEFAULT,
     progress: Progress | None = None,
 ) -> Run:
-    """Run every case at a runtime, and return the JSON of the run.
+    """Run every case on a runtime, and return the JSON of the run.
 
     `kit` describes the selection of the cases, and is written unchanged. `seconds` is the timeout of two runs of a
     trial, and `repeats` is the number of runs. Raises a MaxopsError if the runtime cannot be started or does not return
