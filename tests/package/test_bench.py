@@ -308,7 +308,8 @@ def test_cases_below_one_are_listed(tiny_run: dict[str, Any]) -> None:
     case["ratio"] = {"low": 0.4, "median": 0.5, "high": 0.6}
     assert [row[0] for row in report.below_one(tiny_run).rows] == [case["id"]]
     assert report.headline(tiny_run) == (
-        "6 cases; 2.50 times the fastest correct library's speed at the median; 1 of 6 below 1.0"
+        "In 6 cases, maxops is 2.50 times as fast as the fastest correct library at the median; "
+        "1 of 6 ratios are below 1.0"
     )
     assert case["id"] in report.markdown(tiny_run)
     (row,) = report.overview(tiny_run, "Max", report.FASTEST).rows

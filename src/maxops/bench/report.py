@@ -117,8 +117,9 @@ def headline(run: Json) -> str:
     if not compared:
         return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
     return (
-        f"{counted(len(run['cases']), 'case')}; {times(statistics.median(compared))} times the fastest correct "
-        f"library's speed at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0"
+        f"In {counted(len(run['cases']), 'case')}, maxops is {times(statistics.median(compared))} times as fast as the "
+        f"fastest correct library at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} ratios are "
+        "below 1.0"
     )
 
 
@@ -138,8 +139,11 @@ def by_family(title: str, note: str, timed: Sequence[Json], levels: Sequence[flo
 
 
 _MEANINGS = {
-    FASTEST: ("{}", "The speedup over the fastest correct library"),
-    LIMIT: ("{}, share of the memory's limit", "The time of loads and stores of as many bytes, divided by ours"),
+    FASTEST: ("{}", "the speedup over the fastest correct library"),
+    LIMIT: (
+        "{}, share of the memory's limit",
+        "the time of loading and storing the same number of bytes, divided by the time of maxops",
+    ),
 }
 
 
@@ -152,7 +156,7 @@ def overview(run: Json, operator: str, against: str) -> Table:
     sizes = sorted({size for cells in found.values() for size in cells})
     rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
     title, what = _MEANINGS[against]
-    note = f"{what}, by number of elements: the median over types, and the lowest."
+    note = f"The table shows {what}. For each number of elements, it has the median over types, and the lowest value."
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
@@ -173,7 +177,7 @@ def cases(run: Json) -> list[Table]:
         ratios = (spread(case["ratio"]), spread(case["limit"].get("ratio")))
         cells = (touches, ours or f"WRONG: {case['ours']['reason']}", case["fastest"] or NOTHING, *ratios)
         rows[case["operator"]].append((case["id"].partition("/")[2], *cells, _others(case)))
-    note = "In brackets the quartiles of the pairs."
+    note = "The quartiles of the pairs are in brackets."
     return [Table(f"{operator}, every case", note, columns, each) for operator, each in rows.items() if each]
 
 
@@ -219,8 +223,8 @@ def wrong_libraries(run: Json) -> Table:
         fast = sum(entry["ratio"]["median"] < 1 for _, entry in found)
         verdict = f"{fast} of {len(found)} faster than ours" if fast else f"{len(found)}, none faster"
         rows.append((*key, verdict, found[0][0], found[0][1]["reason"]))
-    note = "On ordinary values. Such a library is in no comparison above."
-    return Table("Timed and wrong", note, ("library", "operator", "type", "cases", "first", "what"), rows)
+    note = "These libraries return wrong results for ordinary values. The comparisons above exclude these results."
+    return Table("Timed and wrong", note, ("library", "operator", "type", "cases", "first case", "difference"), rows)
 
 
 def libraries(run: Json) -> Table:
@@ -234,7 +238,7 @@ def libraries(run: Json) -> Table:
         reasons = list(dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported"))
         version = about["version"] or about["reason"]
         rows.append((name, version, counted_up, fastest, "; ".join(reasons[:4]) or NOTHING))
-    note = "On ordinary values: `maxops conform LIBRARY` shows what a library does with NaN and the sign of zero."
+    note = "The counts are for ordinary values. `maxops conform LIBRARY` tests NaN and the sign of zero."
     return Table("Libraries", note, ("library", "version", "cases", "fastest in", "unsupported, among others"), rows)
 
 
@@ -258,10 +262,10 @@ def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | 
     types = ", ".join(dict.fromkeys(case["type"] for case in run["cases"]))
     parts = [
         f"# Speed: {types} on {run['machine']['isa']}",
-        f"{headline(run)}. Each timed result, of maxops and of the library, was compared bit for bit with the expected "
-        "one; wrong libraries are left out. Times are medians of pairs, timed alternately in one process.",
+        f"{headline(run)}. Each timed result of maxops and of the libraries was compared bit for bit with the expected "
+        "one, and wrong libraries are excluded. Times are medians of pairs that were timed alternately in one process.",
         *(f"![{shows}]({file})\n\n*{shows}*" for file, shows in (pictures or {}).items()),
-        f"To repeat the run: `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}); "
+        f"To repeat the run, use `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}); "
         f"`maxops bench --from docs/{name} --html speed.html` plots each family.",
     ]
     for table in summary(run):
