@@ -68,13 +68,14 @@ def operators_page() -> str:
     """docs/operators.md: every clause of every row."""
     parts = [
         "# Operators and clauses",
-        "The clauses of each operator, and the section of its specification. The id in brackets at the end of an error "
-        "is one of these; on the site it leads to a page with the reason, an example, and the runtimes that break the "
-        "clause. *Decided* marks what a specification leaves open: see [semantics](semantics.md). Errors of the plain "
-        "functions have clauses of their own, at the end, which belong to no standard.",
+        "This page lists the clauses of each operator, with the section of its specification. An error ends with the "
+        "id of one of these clauses, in brackets. On the site, the id leads to a page with the reason, an example, "
+        "and the runtimes that break the clause. *Decided* marks a decision of maxops on a question that a "
+        "specification leaves open, as [Semantics](semantics.md) explains. The plain functions have clauses of their "
+        "own, which are at the end and belong to no standard.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
-        lines = ["| clause | says | where |", "| --- | --- | --- |"]
+        lines = ["| clause | text | source |", "| --- | --- | --- |"]
         lines += [
             f'| <a id="{clause.id}"></a>`{clause.id}` | '
             f"{'*decided:* ' if clause.level == 'undecided' else ''}{clause.statement} "
