@@ -62,7 +62,7 @@ def _page(name: str, versions: Versions) -> str:
         texts[clause.statement, clause.source.removeprefix("decided: ")].append(
             f'<a id="{clause.id}"></a>`{clause.id}`'
         )
-    lines = ["| clause | says | section |", "| --- | --- | --- |"]
+    lines = ["| clause | text | section |", "| --- | --- | --- |"]
     lines += [f"| {', '.join(ids)} | {statement} | {source} |" for (statement, source), ids in texts.items()]
     by = f"of [{row.standard} {row.operator}]({row.url})" if row.url else f"of `maxops.{row.operator}`"
     parts = [f"# {newest.id}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
@@ -76,14 +76,14 @@ def _page(name: str, versions: Versions) -> str:
             lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
             "## Results of runtimes",
-            "The kit judges each runtime by each standard, also by standards that it does not claim:",
+            "The kit judges each runtime by every standard, including those that the runtime does not claim:",
             "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
     parts += [
         "## Verification",
-        f"In maxops: {verified}. `maxops clause {newest.id}` explains the clause on a terminal, and `maxops evidence "
-        "--csv -` lists its code, cases and tests.",
+        f"maxops verifies this clause by: {verified}. `maxops clause {newest.id}` explains it on a terminal, and "
+        "`maxops evidence --csv -` lists its code, cases and tests.",
         "*Generated from `src/maxops/spec.py` and `src/maxops/clauses.toml`.*",
     ]
     return "\n\n".join(parts) + "\n"
@@ -107,7 +107,7 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
     if explained.is_model:
         standard = STANDARDS[row.standard]
         return [
-            "This model breaks it:",
+            "This model breaks the clause:",
             f"```text\n{explained.example}\n```",
             f"`maxops check model.onnx --standard {standard}` reports:",
             *(f"> {each.node}: {each.message}" for each in broken(explained.example, newest)),
