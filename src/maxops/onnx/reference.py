@@ -55,7 +55,7 @@ class SegmentMax(OpRun):
         return (ops.run(call),)
 
 
-class ScatterElements(OpRun):
+class ScatterElements(op_scatter_elements.ScatterElements):
     """The operator ScatterElements; maxops runs the reduction "max", and onnx runs the other reductions."""
 
     op_domain = ""
@@ -70,13 +70,13 @@ class ScatterElements(OpRun):
         since_version: int | None = None,
     ) -> tuple[Array]:
         if reduction != "max" and self.op_domain != schemas.DOMAIN:
-            others = op_scatter_elements.scatter_elements
-            return (others(data, indices, updates, axis=axis, reduction=reduction),)  # type: ignore[no-untyped-call]
+            given: tuple[Array] = super()._run(data, indices, updates, axis, reduction)  # type: ignore[no-untyped-call]
+            return given
         row = _row(self, since_version)
         return (ops.run(ScatterCall(data, indices, updates, axis or 0, reduction, row=row)),)
 
 
-class ScatterND(OpRun):
+class ScatterND(op_scatternd.ScatterND):
     """The operator ScatterND; maxops runs the reduction "max", and onnx runs the other reductions."""
 
     op_domain = ""
@@ -90,7 +90,8 @@ class ScatterND(OpRun):
         since_version: int | None = None,
     ) -> tuple[Array]:
         if reduction != "max" and self.op_domain != schemas.DOMAIN:
-            return (op_scatternd._scatter_nd_impl(data, indices, updates, reduction),)  # type: ignore[no-untyped-call]
+            given: tuple[Array] = super()._run(data, indices, updates, reduction)  # type: ignore[no-untyped-call]
+            return given
         return (ops.run(ScatterCall(data, indices, updates, reduction=reduction, row=_row(self, since_version))),)
 
 
