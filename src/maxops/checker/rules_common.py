@@ -38,6 +38,14 @@ def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec
     return holds(f"{typed[0].dtype}") if given else unknown("there is no input whose type could be known")
 
 
+def ranked_data(node: Node, row: Spec) -> Ruling:
+    """Judge the clause that the first input, data, has rank 1 or more."""
+    data = node.input(0)
+    if data is None or data.dims is None:
+        return unknown("the rank of data is not known")
+    return holds(f"rank {len(data.dims)}") if data.dims else broken(f"{data.name!r} has rank 0; data has 1 or more")
+
+
 def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
     """Check that a value has one of these types."""
     if known.dtype is None:

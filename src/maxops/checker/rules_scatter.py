@@ -6,7 +6,7 @@ import numpy as np
 
 from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Node, shape
-from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
+from maxops.checker.rules_common import count, listed_type, one_type, output_shape, ranked_data, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.counted import counted
 from maxops.plan import Array
@@ -20,13 +20,6 @@ def _inputs(node: Node, row: Spec) -> Ruling:
 
 def _type(node: Node, row: Spec) -> Ruling:
     return one_type([node.input(0), node.input(2)], node.outputs, row)
-
-
-def _data(node: Node, row: Spec) -> Ruling:
-    data = node.input(0)
-    if data is None or data.dims is None:
-        return unknown("the rank of data is not known")
-    return holds(f"rank {len(data.dims)}") if data.dims else broken(f"{data.name!r} has rank 0; data has 1 or more")
 
 
 def _index_type(node: Node, row: Spec) -> Ruling:
@@ -160,7 +153,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 OF_ELEMENTS = {
     "inputs": _inputs,
     "T": _type,
-    "data": _data,
+    "data": ranked_data,
     "T_IDX": _index_type,
     "indices.shape": _indices_shape,
     "indices.size": _indices_size,

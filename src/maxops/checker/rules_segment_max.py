@@ -8,7 +8,7 @@ import numpy as np
 
 from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Known, Node
-from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
+from maxops.checker.rules_common import count, listed_type, one_type, output_shape, ranked_data, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.counted import counted
 from maxops.plan import FILL_MODES, Array
@@ -21,13 +21,6 @@ def _inputs(node: Node, row: Spec) -> Ruling:
 
 def _type(node: Node, row: Spec) -> Ruling:
     return one_type([node.input(0)], node.outputs, row)
-
-
-def _data(node: Node, row: Spec) -> Ruling:
-    data = node.input(0)
-    if data is None or data.dims is None:
-        return unknown("the rank of data is not known")
-    return holds(f"rank {len(data.dims)}") if data.dims else broken(f"{data.name!r} has rank 0; data has 1 or more")
 
 
 def _index_type(node: Node, row: Spec) -> Ruling:
@@ -174,7 +167,7 @@ def _integers(known: Known | None) -> Array | None:
 RULES = {
     "inputs": _inputs,
     "T": _type,
-    "data": _data,
+    "data": ranked_data,
     "T_IDX": _index_type,
     "ids.shape": _ids_shape,
     "ids": _ids,
