@@ -10,7 +10,7 @@ import pytest
 from helpers.bits import assert_same_bits, mixed
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
-from maxops import dtypes
+from maxops import dtypes, errors
 from maxops.compat import array_api
 
 each_adapter = pytest.mark.parametrize(
@@ -58,3 +58,16 @@ def test_arrays_of_the_standard() -> None:
     assert int(array_api.argmax(other)) == 0
     x = np.array([1, 3e7], np.float32)
     assert_same_bits(array_api.maximum(x, 16777217), np.array([16777216, 3e7], np.float32))  # rounded, as by others
+
+
+def test_two_libraries() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, array = torch.tensor([1.0, 5.0]), np.array([4, 2], np.float32)
+    assert array_api.maximum(tensor, array).tolist() == array_api.maximum(array, tensor).tolist() == [4, 5]
+    for arrays in [(tensor, array.astype(np.float64)), (array.astype(np.float64), tensor)]:
+        with pytest.raises(errors.DTypeError, match="float64"):
+            array_api.maximum(*arrays)
+    jnp = pytest.importorskip("jax.numpy")
+    for arrays in [(tensor, jnp.ones(2)), (jnp.ones(2), tensor)]:
+        with pytest.raises(errors.EngineError, match="torch"):
+            array_api.maximum(*arrays)

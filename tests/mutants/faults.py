@@ -328,12 +328,6 @@ FAULTS = (
         "call = call._replace(axes=axes, dim=None, keepdims=False)",
     ),
     Fault(
-        "engines/dask/reduction.py",
-        "blocks without elements shift no index",
-        "        start += part.extent[number]\n",
-        "        start += part.extent[number] * (not part.empty)\n",
-    ),
-    Fault(
         "engines/dask/chunks.py",
         "blocks of unknown size are not compared",
         "return mine, whole or open_ended[0], blocks > 1",

@@ -48,13 +48,17 @@ def _promoted(*arrays: Any) -> tuple[Any, ...]:
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])
     if all(array.dtype == typed[0].dtype for array in typed[1:]):
         return arrays
+    torch = sys.modules.get("torch")
+    tensors = [torch is not None and isinstance(array, torch.Tensor) for array in typed]
+    if any(tensors) and not all(tensors):  # no library promotes both dtypes; `maximum` reports them
+        return arrays
     if hasattr(typed[0], "__array_namespace__"):
         namespace = typed[0].__array_namespace__()
         common = namespace.result_type(*typed)
         return tuple(
             [namespace.astype(array, common, copy=False) if hasattr(array, "dtype") else array for array in arrays]
         )
-    if (torch := sys.modules.get("torch")) is not None and isinstance(typed[0], torch.Tensor):
+    if torch is not None and tensors[0]:
         common = functools.reduce(torch.promote_types, [array.dtype for array in typed])
         return tuple([array.to(common) if hasattr(array, "dtype") else array for array in arrays])
     common = np.result_type(*[array.dtype for array in typed])
