@@ -87,7 +87,7 @@ PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
         guarded(entry->operation->call, entry->rules, args, PyVectorcall_NARGS(nargsf), keywords);
     if (result != nullptr || !goes_to_python()) return result;
     result = PyObject_Vectorcall(entry->function, args, nargsf, keywords);
-    if (result == nullptr && keywords != nullptr && entry->rules.is_plain &&
+    if (result == nullptr && keywords != nullptr && entry->rules.is_plain && !entry->rules.is_ufunc &&
         PyErr_ExceptionMatches(PyExc_TypeError))
         explain_keywords(entry, keywords);
     return result;
@@ -213,19 +213,21 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
     return true;
 }
 
+PyTypeObject* ufunc_type;  // once imported, for good
+
 // Entry(function, operator, ...): the function, with the native way in of an operator under these rules;
 // those of the plain function, where none are given.
 PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-    static const char* const kNames[] = {"function",    "operator",  "types",
-                                         "index_types", "broadcast", "negative_axes",
-                                         "positional",  "keywords",  nullptr};
+    static const char* const kNames[] = {"function",    "operator",      "types",      "index_types",
+                                         "broadcast",   "negative_axes", "positional", "keywords",
+                                         "ignores_nan", nullptr};
     PyObject *function, *name, *types = nullptr, *index_types = nullptr, *parameters = nullptr;
     const char* broadcasting = "numpy";
-    int negative_axes = 1;
+    int negative_axes = 1, ignores_nan = 0;
     Py_ssize_t positional = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOspnO", const_cast<char**>(kNames), &function,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOspnOp", const_cast<char**>(kNames), &function,
                                      &name, &types, &index_types, &broadcasting, &negative_axes, &positional,
-                                     &parameters))
+                                     &parameters, &ignores_nan))
         return nullptr;
     const OperatorEntry* found = find_operator(name);
     if (found == nullptr) return PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
@@ -233,6 +235,8 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
     rules.negative_axes = negative_axes != 0;
     rules.is_plain = types == nullptr;
+    rules.is_ufunc = PyType_IsSubtype(type, ufunc_type) != 0;
+    rules.ignores_nan = ignores_nan != 0;
     if (positional < -1 || positional > found->count || (positional > 0 && found->positional == 0))
         return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
     if (positional >= 0) rules.positional = positional;
@@ -274,6 +278,18 @@ PyType_Spec entry_spec = {"maxops._native.Entry", sizeof(Entry), 0,
                               Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_BASETYPE,
                           entry_slots};
 PyObject* entry_type;  // once imported, for good
+
+// Ufunc(function, "maximum", ...): an entry with the calling convention of numpy.maximum, which is no method
+// of the class whose attribute it is. It has its own tp_call, so that its classes are not called by the
+// readable call, below.
+PyObject* ufunc_get(PyObject* self, PyObject*, PyObject*) {
+    return Py_NewRef(self);
+}
+
+PyType_Slot ufunc_slots[] = {
+    {Py_tp_call, as_slot(PyVectorcall_Call)}, {Py_tp_descr_get, as_slot(ufunc_get)}, {0, nullptr}};
+PyType_Spec ufunc_spec = {"maxops._native.Ufunc", sizeof(Entry), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE, ufunc_slots};
 
 // entry(function): the function, with the native entry point of its name.
 PyObject* make_entry(PyObject*, PyObject* function) {
@@ -493,7 +509,9 @@ bool prepare() {
     if (entry_type != nullptr) return true;
     if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
     entry_type = PyType_FromSpec(&entry_spec);
-    return entry_type != nullptr;
+    if (entry_type == nullptr) return false;
+    ufunc_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&ufunc_spec, entry_type));
+    return ufunc_type != nullptr;
 }
 
 int fill_module(PyObject* module) {
@@ -507,10 +525,12 @@ int fill_module(PyObject* module) {
 #else
     constexpr long kIsMiniature = 0;
 #endif
-    const bool is_filled = capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
-                           PyModule_AddObjectRef(module, "Entry", entry_type) == 0 &&
-                           PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error()) == 0 &&
-                           PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
+    const bool is_filled =
+        capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
+        PyModule_AddObjectRef(module, "Entry", entry_type) == 0 &&
+        PyModule_AddObjectRef(module, "Ufunc", reinterpret_cast<PyObject*>(ufunc_type)) == 0 &&
+        PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error()) == 0 &&
+        PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
     Py_XDECREF(capsule);
     return is_filled ? 0 : -1;
 }

@@ -215,15 +215,17 @@ PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* arg
 
 PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     Arguments given(0);
-    bool ignores_nan = false;
-    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) ||
-        !is_ties(given[OfMaximum::ties]) || !read_nan(given[OfMaximum::nan], &ignores_nan))
+    bool ignores_nan = rules.ignores_nan;
+    if (positional == 0 || (rules.is_ufunc && positional != 2) ||
+        !given.sort_keywords(rules, args + positional, keywords) || !is_ties(given[OfMaximum::ties]) ||
+        !read_nan(given[OfMaximum::nan], &ignores_nan))
         return kNotHandled;
     Tensors tensors(rules, args, positional, keywords);
     constexpr std::size_t kFew = 8;
     View few_views[kFew];
     Item few_items[kFew];
     const auto count = static_cast<std::size_t>(positional);
+    PyObject* const out = given[OfMaximum::out];
     std::vector<View> many_views(count > kFew ? count : 0);
     std::vector<Item> many_items(count > kFew ? count : 0);
     View* views = count > kFew ? many_views.data() : few_views;
@@ -244,7 +246,11 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, tensors, args, views, count, given[OfMaximum::out], ignores_nan);
+    // NumPy promotes bfloat16 beside a Python float to float32.
+    if (rules.is_ufunc && has_numbers && type == static_cast<int>(Type::bfloat16_)) return kNotHandled;
+    PyObject* const result = run_maximum(rules, tensors, args, views, count, out, ignores_nan);
+    const bool may_be_scalar = rules.is_ufunc && result != nullptr && !is_given(out) && PyArray_Check(result);
+    return may_be_scalar ? PyArray_Return(reinterpret_cast<PyArrayObject*>(result)) : result;
 }
 
 // ---------------------------------------------------------------------------- ReduceMax

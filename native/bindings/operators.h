@@ -15,6 +15,8 @@ struct Rules {
     Broadcasting broadcasting = Broadcasting::kNumpy;
     bool negative_axes = true;
     bool is_plain = true;        // of a plain function, which takes tensors and Python's numbers too
+    bool is_ufunc = false;       // of numpy.maximum: two inputs, no tensors, a scalar at rank 0
+    bool ignores_nan = false;    // without the argument `nan`
     Py_ssize_t positional = 0;   // how many parameters may be given by position
     std::uint32_t keywords = 0;  // a bit for each parameter that may be given by name
 

@@ -122,7 +122,7 @@ bool Framework::is_plain(PyObject* tensor) const {
 }
 
 Tensors::Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    if (!rules.is_plain || count_of_frameworks == 0) return;
+    if (!rules.is_plain || rules.is_ufunc || count_of_frameworks == 0) return;
     const Py_ssize_t count = positional + (keywords == nullptr ? 0 : PyTuple_Size(keywords));
     const Framework* found = nullptr;
     for (Py_ssize_t k = 0; k < count; ++k) {

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import maxops
 from helpers.bits import STORED, assert_same_bits, mixed, of_words
 from maxops import dtypes, reference
 from maxops.compat import numpy as compat
@@ -72,6 +73,28 @@ def test_out_where_and_dtype() -> None:
         assert agree(outcome(mine, X, Y, out=out), outcome(theirs, X, Y, out=out))
     given = np.zeros((2, 3), np.float32)
     assert compat.maximum(X, Y, given) is given
+    with pytest.raises(TypeError, match="both"):
+        compat.maximum(X, Y, given, out=given)
+    for few in ((), (X,)):
+        with pytest.raises(TypeError, match=r"maximum\(\) takes from 2 to 3 positional arguments"):
+            compat.maximum(*few)
+    for name in ("nan", "ties", "keepdims"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            compat.maximum(X, Y, **{name: "ignore"})
+
+
+def test_is_no_method_of_a_class() -> None:
+    class Layer:
+        activation = compat.maximum
+
+    assert Layer().activation(1, 2) == Layer.activation(1, 2) == 2
+
+
+def test_tensors_become_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    tensors = torch.tensor([1.0, 5.0]), torch.tensor([4.0, 2.0])
+    assert_same_bits(maxops.maximum(*tensors).numpy(), np.array([4, 5], np.float32))  # the engine is there
+    assert_same_bits(compat.maximum(*tensors), np.array([4, 5], np.float32))
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import operator
 import warnings
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,7 +38,6 @@ _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS}) 
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # what NumPy promotes by its type alone, or by its value's kind
-_TAKEN = _PLAIN | {row.numpy.type for row in dtypes.ALL if row is not REAL}
 
 
 def __getattr__(name: str) -> Any:
@@ -74,14 +74,6 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
         return None
 
 
-def _are_taken(x1: Any, x2: Any) -> bool:
-    """Whether the core accepts both inputs. For bfloat16 and a float, NumPy returns float32, and the core bfloat16."""
-    kinds = type(x1), type(x2)
-    if kinds[0] not in _TAKEN or kinds[1] not in _TAKEN:
-        return False
-    return float not in kinds or getattr(x1 if kinds[1] is float else x2, "dtype", None) != _BFLOAT16
-
-
 def _integers(axis: Any) -> Any:
     """Return the axis or axes of a reduction as NumPy reads them."""
     return tuple(map(_integer, axis)) if isinstance(axis, tuple) else _integer(axis)
@@ -116,17 +108,35 @@ def _reduced(result: Any, out: Any) -> Any:
     return _given(result, out)
 
 
-class _Maximum:
-    """The universal function `numpy.maximum` or `numpy.fmax`; NumPy provides the attributes that are not defined."""
+def _element_wise(
+    name: str, nan: NanRule, *inputs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any
+) -> Any:
+    """Compute the calls of a universal function that the native core does not handle."""
+    if len(inputs) == 3 and out is None:
+        *inputs, out = inputs  # type: ignore[assignment]
+    found = None if more or len(inputs) != 2 else _common(*inputs, dtype=dtype)
+    if found is None:
+        named = {"out": out, "dtype": dtype}
+        given = {key: value for key, value in named.items() if value is not None}
+        return getattr(_numpys, name)(*inputs, where=where, **given, **more)
+    _, arrays = found
+    return _given(ops.maximum(*arrays, nan=nan), out, where)
 
-    def __init__(self, name: str, nan: NanRule) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = f"As `numpy.{name}`."
-        self._nan: NanRule = nan
 
-    def __reduce__(self) -> str:
-        """Pickle and copy by name, as NumPy does."""
-        return self.__name__
+class _Maximum(_native.Ufunc):
+    """The universal function `numpy.maximum` or `numpy.fmax`; NumPy provides the attributes that are not defined.
+
+    >>> fmax(np.array([np.nan, 2.0]), 1.0)
+    array([1., 2.])
+    """
+
+    _nan: NanRule
+
+    def __new__(cls, name: str, nan: NanRule) -> Self:
+        function = partial(_element_wise, name, nan)
+        self = super().__new__(cls, function, "maximum", keywords=("out",), ignores_nan=nan == "ignore")
+        self.__dict__.update(__name__=name, __qualname__=name, __doc__=f"As `numpy.{name}`.", _nan=nan)
+        return self
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._numpys, attribute)
@@ -137,29 +147,6 @@ class _Maximum:
     @property
     def _numpys(self) -> Any:
         return getattr(_numpys, self.__name__)
-
-    def __call__(
-        self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
-    ) -> Any:
-        """Return the element-wise maximum.
-
-        >>> fmax(np.array([np.nan, 2.0]), 1.0)
-        array([1., 2.])
-
-        Source: NumPy 2.4, `numpy.maximum` and `numpy.fmax`.
-        """
-        are_arrays = type(x1) is _ARRAY is type(x2)
-        if where is True and dtype is None and not more and (are_arrays or _are_taken(x1, x2)):
-            # None for what it does not take at once
-            result = _native.maximum(x1, x2, out=out, nan=self._nan)
-            if result is not None:
-                return result if result.ndim or out is not None else result[()]
-        found = None if more else _common(x1, x2, dtype=dtype)
-        if found is None:
-            named = {} if dtype is None else {"dtype": dtype}
-            return self._numpys(x1, x2, out=out, where=where, **named, **more)
-        _, arrays = found
-        return _given(ops.maximum(*arrays, nan=self._nan), out, where)
 
     def reduce(
         self,
