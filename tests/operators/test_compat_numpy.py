@@ -73,8 +73,6 @@ def test_out_where_and_dtype() -> None:
         assert agree(outcome(mine, X, Y, out=out), outcome(theirs, X, Y, out=out))
     given = np.zeros((2, 3), np.float32)
     assert compat.maximum(X, Y, given) is given
-    with pytest.raises(TypeError, match="both"):
-        compat.maximum(X, Y, given, out=given)
     for few in ((), (X,)):
         with pytest.raises(TypeError, match=r"maximum\(\) takes from 2 to 3 positional arguments"):
             compat.maximum(*few)
@@ -262,3 +260,27 @@ def test_every_other_name_is_numpys() -> None:
         compat.no_such_name  # noqa: B018
     assert not hasattr(compat, "__path__")  # of a package
     assert {"zeros", "maximum"} <= set(dir(compat))
+
+
+@pytest.mark.parametrize("dtype", [row for row in STORED if row.kind == "float"], ids=str)
+@pytest.mark.parametrize("indices", [[0, 1, 1], (slice(None), [0, 0]), [True, False, True], 1, (..., 1), ()], ids=repr)
+def test_at_and_accumulate_order_zeros_and_nan(dtype: DType, indices: Any) -> None:
+    """All pairs of the values that NumPy does not order, beside a number."""
+    values = of_words(dtype, [0, 1 << dtype.bits - 1, dtype.nan_bits | 1, (1 << dtype.bits) - 1, dtype.lowest_bits])
+    for nan, function in (("propagate", compat.maximum), ("ignore", compat.fmax)):
+        for held, given, other in product(values, values, values):
+            data = np.full((3, 2), held)
+            data[1, 1] = other
+            shape = np.shape(data[indices])
+            others = np.full(shape, given)
+            if others.size > 1:
+                others.flat[-1] = other
+            expected = data.copy()
+            places = np.arange(6).reshape(3, 2)[indices]
+            for place, value in zip(np.ravel(places), others.flat, strict=True):
+                pair = np.array([expected.flat[place], value], dtype.numpy)
+                expected.flat[place] = reference.reduce_max(pair, (0,), keepdims=False, nan=nan)
+            function.at(data, indices, others)
+            assert_same_bits(data, expected)
+            runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]
+            assert_same_bits(function.accumulate(data), np.concatenate(runs))

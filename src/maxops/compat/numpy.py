@@ -26,7 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from maxops import _native, dtypes, ops, order
+from maxops import _native, dtypes, ops
 from maxops.dtypes import REAL, DType
 from maxops.shapes import is_empty_along
 from maxops.typing import NanRule
@@ -109,7 +109,7 @@ def _reduced(result: Any, out: Any) -> Any:
 
 
 def _element_wise(
-    name: str, nan: NanRule, *inputs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any
+    name: str, nan: NanRule, /, *inputs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any
 ) -> Any:
     """Compute the calls of a universal function that the native core does not handle."""
     if len(inputs) == 3 and out is None:
@@ -121,6 +121,12 @@ def _element_wise(
         return getattr(_numpys, name)(*inputs, where=where, **given, **more)
     _, arrays = found
     return _given(ops.maximum(*arrays, nan=nan), out, where)
+
+
+def _with_quiet_nan(array: Any, row: DType) -> Any:
+    """Replace each NaN of an array by the quiet NaN with sign 0, in place."""
+    np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=np.isnan(array))
+    return array
 
 
 class _Maximum(_native.Ufunc):
@@ -190,7 +196,16 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
-        found, starts = _common(array, dtype=dtype), np.asarray(indices)
+        starts = np.asarray(indices)
+        # Ascending indices that begin with 0 make offsets as they are.
+        if type(array) is _ARRAY and dtype is None and out is None and starts.dtype == np.int64 and starts.ndim == 1:
+            is_ascending = starts.size and starts.item(0) == 0 and not np.count_nonzero(starts[1:] <= starts[:-1])
+            if is_ascending and type(axis) is int and -array.ndim <= axis < array.ndim:
+                offsets = np.concatenate((starts, (array.shape[axis],)))
+                result = _native.segment_max(array, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan)
+                if result is not None and offsets.item(-1) > starts.item(-1):
+                    return result
+        found = _common(array, dtype=dtype)
         # NumPy casts no uint64 to its indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
         is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
@@ -223,8 +238,13 @@ class _Maximum(_native.Ufunc):
         if found is None or found[0].kind != "float":
             return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
-        keys = _numpys.maximum.accumulate(self._keys(data, row), axis)
-        return _reduced(self._values(keys, row), out)
+        with np.errstate(invalid="ignore"):  # which bfloat16's NaN reports
+            result = self._numpys.accumulate(data, axis)
+        words, sign = data.view(row.word), 1 << row.bits - 1
+        if (words == sign).any():  # NumPy does not order the zeros
+            is_zero, has_positive = result == 0, np.logical_or.accumulate(words == 0, axis)
+            np.copyto(result.view(row.word), np.where(has_positive, 0, sign).astype(row.word), where=is_zero)
+        return _reduced(_with_quiet_nan(result, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """Return the maximum of each pair of elements of two arrays.
@@ -244,23 +264,16 @@ class _Maximum(_native.Ufunc):
             self._numpys.at(a, indices, b)
             return
         row, (_, others) = found
-        keys = self._keys(a, row)
-        _numpys.maximum.at(keys, indices, self._keys(others, row))
-        touched = np.zeros(a.shape, bool)
-        touched[indices] = True
-        np.copyto(a, self._values(keys, row), where=touched)
-
-    def _keys(self, array: Any, row: DType) -> Any:
-        return np.asarray(order.keys_of(np, np.ascontiguousarray(array).reshape(array.shape), row, self._nan))
-
-    def _values(self, keys: Any, row: DType) -> Any:
-        """Return the elements of keys; NumPy has no name for bfloat16."""
-        return order.values_of(_WithBfloat16 if row is dtypes.BFLOAT16 else np, keys, row, self._nan)
-
-
-class _WithBfloat16:
-    bfloat16 = dtypes.BFLOAT16.numpy
-    where = staticmethod(np.where)
+        words, sign = a.view(row.word), 1 << row.bits - 1
+        has_positive = (words[indices] == 0) | (others.view(row.word) == 0)
+        with np.errstate(invalid="ignore"):  # which bfloat16's NaN reports
+            self._numpys.at(a, indices, others)
+        is_hidden = has_positive & (words[indices] == sign)
+        if is_hidden.any():  # NumPy does not order the zeros
+            np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
+        result = np.asarray(a[indices])
+        if np.isnan(result).any():
+            a[indices] = _with_quiet_nan(result.copy(), row)
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")
