@@ -342,13 +342,13 @@ def test_what_onnxruntime_cannot_run_names_the_other_way(place: Path) -> None:
     result = run("big.onnx", "--seed", 1, "--on", "onnxruntime")
     assert result.exit_code == 2
     assert "big.onnx: onnxruntime " in result.stderr
-    assert "cannot run it: " in result.stderr
+    assert "cannot run the model: " in result.stderr
     assert "--on onnx" in result.stderr
     save_onnx(place / "fails.onnx", "g (float[n] x, float[m] b) => (float[k] y) { s = Add(x, b) y = Max(s, s) }")
     result = run("fails.onnx", "--seed", 1, "--size", "n=2", "--size", "m=3")
     assert result.exit_code == 2
     assert "fails.onnx: onnxruntime " in result.stderr
-    assert " fails: " in result.stderr
+    assert " failed: " in result.stderr
 
 
 def test_without_on_the_reference_evaluator_runs_what_onnxruntime_does_not_load(place: Path) -> None:
@@ -398,7 +398,7 @@ def test_a_default_that_is_given_is_what_every_runtime_takes(version: int, place
     result = run("default.onnx", "-i", "x=x.npy", "--on", "onnxruntime", "-i", "w=other.npy", "--format", "json")
     if version == 3:
         assert result.exit_code == 2
-        assert "default.onnx: input 'w' has a default, which ONNX Runtime takes as a constant" in result.stderr
+        assert "default.onnx: input 'w' has a default, which ONNX Runtime treats as a constant" in result.stderr
     else:
         assert [float(each) for each in json.loads(result.stdout)["runs"][0]["outputs"][0]["first_values"]] == [7, 6]
 

@@ -35,7 +35,7 @@ def test_max_and_argmax(adapter: Adapter) -> None:
             for axes in (None, 0, -1, (0, 2), (-1, 0, 1), ()):
                 found = adapter.take(array_api.max(x, axis=axes, keepdims=keepdims))
                 np.testing.assert_array_equal(found, np.max(DATA, axis=axes, keepdims=keepdims))
-        with pytest.raises(TypeError, match="takes one axis"):
+        with pytest.raises(TypeError, match="axis must be an integer or None"):
             array_api.argmax(x, axis=(0, 1))  # type: ignore[arg-type]
 
 

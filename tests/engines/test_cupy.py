@@ -82,7 +82,7 @@ def test_strides_below_zero(cupy: Any) -> None:
     transposed = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, transposed=True)
     check(mo.reduce_max(transposed, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
     check(mo.maximum(transposed, 0), reference.maximum(a[::-1], np.array(0, np.float32)))
-    with pytest.raises(errors.OutputError, match="takes none below 0") as raised:
+    with pytest.raises(errors.OutputError, match="does not support negative strides") as raised:
         mo.maximum(transposed, 0, out=transposed)
     assert raised.value.clause == "maxops.maximum.out"
 
@@ -117,14 +117,14 @@ def test_an_out_with_any_stride_below_zero_is_refused(
 ) -> None:
     x, out = cupy.asarray(np.zeros((2, 3), np.float32)), cupy.asarray(np.zeros((2, 3), np.float32))
     monkeypatch.setattr(out, "__class__", type("Other", (cupy.ndarray,), {"strides": strides}))
-    with pytest.raises(errors.OutputError, match=r"out has the strides \(.*takes none below 0"):
+    with pytest.raises(errors.OutputError, match=r"out has strides \(.*does not support negative strides"):
         mo.maximum(x, x, out=out)
 
 
 @pytest.mark.parametrize("out", [[0.0, 0.0, 0.0], np.zeros(6, np.float32)[::-2]], ids=["list", "NumPy, backwards"])
 def test_an_out_of_another_kind_is_refused(cupy: Any, out: Any) -> None:
     x = cupy.asarray(np.zeros(3, np.float32))
-    with pytest.raises(errors.OutputError, match=f"out is of type {type(out).__name__}; ") as raised:
+    with pytest.raises(errors.OutputError, match=f"the same library as the inputs, got {type(out).__name__}") as raised:
         mo.maximum(x, x, out=out)
     assert raised.value.clause == "maxops.maximum.out"
 
@@ -141,7 +141,7 @@ def test_hooks_that_fail(cupy: Any, hook: str, raised: type[Exception], monkeypa
         x = x.view(other)
     else:
         monkeypatch.setattr(cupy.ndarray, hook, fail)
-    with pytest.raises(errors.DTypeError, match=r"reduce_max data .*is not given out by DLPack: .*not today") as error:
+    with pytest.raises(errors.DTypeError, match=r"reduce_max data .*that DLPack cannot export: .*not today") as error:
         mo.reduce_max(x)
     assert error.value.clause == "maxops.reduce_max.types"
 
@@ -161,7 +161,7 @@ def test_the_error_names_the_array(cupy: Any, name: str) -> None:
     out = given.pop("out")
     segments: Any = partial(mo.segment_max, **given, fill_mode="ZERO")
     call = partial(mo.maximum, given["data"], 0, out=out) if name == "out" else segments
-    with pytest.raises(errors.DTypeError, match=rf" {name} of type .*not today"):
+    with pytest.raises(errors.DTypeError, match=rf" {name} is a .*not today"):
         call()
 
 

@@ -68,8 +68,9 @@ def take(result: Any) -> Array:
 def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
     """Its dimensions have names, and what is wrong with one is said in them."""
     words = {
-        "reduce_max-refused-dim": "dim is 'x', but the dimensions of data are: 'a2', 'a1'",
-        "segment_max-refused-dim": "dim is 'x', but segment_ids has the dimension 'a2'",
+        "maximum-refused-shapes": "axis -1 has size 2, expected 3",
+        "reduce_max-refused-dim": "dim must be a dimension of data ('a2', 'a1'), got 'x'",
+        "segment_max-refused-dim": "dim is 'x', but segment_ids has dimension 'a2'",
     }
     return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words)
 

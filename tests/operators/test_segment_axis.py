@@ -254,12 +254,12 @@ def test_names_of_xarray() -> None:
         xr.testing.assert_identical(mo.segment_max(data, ids, fill_mode="ZERO", axis=axis), expected)
     named = xr.DataArray(ids, dims=["time"])
     xr.testing.assert_identical(mo.segment_max(data, named, fill_mode="ZERO", axis=1), expected)
-    with pytest.raises(errors.AttributeValueError, match="got dim and axis"):
+    with pytest.raises(errors.AttributeValueError, match="got both dim and axis"):
         mo.segment_max(data, ids, fill_mode="ZERO", dim="time", axis=1)
     for axis, dim in ((2, "y"), (-3, "x")):  # -3 is the first axis, but not the default
-        with pytest.raises(errors.AttributeValueError, match=f"dim is '{dim}', but segment_ids has the dimension"):
+        with pytest.raises(errors.AttributeValueError, match=f"dim is '{dim}', but segment_ids has dimension"):
             mo.segment_max(data, named, fill_mode="ZERO", axis=axis)
-        with pytest.raises(errors.AttributeValueError, match="got dim and axis"):
+        with pytest.raises(errors.AttributeValueError, match="got both dim and axis"):
             mo.segment_max(data, ids, fill_mode="ZERO", dim="time", axis=axis)
 
 

@@ -1,6 +1,6 @@
-"""The functions of other libraries on maxops: change an import and keep the calls.
+"""Drop-in replacements for the maximum functions of other libraries: change the import and keep the calls.
 
-The documentation of each module lists the differences.
+The documentation of each module lists its differences from the original.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from maxops import _native
 
 
 def at_once(operator: str) -> Any:
-    """Return an operator of the core, which returns None for a call that is not clearly valid.
+    """Return a native operator that runs clearly valid calls and returns None for all others.
 
-    The modules call it before their own checks, which take longer than a small call. `torch.compile` reads it as a
+    The modules try it before their own checks, which take longer than a small call. `torch.compile` treats it as a
     function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)

@@ -5,8 +5,8 @@
 >>> array_api.max(np.array([[1, 5], [7, 2]]), axis=0)
 array([7, 5])
 
-Where the standard does not specify the result, NaN propagates, +0 is above -0, and the maximum of no elements is -Inf
-or the lowest integer. bool is supported, and complex numbers are not.
+Where the standard does not specify the result, NaN propagates, +0 is greater than -0, and the maximum of an empty array
+is -Inf or the lowest integer. bool is supported; complex numbers are not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
     array([4, 5], dtype=int16)
 
-    Arrays of different types are promoted by the rules of the standard.
+    Arrays of different dtypes are promoted by the rules of the standard.
 
     Source: array API standard 2024.12, `maximum`.
     """
@@ -42,7 +42,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays to their common type by their library's rules; a Python int beside floats becomes a float."""
+    """Promote arrays to a common dtype by their library's rules; convert a Python int to float for float arrays."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
     if typed and int in map(type, arrays) and "float" in str(typed[0].dtype):
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])
@@ -66,7 +66,7 @@ def _promoted(*arrays: Any) -> tuple[Any, ...]:
 
 
 def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
-    """Return the maximum along axes, or of all elements.
+    """Return the maximum along the given axes or, by default, of all elements.
 
     >>> import numpy as np
     >>> max(np.array([[1, 5], [7, 2]]), axis=1, keepdims=True)
@@ -79,7 +79,7 @@ def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the first maximum along an axis, or in all elements in C order.
+    """Return the index of the first maximum along an axis or, by default, in the flattened array.
 
     >>> import numpy as np
     >>> argmax(np.array([[1, 5], [7, 2]]), axis=1)
@@ -88,5 +88,5 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
     Source: array API standard 2024.12, `argmax`.
     """
     if isinstance(axis, Sequence):
-        raise TypeError(f"argmax() takes one axis, or None for all elements; axis is {axis!r}")
+        raise TypeError(f"argmax() axis must be an integer or None, got {axis!r}")
     return ops.reduce_max(x, axis=axis, keepdims=keepdims, return_indices=True)[1]

@@ -1,4 +1,4 @@
-"""The maxima of flox (0.11): `groupby_reduce` and `xarray_reduce`, and the aggregations `max` and `nanmax`.
+"""flox's `groupby_reduce` and `xarray_reduce` (0.11) on maxops, and the aggregations `max` and `nanmax`.
 
 >>> import numpy as np
 >>> from maxops.compat.flox import groupby_reduce
@@ -6,16 +6,16 @@
 >>> groupby_reduce(x, by, func="nanmax")
 (array([1., 5.]), array(['a', 'b'], dtype='<U1'))
 
-The functions compute "max" and "nanmax" with these aggregations, for NumPy and Dask arrays and for every method. flox
-computes all other aggregations. flox's own functions accept an aggregation as ``func=``. Groups, fill values and
-promotion follow flox; ``engine`` has no effect. Differences:
+The functions compute "max" and "nanmax" on maxops, for NumPy and Dask arrays and for every method, and pass all other
+reductions to flox. flox's own functions accept `max` and `nanmax` as ``func=``. Groups, fill values and promotion are
+the same as in flox; ``engine`` has no effect. Differences:
 
-- Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
-- flox computes complex numbers, dates and strings, which maxops lacks, and sparse arrays.
-- Bools return int64, because flox converts them for custom aggregations, and arrays of objects raise an error.
-- flox's own functions accept an aggregation without ``skipna``: `max` propagates NaN, and `nanmax` skips it. With
-  ``fill_value``, they fill a group that has only NaN only if ``min_count`` is 1.
-- flox computes `xarray_reduce` of a dataset of floats and other types, and along a dimension without labels.
+- NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
+- Complex numbers, dates, strings and sparse arrays are passed to flox.
+- bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
+- Do not pass ``skipna`` with an aggregation to flox's own functions: `max` propagates NaN, and `nanmax` skips it. With
+  ``fill_value``, they fill groups that contain only NaN only if ``min_count`` is 1.
+- `xarray_reduce` passes datasets that mix floats with other dtypes, and dimensions without labels, to flox.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _grouped(
     dtype: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the maxima of the groups along the last axis, as flox's engines do."""
+    """Return the maximum of each group along the last axis, like a flox engine."""
     dtype = np.dtype(array.dtype if dtype is None else dtype)
     row = dtypes.of(dtype)
     if type(array) is not np.ndarray or row is None or row is dtypes.REAL:
@@ -57,14 +57,14 @@ def _grouped(
         given = {"size": size, "fill_value": fill_value, "dtype": dtype, **options}
         return generic_aggregate(group_idx, array, axis=axis, engine="numpy", func=name, **given)
     if array.shape[axis] != len(group_idx):
-        raise ValueError(f"got {len(group_idx)} labels for {array.shape[axis]} elements along the axis {axis}")
+        raise ValueError(f"expected {array.shape[axis]} labels for axis {axis}, got {len(group_idx)}")
     fill = np.asarray(fill_value, dtype)[()]
     data = array.astype(dtype, copy=False)
     return ops.segment_max(data, group_idx, size, fill_value=fill, sorted=False, axis=axis, nan=nan)
 
 
 def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
-    """Merge the maxima of blocks: of one array along axes, or of ids and an array by ids."""
+    """Merge the maxima of blocks: along axes for one array, or by id for ids and an array."""
     if len(arrays) > 1:
         return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
     (array,) = arrays
@@ -91,26 +91,26 @@ _HERE = {"max": max, "nanmax": nanmax}
 
 
 def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with an aggregation; a group that has only NaN is filled like an empty group, as in flox."""
+    """Add the aggregation to the options; groups that contain only NaN are filled like empty groups, as in flox."""
     is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
     return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
 
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
-    """Reduce groups as `flox.groupby_reduce`: maxops computes "max" and "nanmax", and flox computes all others."""
+    """Reduce groups like `flox.groupby_reduce`: "max" and "nanmax" on maxops, and all other reductions on flox."""
     is_here = isinstance(func, str) and func in _HERE
     return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
-    """Reduce groups of xarray's arrays as `flox.xarray.xarray_reduce`: maxops computes maxima, and flox all others."""
+    """Reduce groups like `flox.xarray.xarray_reduce`: maxima on maxops, and all other reductions on flox."""
     from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
 
     theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)
     if not isinstance(func, str) or func not in _HERE:
         return theirs()
     arrays = obj.data_vars.values() if hasattr(obj, "data_vars") else [obj]
-    are_floats = {array.dtype.kind in "cfO" for array in arrays}  # whose NaN flox skips by default
+    are_floats = {array.dtype.kind in "cfO" for array in arrays}  # flox skips NaN in floats by default
     if len(are_floats) > 1:
         return theirs()
     skips = are_floats == {True} if skipna is None else skipna

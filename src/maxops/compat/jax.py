@@ -1,4 +1,4 @@
-"""The maxima of `jax.numpy` and `jax.ops.segment_max`, with JAX's signatures and transformations.
+"""The maximum functions of `jax.numpy`, and `jax.ops.segment_max`, with JAX's signatures and transformations.
 
 >>> import jax.numpy as jnp
 >>> from maxops.compat.jax import segment_max
@@ -7,11 +7,11 @@ Array([  3., -inf,   5.], dtype=float32)
 
 Differences:
 
-- Subnormal numbers are kept, while JAX flushes them to zero on CPUs. A NaN result always has sign 0.
-- Gradients are divided among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
-- Complex numbers are unsupported, and results have no weak types.
-- ``segment_max`` with ``indices_are_sorted=True`` checks that the ids are sorted. It has no ``bucket_size``, and drops
-  ids that are out of range, as JAX does by default; another ``mode`` raises an error.
+- Subnormal numbers are preserved; JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
+- Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
+- Complex numbers are not supported, and results are never weakly typed.
+- ``segment_max`` with ``indices_are_sorted=True`` checks that the ids are sorted. Out-of-range ids are dropped, as in
+  JAX by default. ``bucket_size`` is not supported, and ``mode`` must be None, "drop" or "fill".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanmax", "segment_max"]
 
 
 def maximum(x: Any, y: Any, /) -> Any:
-    """Return the element-wise maximum of two arrays or scalars, in JAX's common type of both.
+    """Return the element-wise maximum of two arrays or scalars, promoted to a common dtype by JAX's rules.
 
     >>> maximum(jnp.array([1, 5]), 2.5)
     Array([2.5, 5. ], dtype=float32)
@@ -48,7 +48,7 @@ def maximum(x: Any, y: Any, /) -> Any:
 
 
 def fmax(x1: Any, x2: Any) -> Any:
-    """Return the element-wise maximum. It is NaN only if both elements are NaN.
+    """Return the element-wise maximum, ignoring NaN unless both elements are NaN.
 
     >>> fmax(jnp.array([jnp.nan, 2.0]), 1.0)
     Array([1., 2.], dtype=float32)
@@ -58,8 +58,8 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _maximum(x1, x2, "ignore", are_native())
 
 
-# As in JAX, whole functions are compiled: to run their parts one by one takes longer than a small maximum. What runs
-# them, the core or JAX, is in the key.
+# As in JAX, whole functions are compiled, because running their parts one by one takes longer than a small maximum.
+# `is_native` makes the compiled function depend on whether the native core or JAX runs it.
 
 
 @partial(jax.jit, static_argnums=(2, 3))
@@ -77,13 +77,12 @@ def max(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Return the maximum along axes, or of all elements.
+    """Return the maximum along the given axes or, by default, of all elements.
 
     >>> max(jnp.array([[1, 5], [7, 2]]), axis=0, where=jnp.array([[True], [False]]), initial=3)
     Array([3, 5], dtype=int32)
 
-    Raises NotImplementedError for ``out``, and ValueError for the maximum of no elements without ``initial``, as JAX
-    does.
+    Raises NotImplementedError for ``out``, and ValueError for an empty reduction without ``initial``, as JAX does.
 
     Source: JAX, `jax.numpy.max`.
     """
@@ -101,12 +100,12 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN, or NaN if all elements are NaN.
+    """Return the maximum along axes, ignoring NaN. The result is NaN if all elements are NaN.
 
     >>> nanmax(jnp.array([[1.0, jnp.nan], [7.0, 2.0]]), axis=1)
     Array([1., 7.], dtype=float32)
 
-    Raises the errors of `max`.
+    Raises the same errors as `max`.
 
     Source: JAX, `jax.numpy.nanmax`.
     """
@@ -120,7 +119,7 @@ def _along(name: str, nan: NanRule, a: Any, axis: Any, out: None, keepdims: bool
 
 
 def _static(axis: Any) -> int | tuple[int, ...] | None:
-    """Return axes as Python integers, which `jit` takes for static ones."""
+    """Return axes as Python integers, which `jit` accepts as static arguments."""
     if isinstance(axis, (list, tuple)):
         return tuple(map(index, axis))
     return None if axis is None else index(axis)
@@ -135,7 +134,7 @@ def _reduced(
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
     elif where is not None:
-        raise ValueError(f"{name}() with where= needs initial=, which replaces the elements that where= leaves out")
+        raise ValueError(f"{name}() with where= requires initial=, the value for elements excluded by where=")
     elif is_empty_along(data.shape, axis):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if where is not None:
@@ -144,7 +143,7 @@ def _reduced(
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """Return the index of the first maximum along an axis, or in all elements in C order.
+    """Return the index of the first maximum along an axis or, by default, in the flattened array.
 
     >>> argmax(jnp.array([[1, 5], [7, 2]]), axis=1)
     Array([1, 0], dtype=int32)
@@ -175,7 +174,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: Any = None,
 ) -> Any:
-    """Return the maxima of the rows with the same id. Segments without rows are -Inf, the lowest integer or False.
+    """Return the maximum of each segment of rows. Empty segments are -Inf, the lowest integer or False.
 
     >>> segment_max(jnp.array([[1, 8], [2, 7], [9, 3]]), jnp.array([1, 1, 0]))
     Array([[9, 3],
@@ -183,9 +182,11 @@ def segment_max(
 
     Source: JAX, `jax.ops.segment_max`.
     """
-    del unique_indices  # which promises something that maxops needs not know
+    del unique_indices  # maxops does not need this promise
     if bucket_size is not None or mode not in (None, "drop", "fill"):
-        raise NotImplementedError("maxops.compat.jax.segment_max has neither bucket_size nor another mode than 'drop'")
+        raise NotImplementedError(
+            "maxops.compat.jax.segment_max supports only mode 'drop' or 'fill', and no bucket_size"
+        )
     array = jnp.asarray(data)
     if array.dtype == bool:
         lowest: Any = False

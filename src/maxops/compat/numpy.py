@@ -1,4 +1,4 @@
-"""NumPy's maxima: `maximum` with its methods, `max`, `amax`, `argmax`, `fmax`, `nanmax` and `nanargmax`.
+"""NumPy's maximum functions: `maximum` with its methods, `max`, `amax`, `argmax`, `fmax`, `nanmax` and `nanargmax`.
 
 >>> import numpy as np
 >>> from maxops.compat import numpy as mnp
@@ -7,13 +7,13 @@ array([2.5, 4. ])
 >>> mnp.maximum.reduceat(np.array([3, 1, 5, 2]), [0, 2])
 array([3, 5])
 
-Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. Every other name is
-NumPy's own, so that ``from maxops.compat import numpy as np`` moves a program. Differences:
+Signatures, defaults, type promotion, results (scalars at rank 0) and errors are the same as in NumPy. All other names
+are NumPy's own, so ``from maxops.compat import numpy as np`` is the only change that a program needs. Differences:
 
-- Every NaN in a result is the quiet NaN with sign 0, and +0 is above -0.
-- `nanargmax` returns the index of -inf among NaN, while NumPy returns the index of the first NaN.
-- NumPy computes all other calls: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
-  arrays, ``casting=`` and similar arguments, and ``reduceat`` with indices that do not increase.
+- NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
+- If an array holds only NaN and -inf, `nanargmax` returns the index of -inf; NumPy returns the index of the first NaN.
+- Other calls are passed to NumPy: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
+  arrays, ``casting=`` and similar arguments, and ``reduceat`` with indices that are not increasing.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from maxops.typing import NanRule
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
-_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # should ours take their places there
-_NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
+_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # in case ours replace them in numpy
+_NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
-_PLAIN = frozenset({_ARRAY, bool, int, float})  # what NumPy promotes by its type alone, or by its value's kind
+_PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name != "__version__":  # such as __path__, which would make this a package
+    if name.startswith("__") and name != "__version__":  # for example __path__, which would make this a package
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(np, name)
 
@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 
 
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
-    """Return arrays in their common type by NumPy's promotion, or None if NumPy must compute the call."""
+    """Return the common dtype by NumPy's promotion and the converted arrays, or None if NumPy must run the call."""
     if dtype is None and len(values) == 1 and type(values[0]) is _ARRAY:
         row = dtypes.of(values[0].dtype)
         return None if row is None or row is REAL else (row, [*values])
@@ -60,7 +60,7 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
     if not kinds <= _PLAIN:
         return None
     if float in kinds and any(type(array) is _ARRAY and array.dtype == _BFLOAT16 for array in arrays):
-        # as in NumPy's functions; its `result_type` says float64
+        # as NumPy's functions do; `np.result_type` returns float64
         arrays = [np.float32(array) if type(array) is float else array for array in arrays]
     try:
         found = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
@@ -70,12 +70,12 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
         if dtype is not None and not all(np.can_cast(np.result_type(each), found, "same_kind") for each in arrays):
             return None
         return row, [np.asarray(array, found) for array in arrays]
-    except (TypeError, OverflowError):  # as NumPy says in its own words
+    except (TypeError, OverflowError):  # NumPy raises its own error
         return None
 
 
 def _integers(axis: Any) -> Any:
-    """Return the axis or axes of a reduction as NumPy reads them."""
+    """Convert the axis or axes of a reduction to integers, as NumPy does."""
     return tuple(map(_integer, axis)) if isinstance(axis, tuple) else _integer(axis)
 
 
@@ -83,12 +83,12 @@ def _integer(axis: Any) -> Any:
     if axis is None or type(axis) is int:
         return axis
     if type(axis) is bool:
-        raise TypeError(f"an integer is required for the axis; it is {axis}")
+        raise TypeError(f"axis must be an integer, got {axis}")
     return operator.index(axis)
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
-    """Return a result as NumPy does: in `out` if it is given, or as a scalar at rank 0."""
+    """Return a result as NumPy does: in `out` if it is passed, and as a scalar at rank 0."""
     if isinstance(out, tuple):
         (out,) = out
     if out is None and where is True:
@@ -100,7 +100,7 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
 
 
 def _reduced(result: Any, out: Any) -> Any:
-    """Return a reduction's result as NumPy does; `out` has the shape of the result."""
+    """Return the result of a reduction as NumPy does; `out` must have the shape of the result."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and np.shape(out) != result.shape:
@@ -130,7 +130,7 @@ def _with_quiet_nan(array: Any, row: DType) -> Any:
 
 
 class _Maximum(_native.Ufunc):
-    """The universal function `numpy.maximum` or `numpy.fmax`; NumPy provides the attributes that are not defined.
+    """The universal function `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])
@@ -141,7 +141,7 @@ class _Maximum(_native.Ufunc):
     def __new__(cls, name: str, nan: NanRule) -> Self:
         function = partial(_element_wise, name, nan)
         self = super().__new__(cls, function, "maximum", keywords=("out",), ignores_nan=nan == "ignore")
-        self.__dict__.update(__name__=name, __qualname__=name, __doc__=f"As `numpy.{name}`.", _nan=nan)
+        self.__dict__.update(__name__=name, __qualname__=name, __doc__=f"Drop-in replacement for `numpy.{name}`.", _nan=nan)
         return self
 
     def __getattr__(self, attribute: str) -> Any:
@@ -164,7 +164,7 @@ class _Maximum(_native.Ufunc):
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Any:
-        """Return the maximum along an axis, the first by default.
+        """Return the maximum along the given axis, by default along the first axis.
 
         Source: NumPy 2.4, `numpy.ufunc.reduce`.
         """
@@ -172,7 +172,7 @@ class _Maximum(_native.Ufunc):
             axis = _integers(axis)
         first = None if initial is _NOT_GIVEN else initial
         is_simple = dtype is None and where is True and type(array) is _ARRAY and array.size
-        # NumPy rounds a float to a half in steps of its own
+        # NumPy has its own rounding of Python floats to half precision
         if is_simple and (first is None or type(first) is int or (type(first) is float and array.itemsize > 2)):
             result = _native.reduce_max(array, axis=axis, keepdims=keepdims, out=out, initial=first, nan=self._nan)
             if result is not None:
@@ -185,19 +185,19 @@ class _Maximum(_native.Ufunc):
             first = np.asarray(first, data.dtype)
         elif is_empty_along(data.shape, axis):
             raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
-        if data.ndim == 0 and axis in (0, -1):  # which NumPy lets a scalar have
+        if data.ndim == 0 and axis in (0, -1):  # NumPy accepts these axes for scalars
             axis = None
         if axis == () and first is not None:
             return _reduced(ops.maximum(data, first, nan=self._nan), out)
         return _reduced(ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), initial=first, nan=self._nan), out)
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """Return the maxima of the slices from each index to the next.
+        """Return the maximum of each slice between consecutive indices.
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
         starts = np.asarray(indices)
-        # Ascending indices that begin with 0 make offsets as they are.
+        # Ascending indices from 0 are offsets without the end.
         if type(array) is _ARRAY and dtype is None and out is None and starts.dtype == np.int64 and starts.ndim == 1:
             is_ascending = starts.size and starts.item(0) == 0 and not np.count_nonzero(starts[1:] <= starts[:-1])
             if is_ascending and type(axis) is int and -array.ndim <= axis < array.ndim:
@@ -206,7 +206,7 @@ class _Maximum(_native.Ufunc):
                 if result is not None and offsets.item(-1) > starts.item(-1):
                     return result
         found = _common(array, dtype=dtype)
-        # NumPy casts no uint64 to its indices
+        # NumPy does not accept uint64 indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
         is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
         if found is None or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
@@ -230,7 +230,7 @@ class _Maximum(_native.Ufunc):
         return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """Return the running maxima along an axis.
+        """Return the running maximum along an axis.
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
@@ -238,16 +238,16 @@ class _Maximum(_native.Ufunc):
         if found is None or found[0].kind != "float":
             return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
-        with np.errstate(invalid="ignore"):  # which bfloat16's NaN reports
+        with np.errstate(invalid="ignore"):  # bfloat16 raises it for NaN
             result = self._numpys.accumulate(data, axis)
         words, sign = data.view(row.word), 1 << row.bits - 1
-        if (words == sign).any():  # NumPy does not order the zeros
+        if (words == sign).any():  # NumPy does not order -0 and +0
             is_zero, has_positive = result == 0, np.logical_or.accumulate(words == 0, axis)
             np.copyto(result.view(row.word), np.where(has_positive, 0, sign).astype(row.word), where=is_zero)
         return _reduced(_with_quiet_nan(result, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
-        """Return the maximum of each pair of elements of two arrays.
+        """Return the maximum of every pair of elements from two arrays.
 
         Source: NumPy 2.4, `numpy.ufunc.outer`.
         """
@@ -255,7 +255,7 @@ class _Maximum(_native.Ufunc):
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Replace the elements at the indices in place by their maximum with `b`; repeated indices take part each time.
+        """Replace the elements at `indices` in place with their maximum with `b`; repeated indices accumulate.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
@@ -266,10 +266,10 @@ class _Maximum(_native.Ufunc):
         row, (_, others) = found
         words, sign = a.view(row.word), 1 << row.bits - 1
         has_positive = (words[indices] == 0) | (others.view(row.word) == 0)
-        with np.errstate(invalid="ignore"):  # which bfloat16's NaN reports
+        with np.errstate(invalid="ignore"):  # bfloat16 raises it for NaN
             self._numpys.at(a, indices, others)
         is_hidden = has_positive & (words[indices] == sign)
-        if is_hidden.any():  # NumPy does not order the zeros
+        if is_hidden.any():  # NumPy does not order -0 and +0
             np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
         result = np.asarray(a[indices])
         if np.isnan(result).any():
@@ -288,12 +288,12 @@ def max(
     initial: Any = _NOT_GIVEN,
     where: Any = _NOT_GIVEN,
 ) -> Any:
-    """Return the maximum along axes, or of all elements.
+    """Return the maximum along the given axes or, by default, of all elements.
 
     >>> max(np.array([[1, 5], [7, 2]]), axis=0)
     array([7, 5])
 
-    Raises ValueError for the maximum of no elements without ``initial``, as NumPy does.
+    Raises ValueError for an empty reduction without ``initial``, as NumPy does.
 
     Source: NumPy 2.4, `numpy.max`.
     """
@@ -307,7 +307,7 @@ amax = max
 
 
 def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = _NOT_GIVEN) -> Any:
-    """Return the index of the first maximum along an axis, or in all elements in C order.
+    """Return the index of the first maximum along an axis or, by default, in the flattened array.
 
     >>> argmax(np.array([[1, 5], [7, 2]]), axis=1)
     array([1, 0])
@@ -336,7 +336,7 @@ def nanmax(
     initial: Any = _NOT_GIVEN,
     where: Any = _NOT_GIVEN,
 ) -> Any:
-    """Return the maximum of the elements that are not NaN. If all elements are NaN, warn and return NaN.
+    """Return the maximum along axes, ignoring NaN. If all elements are NaN, warn and return NaN.
 
     >>> nanmax(np.array([[1.0, np.nan], [7.0, 2.0]]), axis=1)
     array([1., 7.])
@@ -352,7 +352,7 @@ def nanmax(
 
 
 def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = _NOT_GIVEN) -> Any:
-    """Return the index of the first maximum of the elements that are not NaN.
+    """Return the index of the first maximum along an axis, ignoring NaN.
 
     >>> nanargmax(np.array([np.nan, 1.0, 3.0]))
     np.int64(2)

@@ -1,4 +1,4 @@
-"""PyTorch's maxima (2.13), with its names, signatures, promotion of types, results and gradients.
+"""PyTorch's maximum functions (2.13), with its names, signatures, type promotion, results and gradients.
 
 >>> import torch
 >>> from maxops.compat import torch as mtorch
@@ -9,17 +9,17 @@ indices=tensor([1, 0]))
 
 Differences:
 
-- NaN is always the quiet NaN with sign 0, and +0 is above -0. Gradients follow the same order: -0 and +0 are not a tie,
-  and two NaNs are a tie.
-- With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of an equal element
-  of input.
-- If elements are equal, the first element's index is returned, on every device.
-- ``segment_reduce`` accepts every type of maxops, and checks offsets.
-- Arguments that maxops refuses raise its errors: a repeated ``dim`` is an `AxesError`, and an index that is negative or
-  too large is a `SegmentIdsError`.
-- PyTorch computes complex numbers and other types that maxops lacks, tensors without elements, ``segment_reduce`` with
-  ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar. ``scatter_reduce`` and
-  ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
+- NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0. Gradients follow the same order: -0
+  and +0 do not tie, and two NaNs tie.
+- With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of equal elements of
+  input.
+- If several elements equal the maximum, the index of the first one is returned, on every device.
+- ``segment_reduce`` accepts every dtype that maxops supports, and checks offsets.
+- Invalid arguments raise the errors of maxops: a repeated ``dim`` raises `AxesError`, and an out-of-range index raises
+  `SegmentIdsError`.
+- Other calls are passed to PyTorch: complex numbers and other unsupported dtypes, empty tensors, ``segment_reduce``
+  with ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
+- ``scatter_reduce`` and ``index_reduce`` support only ``reduce="amax"``, and ``segment_reduce`` only ``"max"``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from maxops.extras import needed
 with needed("maxops.compat.torch", "torch"):
     import torch
 
-import maxops.engines.torch  # noqa: F401  (its operators)
+import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
 from maxops.compat import at_once
 
@@ -52,7 +52,7 @@ _maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "se
 
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the element-wise maximum of two tensors, in PyTorch's common type of both.
+    """Return the element-wise maximum of two tensors, promoted to a common dtype by PyTorch's rules.
 
     >>> maximum(torch.tensor([1, 5]), torch.tensor(2.5))
     tensor([2.5000, 5.0000])
@@ -88,7 +88,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def amax(
     input: Tensor, dim: int | tuple[int, ...] | list[int] = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the maximum along dimensions, or of all elements.
+    """Return the maximum along the given dimensions or, by default, of all elements.
 
     >>> amax(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([5, 7])
@@ -141,7 +141,7 @@ def max(
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the index of the first maximum along a dimension, or in all elements.
+    """Return the index of the first maximum along a dimension or, by default, in the flattened tensor.
 
     >>> argmax(torch.tensor([[1, 5], [7, 2]]), 1)
     tensor([1, 0])
@@ -161,7 +161,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return input with the maxima of the elements of src at the positions in index, along a dimension.
+    """Scatter src into a copy of input by index along a dimension, keeping the maximum of elements with the same index.
 
     >>> scatter_reduce(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 4.0, -2.0]), "amax")
     tensor([4., 0., 0.])
@@ -184,7 +184,7 @@ def scatter_reduce(
     if dim % input.dim():
         moved, index, src = [each.movedim(dim, 0) for each in (input, index, src)]
         return scatter_reduce(moved, 0, index, src, reduce, include_self=include_self).movedim(0, dim)
-    # of flattened tensors, with a segment for each element of input
+    # flatten the tensors, and use one segment per element of input
     columns = input.numel() // input.size(0)
     places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
     if index.shape[1:] != places.shape:
@@ -196,7 +196,7 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return input with the maxima of the slices of source at the positions in a 1-D index, along a dimension.
+    """Scatter the slices of source into a copy of input by a 1-D index, keeping the maximum of slices with one index.
 
     >>> index_reduce(torch.zeros(3, 2), 0, torch.tensor([0, 2]), torch.tensor([[1.0, -1.0], [-2.0, 2.0]]), "amax")
     tensor([[1., 0.],
@@ -224,7 +224,7 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """Return the maxima of segments along the first dimension, by their lengths or by offsets.
+    """Return the maximum of each segment along the first dimension, given lengths or offsets.
 
     >>> segment_reduce(torch.tensor([1.0, 3.0, 2.0]), "max", lengths=torch.tensor([2, 0, 1]))
     tensor([3., -inf, 2.])
@@ -265,18 +265,18 @@ def segment_reduce(
 
 
 def _is_taken(tensor: object) -> bool:
-    """Whether maxops computes the maximum of a tensor; for no elements, PyTorch raises its error."""
+    """Return whether maxops supports a tensor; PyTorch raises its own error for empty tensors."""
     return isinstance(tensor, torch.Tensor) and tensor.dtype in _LOWEST and tensor.numel() > 0
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
-    """Whether maxops accepts two tensors along a dimension; otherwise PyTorch raises its own error."""
+    """Return whether maxops supports two tensors along a dimension; otherwise, PyTorch raises its own error."""
     taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
     return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Whether an index has the tensors' rank, and is not longer than src, or than input in other dimensions."""
+    """Return whether index has the rank of input, and fits into src and, except along `dim`, into input."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
@@ -289,7 +289,7 @@ def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
 
 
 def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Return two tensors in their common type, or None if PyTorch must compute the call."""
+    """Promote two tensors to a common dtype, or return None if PyTorch must run the call."""
     if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
         return None
     if input.dtype is other.dtype:
@@ -299,18 +299,18 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _given(result: Tensor, out: Tensor | None) -> Tensor:
-    """Return a result, written to `out` as PyTorch does if `out` is given."""
+    """Return the result, written to `out` as PyTorch does if `out` is passed."""
     return result if out is None else torch.maximum(result, result, out=out)
 
 
 def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
     if input.dim() > 0:
         return ops.reduce_max(input, axis=dim, keepdims=bool(keepdim), **options)
-    return ops.reduce_max(input.reshape(1), axis=dim, **options)  # PyTorch lets a scalar have an axis
+    return ops.reduce_max(input.reshape(1), axis=dim, **options)  # PyTorch accepts an axis for scalars
 
 
 def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor | None:
-    """Return the result of plain, valid tensors with a 1-D index, or None if further checks are necessary."""
+    """Scatter plain, valid tensors by a 1-D index, or return None if further checks are necessary."""
     if not type(input) is type(index) is type(source) is Tensor or input.dim() == 0 or type(dim) is not int:
         return None
     lowest = _LOWEST.get(input.dtype)
@@ -329,7 +329,7 @@ def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, i
 
 
 def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
-    """Return a mask along a dimension, in a shape that broadcasts to a tensor."""
+    """Reshape a 1-D mask along a dimension so that it broadcasts to a tensor."""
     if input.dim() == 1:
         return mask
     shape = [1] * input.dim()
@@ -338,14 +338,14 @@ def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
-    """Scatter the maxima of `source` and, with `include_self`, of `input`; elements without an index are unchanged."""
+    """Scatter `source` into a copy of `input` by maximum; elements that no index selects are unchanged."""
     count = input.size(dim)
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:
         values, empty = ops.segment_max(source, index, count, fill_mode="ZERO", return_empty=True, **options)
         return torch.where(_along(empty, input, dim), input, values)
     if torch.is_grad_enabled() and (input.requires_grad or source.requires_grad):
-        # in one, since all elements that equal a maximum share its gradient
+        # one call, because all elements that equal a maximum share its gradient
         index = torch.cat([torch.arange(count, dtype=index.dtype, device=index.device), index])
         joined: Tensor = ops.segment_max(torch.cat([input, source], dim), index, count, fill_mode="ZERO", **options)
         return joined
@@ -355,4 +355,4 @@ def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_s
 
 def _check(reduce: str, name: str) -> None:
     if reduce != name:
-        raise ValueError(f"reduce is {reduce!r}; maxops computes {name!r}, and PyTorch has the other reductions")
+        raise ValueError(f"reduce must be {name!r}, got {reduce!r}; use PyTorch for other reductions")

@@ -1,19 +1,19 @@
-"""The maxima of torch_scatter (2.1), with its names, signatures and results, gradients and TorchScript.
+"""torch_scatter's maximum functions (2.1), with its names, signatures, results, gradients and TorchScript support.
 
 >>> import torch
 >>> from maxops.compat.torch_scatter import scatter_max
 >>> scatter_max(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 2, 0]))
 (tensor([2., 0., 3.]), tensor([2, 3, 1]))
 
-As in torch_scatter, an empty segment is 0 with the index ``src.size(dim)``, and the element at the index receives the
-gradient. Differences:
+As in torch_scatter, an empty segment is 0 with the index ``src.size(dim)``, and the element at the returned index
+receives the gradient. Differences:
 
-- A maximum is NaN only if all its elements are NaN, also in ``out``. torch_scatter returns 0 if all elements are NaN,
-  and keeps a NaN in ``out``. +0 is above -0.
-- If elements are equal, the first element's index is returned.
-- An index that is negative or too large, or that decreases in ``segment_max_coo``, raises an error; torch_scatter does
-  not check the index.
-- bool is supported. `scatter`, `segment_coo` and `segment_csr` have ``reduce="max"`` only.
+- NaN is ignored, also in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN, and
+  keeps NaN in ``out``. +0 is greater than -0.
+- If several elements equal the maximum, the index of the first one is returned.
+- An out-of-range index, or a decreasing index in ``segment_max_coo``, raises an error; torch_scatter does not check the
+  index.
+- bool is supported. `scatter`, `segment_coo` and `segment_csr` support only ``reduce="max"``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from maxops.extras import needed
 with needed("maxops.compat.torch_scatter", "torch"):
     import torch
 
-import maxops.engines.torch  # noqa: F401  (its operators)
+import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
 from maxops.compat import at_once
 
@@ -50,7 +50,7 @@ def _by_ids(
     is_sorted: bool,
     drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima and indices along an axis by 1-D ids; empty segments are 0 with index -1."""
+    """Return maxima and indices along an axis, given 1-D ids; empty segments are 0 with index -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
@@ -88,7 +88,7 @@ def _by_ids(
 def _by_each_id(
     src: torch.Tensor, index: torch.Tensor, count: int, dim: int, drops: bool
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima and indices by ids of the data's shape: flatten the data, and use a segment for each result."""
+    """Return maxima and indices, given one id per element: flatten the data, and use one segment per result."""
     moved = src.movedim(dim, 0)
     others = list(moved.shape[1:])
     columns = 1
@@ -97,8 +97,8 @@ def _by_each_id(
     places = torch.arange(columns, device=src.device)
     ids = torch.add(places, index.movedim(dim, 0).reshape(src.size(dim), columns), alpha=columns)
     values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
-    indices = torch.div(indices, max(columns, 1), rounding_mode="floor")  # of -1, too, it is -1
-    shape = [count] + others  # noqa: RUF005  (TorchScript knows no stars)
+    indices = torch.div(indices, max(columns, 1), rounding_mode="floor")  # -1 remains -1
+    shape = [count] + others  # noqa: RUF005  (TorchScript does not support unpacking)
     return values.reshape(shape).movedim(0, dim).contiguous(), indices.reshape(shape).movedim(0, dim).contiguous()
 
 
@@ -110,11 +110,11 @@ def _along(
     dim_size: Optional[int],  # noqa: UP045
     is_sorted: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima along an axis by an index of one dimension, or of the data's shape."""
+    """Return maxima and indices along an axis, given a 1-D index or an index of the data's shape."""
     rows = src.size(dim)
     count = dim_size
     before = 0
-    if out is not None:  # its elements come first, because they win ties with those of src
+    if out is not None:  # its elements are first, because they win ties against src
         count = before = out.size(dim)
         own = torch.arange(before, dtype=index.dtype, device=index.device)
         if index.dim() > 1:
@@ -145,7 +145,7 @@ def scatter_max(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the maxima of the elements with the same index along an axis, and the index of each.
+    """Return the maximum of the elements with the same index along an axis, and its position.
 
     >>> src = torch.tensor([[1, 5, 3], [2, 4, 8]])
     >>> scatter_max(src, torch.tensor([[0, 1, 0], [0, 0, 1]]), dim=1)
@@ -154,17 +154,17 @@ def scatter_max(
             [1, 2]]))
 
     Args:
-        src: a tensor.
-        index: segments in any order: one for each slice along ``dim``, or in a shape that broadcasts to src.
-        dim: the axis.
-        out: the tensor for the maxima; its elements take part in them.
-        dim_size: the number of segments; by default one more than the highest index.
+        src: the source tensor.
+        index: segment ids in any order: one per slice along ``dim``, or in a shape that broadcasts to src.
+        dim: the axis to reduce.
+        out: the output tensor; its elements are included in the maxima.
+        dim_size: the number of segments; by default the highest index plus one.
 
     Returns:
-        The maxima, in ``out`` if it is given, and their positions along ``dim``: ``src.size(dim)`` if no element of
-        src is the maximum.
+        The maxima, in ``out`` if it is passed, and their positions along ``dim``. A position is ``src.size(dim)`` if no
+        element of src is the maximum.
 
-    Raises SegmentIdsError for an index that is negative or too large, and the errors of `maxops.segment_max`.
+    Raises SegmentIdsError for an out-of-range index, and the same errors as `maxops.segment_max`.
 
     Source: torch_scatter 2.1, `scatter_max`.
     """
@@ -182,7 +182,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the results of `scatter_max` along the last axis of a sorted index with the first dimensions of src.
+    """Return the results of `scatter_max` along the last axis of a sorted index with the leading dimensions of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],
@@ -205,7 +205,7 @@ def segment_max_csr(
     indptr: torch.Tensor,
     out: Optional[torch.Tensor] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the maxima of the rows from each element of indptr to the next, and the index of each.
+    """Return the maximum of the rows between consecutive elements of indptr, and its position.
 
     >>> segment_max_csr(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 2, 2, 3]))
     (tensor([[2, 8],
@@ -214,8 +214,8 @@ def segment_max_csr(
             [3, 3],
             [2, 2]]))
 
-    The rows lie along the last axis of indptr. The dimensions of indptr are the first of src, or broadcast to them.
-    ``out`` receives the maxima; its elements do not take part in them, as in torch_scatter.
+    The rows are along the last axis of indptr. The other dimensions of indptr must broadcast to the leading dimensions
+    of src. ``out`` receives the maxima; as in torch_scatter, its elements are not included in them.
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """
@@ -228,7 +228,7 @@ def segment_max_csr(
             return found  # type: ignore[no-any-return]
     count = max(indptr.size(dim) - 1, 0)
     leading = list(src.shape[:dim])
-    # TorchScript knows no stars
+    # TorchScript does not support unpacking
     offsets = indptr.expand(leading + [indptr.size(dim)]).contiguous()  # noqa: RUF005
     places = torch.arange(rows, device=src.device).expand(leading + [rows])  # noqa: RUF005
     ids = torch.searchsorted(offsets, places.contiguous(), right=True) - 1
@@ -247,7 +247,7 @@ def segment_max_csr(
 
 def _check(reduce: str) -> None:
     if reduce != "max":
-        raise ValueError("reduce is not 'max'; maxops computes maxima, and torch_scatter has the other reductions")
+        raise ValueError("reduce must be 'max'; use torch_scatter for other reductions")
 
 
 def scatter(

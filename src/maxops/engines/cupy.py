@@ -1,7 +1,7 @@
-"""The engine for CuPy's arrays: it runs PyTorch's engine on the arrays' own memory, shared by DLPack.
+"""The engine for CuPy arrays, which runs the PyTorch engine on the arrays' memory, shared through DLPack.
 
-Nothing is copied, and no data moves to the host. DLPack also orders the streams: PyTorch's current stream waits for the
-work of CuPy's stream, and CuPy's stream waits for PyTorch's operators.
+Data is never moved to the host, and only arrays with negative strides are copied. DLPack also synchronizes the streams:
+PyTorch's current stream waits for CuPy's stream, and CuPy's stream waits for PyTorch's operators.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from maxops.spec import Spec
 
 
 def run(call: Call) -> Any:
-    """Run a call on tensors of the same memory; return CuPy arrays of the results' memory, or `out` itself."""
+    """Run a call on tensors that share the arrays' memory, and return CuPy arrays, or `out` if it is passed."""
     row, out = call.row, call.out
     cupy = import_module("cupy")
     if out is not None and isinstance(out, cupy.ndarray) and any(step < 0 for step in out.strides):
         raise OutputError(
-            f"{row.name} out has the strides {out.strides}; PyTorch takes none below 0", row.clause("out")
+            f"{row.name} out has strides {out.strides}, but PyTorch does not support negative strides",
+            row.clause("out"),
         )
     lend = partial(_lend, row)
     lent = call.map(lend, lend, out=lend("out", out))
@@ -33,30 +34,30 @@ def run(call: Call) -> Any:
 
 
 def _engine(row: Spec) -> Any:
-    """Return PyTorch's engine, or raise an error that says what to install."""
+    """Import the PyTorch engine, or raise an error that names the package to install."""
     try:
         return import_module("maxops.engines.torch")
     except ImportError as error:
         if error.name != "torch":
             raise
         raise EngineError(
-            f"{row.name} got CuPy's arrays, which need PyTorch, and torch is not installed: "
-            'pip install "maxops[gpu]". Nothing is moved to the CPU silently'
+            f"{row.name} got CuPy arrays, which require PyTorch, but torch is not installed: "
+            'pip install "maxops[gpu]". Data is never moved to the CPU silently'
         ) from error
 
 
 def _lend(row: Spec, name: str, value: Any) -> Any:
-    """Return a CuPy array's own memory as a tensor; other values are unchanged."""
+    """Return a tensor that shares the memory of a CuPy array; return other values unchanged."""
     cupy = import_module("cupy")
     if not isinstance(value, cupy.ndarray):
         return value
-    _engine(row)  # first, for its error
+    _engine(row)  # raises if torch is not installed
     if any(step < 0 for step in value.strides):
-        value = cupy.ascontiguousarray(value)  # on the device: PyTorch has no strides below 0
+        value = cupy.ascontiguousarray(value)  # on the device, because PyTorch has no negative strides
     try:
         return import_module("torch").from_dlpack(value)
     except Exception as error:  # a subclass may raise anything
         raise DTypeError(
-            f"{row.name} {name} of type cupy.ndarray and {value.dtype} is not given out by DLPack: {error}",
+            f"{row.name} {name} is a cupy.ndarray of dtype {value.dtype} that DLPack cannot export: {error}",
             row.clause("types"),
         ) from error

@@ -1,4 +1,4 @@
-"""ONNX Runtime with our operators: the max operators of a session run on maxops."""
+"""ONNX Runtime sessions that run their max operators on maxops."""
 
 from maxops.extras import needed
 

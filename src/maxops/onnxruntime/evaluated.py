@@ -1,4 +1,4 @@
-"""Runs models with other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
+"""Runs models with operators outside maxops in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from maxops.onnx.evaluated import in_words, placements
 from maxops.onnxruntime.session import outputs_of, session
 from maxops.plan import Array
 
-_ELSEWHERE = '--on onnx (on="onnx" in Python) takes onnx\'s reference evaluator in its place'
+_ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s reference evaluator'
 
 
 class SessionEvaluator:
-    """Runs a whole model in ONNX Runtime with our operators."""
+    """Runs a whole model in ONNX Runtime with the operators of maxops."""
 
     def __init__(
         self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]
@@ -29,22 +29,23 @@ class SessionEvaluator:
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what it cannot run, its exception says
+        options.log_severity_level = 4  # fatal only, because failures raise exceptions
         try:
             self._session = session(model, options, providers=["CPUExecutionProvider"])
         except MaxopsError as error:
             raise error.at(source) from error
-        except Exception as error:  # onnxruntime raises what derives from no common class
-            raise self._failure("cannot run it", error) from error
+        except Exception as error:  # onnxruntime's exceptions have no common base class
+            raise self._failure("cannot run the model", error) from error
 
         types = [each.type for each in (*self._session.get_inputs(), *self._session.get_outputs())]
         if "tensor(bfloat16)" in types and any(not each.startswith("tensor(") for each in types):
             raise ModelError(
-                f"{source}: {self._name} takes no bfloat16 from Python beside sequences and optionals; {_ELSEWHERE}"
+                f"{source}: {self._name} does not accept bfloat16 inputs from Python in models with sequences or "
+                f"optionals; {_ELSEWHERE}"
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
-        # of IR version 3, whose defaults are constants to ONNX Runtime
+        # in models of IR version 3, ONNX Runtime treats defaults as constants
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
@@ -53,7 +54,7 @@ class SessionEvaluator:
         for name, array in self._fixed.items():
             if inputs[name].tobytes() != array.tobytes():
                 raise ModelInputError(
-                    f"{self._source}: input {name!r} has a default, which ONNX Runtime takes as a constant in a model "
+                    f"{self._source}: input {name!r} has a default, which ONNX Runtime treats as a constant in models "
                     f"of IR version 3; {_ELSEWHERE}"
                 )
         given = {name: _in_order(value) for name, value in inputs.items()}
@@ -61,14 +62,14 @@ class SessionEvaluator:
         try:
             return dict(zip(names, outputs_of(self._session, given, names), strict=True))
         except Exception as error:  # as above
-            raise self._failure("fails", error) from error
+            raise self._failure("failed", error) from error
 
     def _failure(self, what: str, error: Exception) -> ModelError:
         return ModelError(f"{self._source}: {self._name} {what}: {in_words(error)}; {_ELSEWHERE}")
 
 
 def _in_order(value: Any) -> Any:
-    """Return an array, or the arrays of a sequence, in C order; None for an empty optional."""
+    """Convert an array, or all arrays of a sequence, to C order; return None (an empty optional) unchanged."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     return value if value is None else np.ascontiguousarray(value).reshape(value.shape)

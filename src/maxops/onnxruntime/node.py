@@ -1,7 +1,7 @@
-"""One node of a session for the native operators (native/onnxruntime.cpp): the data for C, or an error.
+"""Prepares the nodes of a session for the native operators (native/onnxruntime.cpp).
 
-C runs clearly valid calls. It passes all other calls to the planner here, which runs the call or raises the error of
-the broken clause.
+Native code runs clearly valid calls itself. It passes all other calls to the planner here, which runs the call or
+raises an error with the violated clause.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maxops.spec import Spec
 
 @dataclass(frozen=True)
 class Node:
-    """A node as native code reads it; a call plans and runs the node."""
+    """A node with the fields that native code reads. Calling the node plans and runs it."""
 
     run: Callable[..., Array]
     broadcasts: bool
@@ -32,16 +32,17 @@ class Node:
     fill_mode: str | None
 
     def __call__(self, *inputs: Array | None) -> Array:
-        """Return the result, contiguous."""
+        """Return the result as a C-contiguous array."""
         return np.asarray(self.run(*inputs), order="C")
 
 
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
-    """Return the node of an operator on a type. Raise an error if the version lacks the type or an attribute."""
+    """Return the node for an operator and a dtype; raise if the version lacks the dtype or an attribute."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
     if type_name not in map(str, row.dtypes):
         raise DTypeError(
-            f"{row.name} data is {type_name}; the types are {', '.join(map(str, row.dtypes))}", row.clause("T")
+            f"{row.name} data has unsupported dtype {type_name}; supported dtypes: {', '.join(map(str, row.dtypes))}",
+            row.clause("T"),
         )
     for name in attributes:
         if name not in (schemas.SINCE_VERSION, *row.attributes):
@@ -61,6 +62,6 @@ def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Nod
 
 
 def _request(row: Spec, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> Call | ScatterCall:
-    if row.operator == "ReduceMax":  # in our domain the axes are an input at every version
+    if row.operator == "ReduceMax":  # in the maxops domain, axes is an input in every version
         return ReduceCall(*inputs, **attributes)._replace(row=row)
     return of_node(row, inputs, attributes)

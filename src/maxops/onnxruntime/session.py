@@ -1,4 +1,4 @@
-"""Creates sessions of ONNX Runtime with the operators of maxops."""
+"""Creates ONNX Runtime sessions with the operators of maxops."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 from maxops.plan import Array
 
-# Where a model that comes as bytes has its external data.
+# The option for the folder of a model's external data, for models that are passed as bytes.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-# Options that know our operators: onnxruntime refuses a second registration.
+# Options with registered operators, because onnxruntime rejects a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
 def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
-    """Register the operators of maxops with the options of a session, and return the options.
+    """Register the operators of maxops with session options, and return the options.
 
     >>> import onnxruntime
     >>> options = register(onnxruntime.SessionOptions())
 
-    The operators are Max, ReduceMax, SegmentMax, ScatterElements and ScatterND in the domain "maxops"; `rewrite` moves
-    a model's nodes there. Requires onnxruntime 1.21 or newer. A second call for the same options changes nothing.
+    The operators are Max, ReduceMax, SegmentMax, ScatterElements and ScatterND in the domain "maxops"; use `rewrite` to
+    move the nodes of a model to this domain. Requires onnxruntime 1.21 or newer. Repeated calls with the same options
+    have no effect.
     """
     if options not in _registered:
         options.register_custom_ops_library(_native.__file__)
@@ -46,7 +47,7 @@ def session(
     sess_options: onnxruntime.SessionOptions | None = None,
     **arguments: Any,
 ) -> onnxruntime.InferenceSession:
-    """Create a session in which max operators run on maxops; onnxruntime runs all other operators.
+    """Create a session that runs max operators on maxops, and all other operators in onnxruntime.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -54,10 +55,11 @@ def session(
     >>> larger.run(None, {"x": np.array([3_000_000_000] * 4), "y": np.array([1] * 4)})[0].tolist()
     [3000000000, 3000000000, 3000000000, 3000000000]
 
-    `model` is a file, which may have external data in its folder, or a model in memory. The other arguments are those
-    of `onnxruntime.InferenceSession`: options, which this function registers, `providers` and so on. Arrays may have
-    any shape, and any type of the operators' versions; our operators run on the CPU. Raises ModelError for a file or
-    bytes that are not a model. A call that breaks a clause raises onnxruntime's error, with the clause in its text.
+    `model` is a model in memory or the path of a file, which may have external data in its folder. All other arguments,
+    such as `providers`, are passed to `onnxruntime.InferenceSession`; the operators are registered with `sess_options`.
+    Arrays may have any shape, and any dtype that the operator version supports. The operators run on the CPU. Raises
+    ModelError if the file or bytes are not a model. Calls that violate a clause raise an onnxruntime error that names
+    the clause.
     """
     proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
@@ -69,14 +71,14 @@ def session(
     try:
         return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
     finally:
-        if before is not None:  # these options may be another model's, too
+        if before is not None:  # the options may be shared with another model
             options.add_session_config_entry(_DATA_FOLDER, before)
 
 
 def outputs_of(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
 ) -> list[Array]:
-    """Run a session like its `run`, but also with bfloat16."""
+    """Run a session like `InferenceSession.run`, with support for bfloat16."""
     if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
         return list(session.run(names, dict(inputs)))
     of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy

@@ -84,12 +84,10 @@ def test_blocks_of_unknown_size_that_differ_are_an_error_and_never_broadcast() -
     one, two = (lazy(np.zeros(4, np.float32), (sizes,), unknown=True) for sizes in ((1, 3), (3, 1)))
     result = mo.maximum(one, two)
     with pytest.raises(
-        errors.ShapeError, match=r"input 1 has a block of size [13] along axis -1, where that of input 0"
+        errors.ShapeError, match=r"input 1 has a block of size [13] along axis -1, but the matching block of input 0"
     ):
         result.compute(scheduler="sync")
-    with pytest.raises(
-        errors.ShapeError, match=re.escape("input 0 has 2, input 1 has 3; dask.array.Array.compute_chu")
-    ):
+    with pytest.raises(errors.ShapeError, match=re.escape("input 0 has 2, input 1 has 3; call compute_chu")):
         mo.maximum(one, lazy(np.zeros(4, np.float32), ((1, 1, 2),), unknown=True))
     alone = lazy(np.zeros(4, np.float32), unknown=True)
     with pytest.raises(errors.ShapeError, match="sizes are equal, or one is 1"):

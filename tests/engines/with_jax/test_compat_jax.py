@@ -120,5 +120,5 @@ def test_what_differs() -> None:
     for function in functions:
         with pytest.raises(NotImplementedError):
             function(ROWS, out=ROWS)
-    with pytest.raises(ValueError, match="needs initial="):
+    with pytest.raises(ValueError, match="requires initial="):
         compat.max(ROWS, where=ROWS > 1)

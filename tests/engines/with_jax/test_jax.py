@@ -263,7 +263,7 @@ def test_what_jax_arrays_cannot_do() -> None:
         mo.maximum(x, x, out=np.zeros((2, 3), np.float32))
     with pytest.raises(errors.DTypeError, match="input 1 is float64, but input 0 is float32"):
         mo.maximum(x, np.zeros(3))
-    with pytest.raises(errors.DTypeError, match="data is real; JAX has no exact rationals"):
+    with pytest.raises(errors.DTypeError, match="data has dtype real, but JAX has no exact rationals"):
         mo.segment_max(np.array([1, 2], object), give(np.array([0, 1])), fill_mode="ZERO")
     with pytest.raises(errors.DTypeError, match="float8_e4m3fn"):
         mo.maximum(jnp.zeros(3, jnp.float8_e4m3fn), 1)
@@ -277,9 +277,9 @@ def test_shapes_and_types_are_refused_while_tracing() -> None:
         fresh(mo.maximum)(x, x[:, :2].copy())
     with pytest.raises(errors.AxesError, match="got axis 2"):
         fresh(lambda d: mo.reduce_max(d, 2))(x)
-    with pytest.raises(errors.NumSegmentsError, match="num_segments is not given and segment_ids are traced"):
+    with pytest.raises(errors.NumSegmentsError, match=r"requires num_segments .* segment_ids are traced"):
         fresh(lambda d, i: mo.segment_max(d, i, fill_mode="ZERO"))(x, ids)
-    with pytest.raises(errors.NumSegmentsError, match="num_segments is traced"):
+    with pytest.raises(errors.NumSegmentsError, match="num_segments must be a Python integer under jax"):
         fresh(lambda d, i, n: mo.segment_max(d, i, n, fill_mode="ZERO"))(x, ids, 6)
     # ids that are not traced are known: so is their number, and what is wrong with them
     known, wrong = give(ids), give(ids[::-1].copy())

@@ -321,7 +321,7 @@ def test_uint64_ids_that_no_int64_holds(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("count", [2**60, 2**63 - 1, 2**63, 2**70])
 def test_results_that_no_memory_holds(count: int) -> None:
     data, ids = torch.zeros(2, 3), torch.tensor([0, 1])
-    words = "output needs a tensor of shape" if count < 2**63 else "output would have shape"
+    words = "cannot allocate a tensor of shape" if count < 2**63 else "output would have shape"
     with pytest.raises(errors.OutputTooLargeError, match=words):
         mo.segment_max(data, ids, count, fill_mode="ZERO")
 
@@ -335,9 +335,9 @@ def test_the_operators_check_what_they_are_given() -> None:
         any_device.reduce_max(x, [2], True, False, None, False, "first")
     with pytest.raises(errors.AttributeValueError, match="ties is 'last'"):
         any_device.maximum([x], "last")
-    with pytest.raises(errors.DTypeError, match=r"input 1 is torch\.complex64; the types are"):
+    with pytest.raises(errors.DTypeError, match=r"input 1 has unsupported dtype torch\.complex64"):
         any_device.maximum([x, x.to(torch.complex64)], "even")
-    with pytest.raises(errors.EngineError, match="another kind than strided"):
+    with pytest.raises(errors.EngineError, match="must be a strided tensor"):
         any_device.maximum([x.to_sparse()], "even")
 
 

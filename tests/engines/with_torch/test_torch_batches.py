@@ -83,7 +83,7 @@ def test_vmap_in_vmap() -> None:
 
 
 def test_ids_of_a_batch_need_a_number_of_segments() -> None:
-    with pytest.raises(errors.EngineError, match="segment_ids that differ within a batch of vmap, and no num_segments"):
+    with pytest.raises(errors.EngineError, match="requires num_segments if vmap batches segment_ids"):
         torch.vmap(lambda ids: mo.segment_max(torch.ones(4), ids, fill_mode="ZERO"))(IDS)
 
 
@@ -103,7 +103,7 @@ def test_a_batch_without_members(x: Any) -> None:
 
 
 def test_a_batch_has_one_number_of_segments() -> None:
-    with pytest.raises(errors.NumSegmentsError, match="num_segments is a tensor whose value cannot be read here"):
+    with pytest.raises(errors.NumSegmentsError, match="num_segments must be an integer here"):
         torch.vmap(lambda n: mo.segment_max(torch.ones(4), IDS[0], n, fill_mode="ZERO"))(torch.tensor([6, 6]))
 
 

@@ -161,5 +161,5 @@ def test_each_set_of_results(indices: bool, empty: bool, counted: str, axis: int
 def test_a_graph_refuses_axes_that_it_does_not_hold() -> None:
     torch.compiler.reset()
     compiled = torch.compile(mo.reduce_max, backend="eager", fullgraph=True)
-    with pytest.raises(Exception, match=r"axes is an array; under torch\.compile, axes must be integers"):
+    with pytest.raises(Exception, match=r"axes must be integers under torch\.compile"):
         compiled(torch.ones(3, 4), np.array([1]))

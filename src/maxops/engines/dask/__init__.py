@@ -1,7 +1,7 @@
-"""The engine for Dask's arrays: it is lazy, works chunk by chunk, and uses only Dask's public functions.
+"""The engine for Dask arrays, which is lazy, works chunk by chunk, and uses only public functions of Dask.
 
-Each task calls the engine of its chunk, so this engine does not depend on the kind of the chunks. Nothing is computed
-before the user computes the result. Invalid values, such as unsorted ids, raise an error at that time.
+Each task calls the engine for its chunk, so chunks may be arrays of any supported library. Nothing is computed until
+the user computes the result. Invalid values, such as unsorted ids, raise an error at that time.
 """
 
 from maxops.extras import needed
@@ -20,5 +20,5 @@ __all__ = ["run"]
 
 run: Run = by_operator(maximum, reduce_max, segment_max)
 
-# A row is its name, in the keys of a graph as where it is pickled.
+# A row is identified by its name, in the keys of a graph and in pickles.
 normalize_token.register(Spec, lambda row: (row.standard, row.name))

@@ -12,24 +12,24 @@ from maxops.engines import table
 
 
 def run(call: Call) -> Any:
-    """Run a call on blocks, in a task."""
+    """Run a call on blocks inside a task."""
     _keep_nothing_on_workers()
     return table.run(call)
 
 
 def _keep_nothing_on_workers() -> None:
-    """Disable the cache of large outputs in processes that `distributed` watches, unless their environment sets it.
+    """Disable the cache of large outputs in the workers of `distributed`, unless MAXOPS_OUTPUT_CACHE is set.
 
-    A worker near its memory limit writes results to its disk and waits until the process is smaller. Cached blocks
-    would make it wait forever: they count, although the system may reclaim them at any time.
+    A worker near its memory limit spills results to disk, and waits until the process shrinks. Cached blocks would make
+    it wait forever: they count as used memory, although the system may reclaim them at any time.
     """
     if _native.cache_info()[0] == 0 or os.environ.get("MAXOPS_OUTPUT_CACHE"):
         return
     get_worker = getattr(sys.modules.get("distributed"), "get_worker", None)
-    if get_worker is None:  # nor is there a worker then
+    if get_worker is None:  # then there is no worker
         return
     try:
         get_worker()
-    except ValueError:  # another scheduler's task, or the making of the graph
+    except ValueError:  # a task of another scheduler, or graph construction
         return
     _native.set_cache_limit(0)

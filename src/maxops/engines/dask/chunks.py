@@ -1,4 +1,4 @@
-"""Shared steps of the Dask engine: abstract arrays, NumPy arrays in chunks, and matching chunks."""
+"""Shared steps of the Dask engine: abstract arrays, chunked NumPy arrays, and aligned chunks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from maxops.spec import Spec
 Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them NaN
 
 
-# Dask's new arrays, under `array.query-planning`, do not let anyone choose blocks yet, and those of more than rank 1
+# With `array.query-planning`, Dask arrays do not support the selection of blocks yet, and arrays of rank 2 or more
 # cannot be computed if a size is unknown.
 BLOCKS_CAN_BE_CHOSEN = hasattr(da.Array, "blocks")
 
 
 def unknown(chunks: Chunks) -> bool:
-    """Whether the sizes along an axis are known only once the data is computed."""
+    """Return whether the sizes along an axis are unknown until the data is computed."""
     return any(isnan(size) for size in chunks)
 
 
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
-    """Return the planner's view of a value: a Dask array's shape and type.
+    """Return an abstract array with the shape and dtype of a Dask array; return other values unchanged.
 
     An axis of unknown size has size 1, which broadcasts to every other size, or `rows` if it is `axis`. Raises for
-    blocks that no engine accepts, such as masked arrays, if Dask knows their kind.
+    blocks that no engine accepts, such as masked arrays, if Dask knows their type.
     """
     if not isinstance(value, da.Array):
         return value
@@ -46,7 +46,7 @@ def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: 
 
 
 def in_chunks(array: Array, others: Sequence[Any]) -> Any:
-    """Return a NumPy array as a Dask array with the chunks of the other Dask arrays, on axes of the same size."""
+    """Convert a NumPy array to a Dask array with the chunks of the other Dask arrays, on axes of the same size."""
     chunks: list[Any] = [-1] * array.ndim
     for other in others:
         for axis in range(1, min(array.ndim, other.ndim) + 1):
@@ -56,23 +56,23 @@ def in_chunks(array: Array, others: Sequence[Any]) -> Any:
 
 
 def first_of_other_axes(array: Any) -> Any:
-    """Return the first blocks along all axes except the first, or all blocks if none can be chosen."""
+    """Return only the first block along every axis except the first, or all blocks if blocks cannot be selected."""
     if array.ndim == 1 or not BLOCKS_CAN_BE_CHOSEN:
         return array
     return array.blocks[(slice(None), *[0] * (array.ndim - 1))]
 
 
 def first_block(nested: Any) -> Any:
-    """Return the first block in the nested lists that Dask makes for the axes of `first_of_other_axes`."""
+    """Return the first block in the nested lists that Dask creates for the axes of `first_of_other_axes`."""
     while isinstance(nested, list):
         nested = nested[0]
     return nested
 
 
 def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[list[Chunks], Chunks, bool]:
-    """Return the chunks of arrays along an axis, counted from the last, so that they broadcast block by block.
+    """Align the chunks of arrays along an axis, counted from the last, so that the arrays broadcast block by block.
 
-    The result is the arrays' chunks in order, the result's chunks, and whether tasks must check the sizes of blocks.
+    Returns the new chunks of each array, the chunks of the result, and whether tasks must check the sizes of blocks.
     Several blocks of unknown size must have equal sizes, because a block of size 1 must not broadcast to another block.
     """
     chunks: list[Chunks] = [array.chunks[axis] for _, array in arrays]
@@ -89,8 +89,8 @@ def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[lis
     if any(len(sizes) != blocks for sizes in (*open_ended, *([whole] if whole else []))):
         counts = ", ".join(f"{name} has {len(array.chunks[axis])}" for name, array in arrays)
         raise ShapeError(
-            f"{row.name} axis {axis} has blocks of unknown size that do not go together one by one: {counts}; "
-            "dask.array.Array.compute_chunk_sizes() finds the sizes",
+            f"{row.name} inputs have blocks of unknown size along axis {axis}, and different numbers of blocks: "
+            f"{counts}; call compute_chunk_sizes() on the arrays first",
             row.clause("shape"),
         )
     mine = [sizes if unknown(sizes) else (1,) if sum(sizes) == 1 or whole is None else whole for sizes in chunks]
@@ -98,7 +98,7 @@ def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[lis
 
 
 def joint(chunkings: Sequence[Chunks]) -> Chunks:
-    """Return the chunks that split an axis wherever one of these chunkings does."""
+    """Return the chunks that split an axis at every boundary of the given chunkings."""
     if len(set(chunkings)) == 1:
         return chunkings[0]
     cuts = sorted({0, *(int(cut) for sizes in chunkings for cut in np.cumsum(sizes))})
@@ -106,8 +106,8 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
-    """Return the array with these chunks along its first axes; axes that already have them are unchanged."""
+    """Rechunk an array along its first axes; axes that already have the given chunks are unchanged."""
     target = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
-    if target and not any(array.shape):  # Dask leaves an array as it is if each of its sizes is 0
+    if target and not any(array.shape):  # Dask does not rechunk an array if all sizes are 0
         return da.empty_like(array, chunks=tuple(target.get(axis, old) for axis, old in enumerate(array.chunks)))
     return array.rechunk(target) if target else array

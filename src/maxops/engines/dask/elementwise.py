@@ -1,4 +1,4 @@
-"""Runs Max on Dask arrays: gives the arrays the same chunks, and calls maxops on each block."""
+"""Runs Max on Dask arrays: aligns the chunks of the arrays, and calls maxops on each block."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from maxops.plan.values import is_python_scalar
 
 
 def maximum(call: MaxCall) -> Any:
-    """Run a call of Max."""
+    """Run a Max call."""
     row, arrays = call.row, call.inputs
     plan = plan_max(call.map(partial(planned, row)), in_memory=False)
     lazy = [array for array in arrays if isinstance(array, da.Array)]
     given = [
         array if isinstance(array, da.Array) or is_python_scalar(array) or np.ndim(array) == 0
-        # its type is looked at above, and its rank is more than 0
+        # the plan has checked the type, and the rank is not 0
         else in_chunks(array, lazy)
         for array in arrays
     ]  # fmt: skip
@@ -65,7 +65,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
-    """Return the maximum of a block of each array; `equal` lists axes and the inputs with blocks of one size there."""
+    """Return the maximum of one block per input; `equal` lists axes, and the inputs with blocks of equal size there."""
     row = call.row
     for axis, numbers in equal:
         first = numbers[0]
@@ -73,8 +73,8 @@ def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple
             if blocks[number].shape[axis] != blocks[first].shape[axis]:
                 raise ShapeError(
                     f"{row.name} input {number} has a block of size {blocks[number].shape[axis]} along axis {axis}, "
-                    f"where that of input {first} has size {blocks[first].shape[axis]}; blocks of unknown size go "
-                    "together one by one",
+                    f"but the matching block of input {first} has size {blocks[first].shape[axis]}; call "
+                    "compute_chunk_sizes() on the arrays first",
                     row.clause("shape"),
                 )
     return run(call._replace(inputs=blocks))

@@ -1,4 +1,4 @@
-"""The parts that SegmentMax's tasks communicate, and the functions in tasks that make and merge parts."""
+"""The partial results that SegmentMax tasks communicate, and the functions that create and merge them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from maxops.plan.faults import IdFault, first_id_faults, raise_first_id_fault
 
 ROW = spec.SEGMENT_MAX
 
-# Ids in any order are looked up in a table of the segments between them if it has at most this many for each row: past
-# that, sorting the ids takes less time. The table's nine bytes for each are then about what sorting takes too.
+# Unsorted ids are looked up in a table of the segments in their range if it has at most this many segments per row:
+# beyond this limit, sorting the ids is faster. At the limit, the table (nine bytes per segment) needs about as much
+# memory as sorting.
 MOST_SEGMENTS_PER_ROW = 8
 
 
@@ -39,12 +40,12 @@ MOST_SEGMENTS_PER_ROW = 8
 class Part:
     """The maxima of the segments in some consecutive rows.
 
-    `ids` are these segments without repetition; they are a range if they have no gap. `values` and `indices` have a row
-    for each segment; an index counts from the first of these rows, so a block does not depend on its position. `rows`
-    and `named` are the numbers of rows and ids, and `edges` are the first and the last id.
+    `ids` holds the unique segment ids, as a range if there is no gap. `values` and `indices` have one row per segment;
+    an index counts from the first of these rows, so a block does not depend on its position. `rows` and `named` are the
+    numbers of rows and ids, and `edges` holds the first and the last id.
 
-    An invalid id is not an error yet, because earlier rows may have one too: `faults` has the first fault of each kind,
-    with its position among these rows. `count` is a number of segments that only the tasks with the offsets know.
+    An invalid id is not an error yet, because earlier rows may have one too: `faults` holds the first fault of each
+    kind, with its position among these rows. `count` is the number of segments, if only tasks with offsets know it.
     """
 
     ids: Any
@@ -55,7 +56,7 @@ class Part:
     edges: tuple[int, int] | None
     faults: tuple[IdFault, ...] = ()
     count: int = 0
-    mismatch: bool = False  # a block had another number of ids than of rows
+    mismatch: bool = False  # a block has different numbers of ids and rows
 
     def __sizeof__(self) -> int:
         """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
@@ -71,14 +72,14 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return, for each block of data, the segment of its first offset, the rows before it, and the total rows."""
+    """Return the segment of the first offset, the number of rows before, and the total rows, for each block of data."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
 
 
 def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
-    """Return the part of a block of rows and their ids."""
+    """Return the part for a block of rows and their ids."""
     if computing_meta:
         return block
     _check_kind("segment_ids", ids)
@@ -86,26 +87,26 @@ def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = Fa
 
 
 def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> tuple[list[Array], list[int]]:
-    """Return the offsets that each block of rows needs, and the number of the first segment in each."""
+    """Return the offsets that each block of rows needs, and the first segment of each block."""
     lows = np.maximum(np.searchsorted(offsets, starts, "right") - 1, 0).tolist()
     highs = np.searchsorted(offsets, stops, "left").tolist()
     return [offsets[low : max(high, low) + 1] for low, high in zip(lows, highs, strict=True)], lows
 
 
 def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
-    """Return valid offsets unchanged; for invalid ones, return zeros, which make every segment empty."""
+    """Return valid offsets unchanged; replace invalid offsets by zeros, which make every segment empty."""
     return offsets if are_offsets(offsets, rows) else np.zeros_like(offsets)
 
 
 def of_offsets(
     block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
 ) -> Any:
-    """Return the part of a block of rows; `place` is one row of `places`. The offsets are all or those of the block."""
+    """Return the part for a block of rows; `place` is one row of `places`. With `are_whole`, all offsets are passed."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
     first, begin, total = place[0].tolist()
-    if call.num_segments is None:  # their length was not known either
+    if call.num_segments is None:  # the number of offsets was unknown, too
         rows = abstract((total, *block.shape[1:]), np.dtype("f4"))
         bounds = abstract(offsets.shape, offsets.dtype)
         plan_segment_max(SegmentCall(rows, offsets=bounds, fill_mode="ZERO"), values_known=False)
@@ -115,10 +116,10 @@ def of_offsets(
     if are_whole and not call.check_ids:
         offsets = without_rows_if_wrong(offsets, total)
     count = len(offsets) - 1
-    (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # if all of them are here
+    (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # necessary if all offsets are passed
     lengths = np.diff(np.clip(offsets, begin, begin + len(block)))
     named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)
-    ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
+    ids = np.full(len(block), -1, np.int64)  # rows without a segment, if ids are not checked
     ids[: len(named)] = named
     part = _part(block, ids, call._replace(check_ids=False))
     return part if call.num_segments is not None else replace(part, count=count)
@@ -127,9 +128,9 @@ def of_offsets(
 def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     rows = len(block)
     edges = (int(ids[0]), int(ids[-1])) if len(ids) else None
-    # a copy of nothing: a view of it would keep the whole block in memory
+    # an empty copy, because a view would keep the whole block in memory
     nothing = Part(range(0), block[:0].copy(), None, rows, len(ids), edges)
-    if len(ids) != rows:  # both of unknown size: an error at the end, where their sums are known
+    if len(ids) != rows:  # both of unknown size: an error at the end, when the totals are known
         return replace(nothing, mismatch=True)
     if call.check_ids:
         rules: Any = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
@@ -157,13 +158,13 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost silently."""
+    """Raise for NumPy subclasses, as a call in memory does, because a mask would be lost silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
-    """Return the ids without repetition, and each row's index among them (`inverse`, as in numpy.unique)."""
+    """Return the unique ids, and each row's index among them (`inverse`, as in numpy.unique)."""
     if not is_sorted:
         return _touched_in_any_order(ids)
     change = np.flatnonzero(ids[1:] != ids[:-1]) + 1
@@ -178,7 +179,7 @@ def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
 def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
     """Return the result of `_touched` for unsorted ids.
 
-    A table has all segments between the lowest and the highest id, unless it would be much larger than the ids.
+    Use a table of all segments between the lowest and the highest id, unless it would be much larger than the ids.
     """
     low = int(ids.min())
     span = int(ids.max()) - low + 1
@@ -186,7 +187,7 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
         found, inverse = np.unique(ids, return_inverse=True)
         return _as_range(found), inverse
     inverse = ids - low
-    no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only which segments are empty is asked
+    no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only the empty segments are of interest
     asked = SegmentCall(no_columns, inverse, span, "ZERO", check_ids=False, sorted=False, return_empty=True)
     _, empty = run(asked)
     found = np.flatnonzero(~empty)
@@ -198,14 +199,14 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
 
 
 def _as_range(ids: Any) -> Any:
-    """Return ascending ids as a range if there is no gap: tasks with narrow rows would communicate mostly ids."""
+    """Convert ascending ids to a range if there is no gap; for narrow rows, tasks would communicate mostly ids."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
 
 def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
     """Return the maxima of nonempty segments, and their indices if requested."""
-    # nothing is empty
+    # no segment is empty
     asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted, nan=call.nan)
     result = run(asked._replace(return_indices=call.return_indices))
     return result if call.return_indices else (result, None)
@@ -229,16 +230,16 @@ def cut(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return a class of a part's segments, numbered from 0 without gaps.
+    """Return one class of a part's segments, renumbered from 0 without gaps.
 
-    Segments go to classes in turn, `rows` at a time, as blocks of the result go to `among` classes. The numbers of a
-    class in a range of segments are a range again.
+    Segments are distributed over `among` classes in turn, `rows` at a time, like the blocks of the result. After
+    renumbering, a range of segments is still a range.
     """
     if computing_meta:
         return part
 
     def below(segment: Any) -> Any:
-        """Return the number of segments of the class that are lower than a segment."""
+        """Return the number of segments of the class that are less than the given segment."""
         rounds, rest = np.divmod(segment, rows * among)
         return rounds * rows + np.clip(rest - chosen * rows, 0, rows)
 
@@ -265,7 +266,7 @@ def cut(
 def merged(
     nested: Any, *, call: SegmentCall, axis: Any = None, keepdims: Any = None, computing_meta: bool = False
 ) -> Any:
-    """Merge parts that follow each other to one part."""
+    """Merge consecutive parts into one part."""
     if computing_meta:
         return nested
     parts = list(_flat(nested))
@@ -276,7 +277,7 @@ def merged(
         return replace(part, ids=full[0].ids, values=full[0].values, indices=full[0].indices)
     ids, values, indices = _rows(full)
     if call.sorted and all(one.ids[-1] < other.ids[0] for one, other in pairwise(full)):
-        return replace(part, ids=_as_range(ids), values=values, indices=indices)  # no segment is in two of them
+        return replace(part, ids=_as_range(ids), values=values, indices=indices)  # no segment is in two parts
     touched, inverse = _touched(ids, call.sorted)
     values, argmax = _maxima(values, inverse, len(touched), call)
     if argmax is not None:
@@ -294,7 +295,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return the results for `count` segments, from the parts of all rows except the first `before` rows."""
+    """Return the results for `count` segments, given the parts of all rows after the first `before` rows."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
@@ -322,7 +323,7 @@ def _flat(nested: Any) -> Iterator[Part]:
 
 
 def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
-    """Return the ids, values and indices of parts that follow each other."""
+    """Return the concatenated ids, values and indices of consecutive parts."""
     ids = [
         np.arange(part.ids.start, part.ids.stop, dtype=np.int64) if isinstance(part.ids, range) else part.ids
         for part in parts
@@ -335,7 +336,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """Merge the facts of parts to one part; also return the parts that have segments, with indices from the start."""
+    """Merge the metadata of parts into one part; also return the nonempty parts, with indices from the first row."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []
@@ -365,12 +366,12 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise if the numbers of ids and rows differ, as a call in memory would, or if they differ in a block."""
+    """Raise the same error as a call in memory if the numbers of ids and rows differ, or an error if blocks differ."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)
     raise ShapeError(
-        f"{ROW.name} data and segment_ids have blocks of unknown size, which go together one by one; some differ in "
-        "length",
+        f"{ROW.name} data and segment_ids have blocks of unknown size, and some matching blocks differ in length; call "
+        "compute_chunk_sizes() on the arrays first",
         ROW.clause("ids.shape"),
     )

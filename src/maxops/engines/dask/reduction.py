@@ -21,7 +21,7 @@ TOKEN = "maxops-reduce-max"
 
 
 def reduce_max(call: ReduceCall) -> Any:
-    """Run a call of ReduceMax."""
+    """Run a ReduceMax call."""
     data = call.data
     plan = plan_reduce_max(call.map(partial(planned, call.row)), in_memory=False)
     dtype, checked = plan.dtype.numpy, plan.call
@@ -48,11 +48,11 @@ def reduce_max(call: ReduceCall) -> Any:
 
 @dataclass(frozen=True)
 class Part:
-    """The part that a task communicates, for one block or for adjacent blocks.
+    """The partial result that a task communicates, for one block or for adjacent blocks.
 
-    `values` are their maxima, with size 1 along the reduced axes, or data without elements. `indices` are the indices
-    of the first maxima, counted along the reduced axes of these blocks only; `extent` has the sizes of these axes. A
-    block does not depend on its offset, and sizes may be unknown in advance.
+    `values` holds the maxima, with size 1 along the reduced axes, or empty data. `indices` holds the indices of the
+    first maxima, counted along the reduced axes of these blocks only; `extent` holds the sizes of these axes. A block
+    does not depend on its position, and sizes may be unknown in advance.
     """
 
     values: Any
@@ -61,7 +61,7 @@ class Part:
 
     @property
     def empty(self) -> bool:
-        """Whether the part has no elements."""
+        """True if the part has no elements."""
         return 0 in self.extent
 
     def __sizeof__(self) -> int:
@@ -77,11 +77,11 @@ def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
 def part_of_block(
     block: Any, *, axis: Any, keepdims: bool, indices: bool, nan: str, computing_meta: bool = False
 ) -> Any:
-    """Return a block's own maxima. `computing_meta` means that Dask asks for the kind of arrays with empty data."""
+    """Return the maxima of a block. With `computing_meta`, Dask passes empty data to find the type of arrays."""
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
-    if 0 in extent:  # not the lowest value, since rationals have none
+    if 0 in extent:  # not the lowest value, because rationals have no lowest value
         return Part(block, None, extent)
     result = run(ReduceCall(block, axis, return_indices=indices, nan=nan))
     values, own = result if indices else (result, None)
@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """Merge a grid of parts to one part; the nested lists have one level for each axis."""
+    """Merge a grid of parts into one part; the nested lists have one level for each axis."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 
@@ -100,7 +100,7 @@ def _merged(nested: Any, depth: int, nan: str) -> Part:
 
 
 def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
-    """Merge parts that are side by side along one of the reduced axes."""
+    """Merge parts that are adjacent along one of the reduced axes."""
     length = sum(part.extent[number] for part in parts)
     extent = (*parts[0].extent[:number], length, *parts[0].extent[number + 1 :])
     full = [part for part in parts if not part.empty]
@@ -127,7 +127,7 @@ def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
 
 
 def _holds(values: Any, highest: Any, nan: str) -> Any:
-    """Return a mask of the values that equal the maxima in the order of values."""
+    """Return a mask of the values that equal the maxima in the total order."""
     both = np.stack([values, highest])
     indices = run(ReduceCall(both, 0, False, return_indices=True, nan=nan))[1]
     return indices == 0
@@ -150,5 +150,5 @@ def finished(
     result = run(ReduceCall(part.values, axis, keepdims, initial=initial, return_indices=indices, nan=nan))
     if not indices or part.empty:
         return result
-    values, own = result  # 0 where the part's maximum is the result, -1 where only the initial value is
+    values, own = result  # 0 if the part's maximum is the result, -1 if only the initial value is the result
     return values, np.where(own == 0, part.indices.reshape(own.shape), np.int64(-1))

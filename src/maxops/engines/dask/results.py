@@ -1,6 +1,6 @@
-"""Arrays with tuples as blocks, one element for each result of a call, and functions that extract each result.
+"""Extracts the results of a call from an array whose blocks are tuples, with one element per result.
 
-Users never see such an array. Dask makes one result from a graph, but a call may have three.
+Users never see such an array. A Dask graph has one result, but a call may have three results.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def pick(
     token: str,
     first_axis_alone: bool = False,
 ) -> Any:
-    """Return the array of one result from each block's tuple, with blocks of these sizes along the first axis.
+    """Return the array of one result from the tuples in all blocks, with blocks of these sizes along the first axis.
 
-    A result may have only that axis, which all columns share.
+    With `first_axis_alone`, the result has only the first axis, and is the same for all columns.
     """
     axes = tuple(range(tuples.ndim))
     return da.blockwise(
@@ -40,7 +40,7 @@ def pick(
 
 
 def picked(block: Any, *, number: int) -> Any:
-    """Return the result with this number; a block that is not a tuple shows Dask the kind of the arrays."""
+    """Return the result with this number; a block that is not a tuple tells Dask the type of the arrays."""
     return block[number] if isinstance(block, tuple) else block
 
 

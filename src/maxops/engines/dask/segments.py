@@ -1,7 +1,7 @@
 """Runs SegmentMax on Dask arrays: each block of rows computes the maxima of its segments, and a tree merges them.
 
 With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore the communication
-between tasks grows with the result, for any number of blocks and segments.
+between tasks is proportional to the result, for any number of blocks and segments.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from maxops.plan import Array, axis_of, plan_segment_max
 ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
 
-# A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
-# but below this a task costs more than what it holds.
+# A block of the result is about as large as the largest block of data, because workers can hold blocks of this size.
+# Below this limit, the overhead of a task is too high.
 LEAST_BYTES = 1 << 20
-# A graph of more blocks does not fit into memory.
+# A graph with more blocks does not fit into memory.
 MOST_BLOCKS = 1 << 20
 
 
 def segment_max(call: SegmentCall) -> Any:
-    """Run a call of SegmentMax."""
+    """Run a SegmentMax call."""
     data, ids, offsets = call.data, call.segment_ids, call.offsets
     named = ids if offsets is None else offsets
     axis = axis_of(ROW, call.axis, data.ndim) if getattr(data, "ndim", 0) else 0
     rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[axis])
-    # What is in memory is looked at now; offsets only against a known number of rows.
+    # Values in memory are checked now; offsets only if the number of rows is known.
     values_known = named is not None and not isinstance(named, da.Array) and (offsets is None or rows_known)
     rows = {"data": _length(ids), "segment_ids": _length(data, axis)}
     plan = plan_segment_max(
@@ -62,18 +62,18 @@ def segment_max(call: SegmentCall) -> Any:
     count: int | None = checked.num_segments
     if call.num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
         count = None
-    if values_known:  # the plan has them
+    if values_known:  # the plan has the checked arrays
         ids, offsets = checked.segment_ids, checked.offsets
         if offsets is not None and not call.check_ids:
             offsets = parts.without_rows_if_wrong(offsets, checked.data.shape[axis])
         named = ids if offsets is None else offsets
-    # What the tasks are given: the call without its arrays, planned.
+    # The planned call without its arrays, for the tasks.
     call = checked._replace(
         data=None,
         segment_ids=None,
         offsets=None,
         num_segments=count,
-        fill_value=checked.fill_value if checked.fill_mode is None else None,  # of rationals LOWEST may still fail
+        fill_value=checked.fill_value if checked.fill_mode is None else None,  # LOWEST may still fail for rationals
         axis=0,
     )
     data = _moved(data, axis, 0)
@@ -114,18 +114,18 @@ def _length(value: Any, axis: int = 0) -> int | None:
 
 
 def _in_blocks_of(other: Any, array: Array) -> Any:
-    """Return a NumPy array as a Dask array with the rows of another array's blocks, if their sizes are known."""
+    """Convert a NumPy array to a Dask array with the row chunks of another array, if their sizes are known."""
     rows: Any = -1 if other is None or unknown(other.chunks[0]) else other.chunks[0]
     return da.from_array(np.asarray(array), chunks=(rows, *[-1] * (array.ndim - 1)))
 
 
 def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
-    """Return the parts of all blocks by the ids of their rows; `axis` is the caller's axis of the rows."""
+    """Return the parts of all blocks, given the ids of their rows; `axis` is the row axis in the caller's data."""
     if not isinstance(ids, da.Array):
         if unknown(data.chunks[0]) and data.numblocks[0] > 1:
             raise ShapeError(
-                f"{ROW.name} data has blocks of unknown size along axis {axis}, so that it is not known which ids of "
-                "an array in memory are a block's; dask.array.Array.compute_chunk_sizes() finds the sizes",
+                f"{ROW.name} data has blocks of unknown size along axis {axis}, so segment_ids in memory cannot be "
+                "split into blocks; call data.compute_chunk_sizes() first",
                 ROW.clause("ids.shape"),
             )
         ids = _in_blocks_of(data, ids)
@@ -138,9 +138,9 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
                 data = rechunked(data, [(sum(rows),)])
             else:
                 raise ShapeError(
-                    f"{ROW.name} data has {data.numblocks[0]} blocks along axis {axis} and segment_ids "
-                    f"{ids.numblocks[0]}, and not all sizes of blocks are known; "
-                    "dask.array.Array.compute_chunk_sizes() finds them",
+                    f"{ROW.name} data has {data.numblocks[0]} blocks along axis {axis}, but segment_ids has "
+                    f"{ids.numblocks[0]}, and some block sizes are unknown; call compute_chunk_sizes() on the arrays "
+                    "first",
                     ROW.clause("ids.shape"),
                 )
     else:
@@ -160,11 +160,11 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
 
 
 def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
-    """Return the parts of all blocks by the offsets of the segments."""
+    """Return the parts of all blocks, given the offsets of the segments."""
     rows = data.chunks[0]
     axes = tuple(range(data.ndim))
     wide = data.ndim + 1
-    # All offsets go to each task where only values tell which of them a block needs.
+    # Each task receives all offsets if only their values determine which offsets a block needs.
     bounds, index, firsts = offsets, (wide,), None
     if isinstance(offsets, da.Array):
         if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]):
@@ -218,8 +218,8 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | N
     if call.num_segments is None:
         if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
             raise EngineError(
-                f"{ROW.name} num_segments is missing, and data has rank {found.ndim}; of more than rank 1, Dask "
-                "computes no array of unknown size under its setting array.query-planning: give num_segments"
+                f"{ROW.name} requires num_segments for data of rank {found.ndim}, because Dask's array.query-planning "
+                "does not support unknown sizes for rank 2 or more; pass num_segments="
             )
         whole, sizes = _tree(found, call, parts.whole, None), (nan,)
     else:
@@ -244,24 +244,24 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | N
 
 
 def _rows_at_once(found: Any, count: int) -> int:
-    """Return the number of segments in a block of the result."""
+    """Return the number of segments per block of the result."""
     width = prod(max(1 if isnan(size) else size for size in sizes) for sizes in found.chunks[1:]) * found.dtype.itemsize
-    if width == 0:  # nothing to hold, and dask.array.concatenate leaves out what has no elements
+    if width == 0:  # no data, and dask.array.concatenate drops empty arrays
         return max(1, count)
     tallest = max(found.chunks[0])
     most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
     blocks = ceil(count / max(1, max(most, LEAST_BYTES) // width))
     if blocks > MOST_BLOCKS:
         raise OutputTooLargeError(
-            f"{ROW.name} output would have {count} segments in {blocks} blocks, and it has at most {MOST_BLOCKS}; its "
-            "blocks are as large as those of data: data.rechunk(...) makes them larger, or give a lower num_segments",
+            f"{ROW.name} output would have {count} segments in {blocks} blocks, but at most {MOST_BLOCKS} blocks are "
+            "supported; make the blocks larger with data.rechunk(...), or pass a lower num_segments",
             ROW.clause("shape"),
         )
     return int(max(1, ceil(count / max(blocks, 1))))
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """Merge all blocks to one block, which Dask treats as one row, the only size that `array.query-planning` knows."""
+    """Merge all blocks into one block, which Dask treats as one row; `array.query-planning` supports no other size."""
     return da.reduction(
         found,
         chunk=chunk,

@@ -1,8 +1,8 @@
-"""Sends SegmentMax's parts to the blocks of the result in stages: n log n tasks instead of n**2.
+"""Distributes the parts of SegmentMax to the blocks of the result in stages: n log n tasks instead of n**2.
 
-A stage cuts a few consecutive parts into as many classes of segments, and merges the pieces of each class to one part.
-A class is not a range of segments: it has every k-th block of the result. Consecutive parts of sorted ids touch
-consecutive blocks, so each class gets about one of them, and parts keep their size.
+A stage cuts a few consecutive parts into the same number of classes of segments, and merges the pieces of each class
+into one part. A class is not a range of segments, but contains every k-th block of the result. Consecutive parts of
+sorted ids touch consecutive blocks, so each class gets about one of these blocks, and parts keep their size.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from maxops.calls import SegmentCall
 from maxops.engines.dask import parts
 
 Key = tuple[Any, ...]
-# Of a range of segments: the first of the parts that have some, the end of these parts, and the rows before them.
+# Maps a range of segments to the range of parts that contain them, and the number of rows before these parts.
 Span = Callable[[int, int], tuple[int, int, int]]
 
-# Parts that become one in a task: a level of a tree communicates no more than the result, and few levels do.
+# The parts that a task merges: a level of a tree communicates no more than the result, and few levels suffice.
 AT_ONCE = 16
-# In a stage, r parts in r classes take r + 1 tasks for each part. log(n, r) stages then take the fewest for 4 or less.
+# In a stage, r parts in r classes take r + 1 tasks per part. With log(n, r) stages, the total is lowest for r = 4.
 CLASSES = 4
 
 
@@ -36,7 +36,7 @@ def shuffled(
 ) -> Any:
     """Return the results in blocks of these sizes from the parts of all blocks of data; several results are tuples.
 
-    All sizes except the last are equal. `span` is given if it is known before the ids are computed.
+    All sizes except the last are equal. `span` is passed if it is known before the ids are computed.
     """
     name = f"{name}-{tokenize(found.name, call, sizes, span is None)}"
     layer: dict[Any, Any] = {}
@@ -76,13 +76,13 @@ class _Tasks:
         return sources[0] if len(sources) == 1 else self._add(self._merge, sources)
 
     def few(self, sources: list[Key], most: int = AT_ONCE) -> list[Key]:
-        """Merge these parts with a tree until at most `most` are left."""
+        """Merge these parts in a tree until at most `most` parts remain."""
         while len(sources) > most:
             sources = [self._one(group) for group in _groups(sources, AT_ONCE)]
         return sources
 
     def in_groups(self, sources: list[Key], most: int) -> list[Key]:
-        """Merge these parts to at most `most` parts, in groups of about equal size."""
+        """Merge these parts into at most `most` parts, in groups of about equal size."""
         size = ceil(len(sources) / most)
         return [self._one(self.few(group)) for group in _groups(sources, size)]
 
@@ -94,7 +94,7 @@ class _Tasks:
             yield block, self._cuts(sources[begin:end], len(sizes), block), before
 
     def in_stages(self, sources: list[Key], blocks: range) -> Iterator[tuple[int, list[Key], int]]:
-        """Yield the values of `known` for parts that may have segments of every block."""
+        """Yield the same values as `known`, for parts that may contain segments of every block."""
         if len(blocks) == 1:
             yield blocks[0], sources, 0
             return
@@ -111,7 +111,7 @@ def _groups(keys: list[Key], size: int) -> list[list[Key]]:
 
 
 def _classes(sources: int) -> int:
-    """Return the fewest classes with as few stages as CLASSES."""
+    """Return the lowest number of classes that needs no more stages than CLASSES."""
     stages = 1
     while CLASSES**stages < sources:
         stages += 1

@@ -1,6 +1,6 @@
-"""The engine for JAX's arrays, on any device, with support for `jit`, `vmap` and `grad`.
+"""The engine for JAX arrays on any device, with support for `jit`, `vmap` and `grad`.
 
-Shapes and types are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
+Shapes and dtypes are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
 are checked before the call. Under `jit`, they are checked at run time on the CPU, where JAX raises its own error with
 the same text. On other devices they are not checked.
 """
@@ -31,7 +31,7 @@ from maxops.spec import MAXIMUM, REDUCE_MAX
 __all__ = ["only_integer_keys", "run"]
 
 
-# Plain calls that were planned, compiled with their options, by what their plans depend on: a plan takes longer than a
+# Compiled functions for plain calls, by everything that their plans depend on, because planning takes longer than a
 # small call.
 _planned: dict[Any, Any] = {}
 _MOST_PLANS = 4096
@@ -88,7 +88,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _is_plain_reduction(call: ReduceCall) -> bool:
-    """Whether a call has only data, Python bools and integers, which all compare as keys do."""
+    """Return whether a call has only data, and Python bools and integers, which can be parts of a cache key."""
     axes = call.axes
     return (
         call.out is None
@@ -146,7 +146,9 @@ def _segment_max(call: SegmentCall) -> Any:
         bounds.check()
     segments = bounds.count_of_segments()
     if count is None and in_memory:
-        output_of(row, None, plan.dtype, shape_along(plan.shape, axis, segments), "shape")  # does it fit, by the ids?
+        output_of(
+            row, None, plan.dtype, shape_along(plan.shape, axis, segments), "shape"
+        )  # raises if the result is too large
     rows = inputs.as_jax(row, "data", data)
     how = Segments(
         segments,
@@ -154,7 +156,7 @@ def _segment_max(call: SegmentCall) -> Any:
         checks=planned.check_ids and not bounds.are_known,
         rejects_negative=bounds.out_of_range != "drop",
         rejects_past=bounds.out_of_range == "error",
-        # under an initial value, what changes no maximum
+        # with an initial value, the identity of the maximum
         fill=identity_bits(plan.dtype, planned.nan)
         if planned.initial is not None
         else bits_of(planned.fill_value, plan.dtype),

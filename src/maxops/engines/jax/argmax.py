@@ -12,7 +12,7 @@ from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def index_dtype() -> np.dtype:
-    """Return the type of indices: int64, or int32 if the user's configuration disables 64-bit types."""
+    """Return the dtype of indices: int64, or int32 if JAX's configuration disables 64-bit dtypes."""
     dtype: np.dtype = np.dtype(jax.dtypes.canonicalize_dtype(np.int64))
     return dtype
 
@@ -44,7 +44,7 @@ def holders_in_segments(data: jax.Array, values: jax.Array, segments: jax.Array,
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Return the first row of each segment with its maximum, for each column; ids may have batch axes in front."""
+    """Return the first row that equals the maximum of each segment and column; ids may have leading batch axes."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, values, ids: first_in_segments(data, values, ids, how))(data, values, ids)
     if values.size == 0:

@@ -1,7 +1,6 @@
-"""The three operators with all their options on checked arrays, each compiled once for its shapes and options.
+"""The three operators on checked arrays, compiled once for each combination of shapes and options.
 
-Within another function that JAX traces, they are part of the function (`inline`), because the code around a call
-affects its lowering.
+Inside another traced function, they are inlined, because the code around a call affects its lowering.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def segment_max(
     ties: str,
     native: bool,
 ) -> Results:
-    """Compute SegmentMax by ids or offsets."""
+    """Compute SegmentMax, given ids or offsets."""
     values = maxima.segment_max(data, ids, how=how, ties=ties, native=native)
     if initial is not None:
         values = _with_initial(values, initial, how.nan, native)
@@ -72,12 +71,12 @@ def segment_max(
 
 
 def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool) -> jax.Array:
-    """Return the maximum of both arguments; the gradient goes to `values`, even for ties."""
+    """Return the maximum of both arguments; only `values` receives a gradient, even for ties."""
     return maxima.maximum(values, stop_gradient(initial), ties="first", nan=nan, native=native)
 
 
 def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: str) -> jax.Array:
-    """Return the maxima. If NaN is the identity of the maximum, replace the maxima of no elements by -Inf."""
+    """Return the maxima. If NaN is the identity of the maximum, replace the results of empty reductions by -Inf."""
     dtype = integer_keys.dtype_of(data)
     if nan == "propagate" or dtype.kind != "float":
         return values
@@ -85,4 +84,4 @@ def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: s
     lowest = integer_keys.filled((), dtype.lowest_bits, dtype)
     if isinstance(count, int):
         return values if count else jnp.broadcast_to(lowest, values.shape)
-    return jnp.where(jnp.asarray(count) == 0, lowest, values)  # a symbol, whose value the call brings
+    return jnp.where(jnp.asarray(count) == 0, lowest, values)  # a symbol, known only at run time

@@ -1,6 +1,6 @@
-"""The lowering for the CPU, which adds custom calls of the native core to XLA's programs.
+"""The lowering for the CPU, which adds custom calls of the native core to XLA programs.
 
-JAX calls each function at trace time, with arrays of one type and matching shapes, and with nonempty results.
+JAX calls each function at trace time, with arrays of one dtype and matching shapes, and with nonempty results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def register() -> None:
 
 
 def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:
-    """Return the type of a result: the data's type, on the same devices under shard_map, as JAX derives it."""
+    """Return an abstract result with the dtype of the data and, under shard_map, with the sharding that JAX derives."""
     like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
     mesh = jax.typeof(data).sharding.mesh
     if like.sharding is None and not mesh.empty:  # eval_shape drops a mesh with axes of several types
@@ -36,7 +36,7 @@ def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None
 
 
 def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
-    """Compute Max of arrays that broadcast."""
+    """Compute Max with broadcasting."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     return jax.ffi.ffi_call("maxops_maximum", _like(arrays[0], shape))(*arrays, ignores_nan=nan == "ignore")
 
@@ -48,7 +48,7 @@ def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets."""
+    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets."""
     return _in_segments(
         "maxops_segment_max",
         how,
@@ -70,7 +70,7 @@ def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> 
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Return the first row of each segment with its maximum; batches are as in `segment_max`."""
+    """Return the first row that equals the maximum of each segment; batch axes are as in `segment_max`."""
     return _in_segments("maxops_argmax_in_segments", how, index_dtype(), data, ids, values)
 
 
@@ -83,7 +83,7 @@ def _in_segments(
     *values: jax.Array,
     **attributes: Any,
 ) -> jax.Array:
-    """Make a custom call on arrays with one axis for all batches and one axis for all elements of a row."""
+    """Make a custom call on arrays with one batch axis, one axis of rows, and one axis for all elements of a row."""
     batch, row = ids.shape[:-1], data.shape[ids.ndim :]
     sizes, width = prod(batch), prod(row)
     call = jax.ffi.ffi_call(name, _like(data, (sizes, how.count, width), dtype))

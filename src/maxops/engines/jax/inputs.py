@@ -1,4 +1,4 @@
-"""The inputs of a call: JAX arrays, tracers, NumPy arrays beside them, and their known properties."""
+"""The inputs of a call: JAX arrays, tracers, NumPy arrays that are passed with them, and their known properties."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 def is_tracer(value: object) -> bool:
-    """Whether only a value's shape and type are known."""
+    """Return whether a value is a tracer, which has only a shape and a dtype."""
     return isinstance(value, jax.core.Tracer)
 
 
 def abstract_of(row: Spec, name: str, value: Any) -> Any:
-    """Return the planner's view of an array: its shape and type. Other values are unchanged."""
+    """Return an abstract array with the shape and dtype of a JAX array; return other values unchanged."""
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):
-        raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("types"))
+        raise DTypeError(f"{row.name} {name} must have a NumPy dtype, got {value.dtype}", row.clause("types"))
     return plan.abstract(value.shape, value.dtype)
 
 
 def typed(arrays: Sequence[Any]) -> list[Any]:
-    """Return the arrays with weakly typed arrays converted to the type of the others, if their kinds allow it.
+    """Convert weakly typed arrays to the dtype of the other arrays, if their kinds allow it.
 
-    JAX traces a Python scalar as a weakly typed array. The kinds are as in `maximum(array, 2)`: integers are converted
-    to integers and floats, and floats to floats. A known value becomes a Python scalar, which the planner checks.
+    JAX traces a Python scalar as a weakly typed array. As in `maximum(array, 2)`, integers convert to integers and
+    floats, and floats convert to floats. A known value becomes a Python scalar, which the planner checks.
     """
     known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
     strong = [array.dtype for array in known if not _is_weak(array)]
@@ -65,44 +65,45 @@ def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
 
 
 def scalar_of(row: Spec, name: str, value: Any) -> Any:
-    """Return the planner's view of a scalar. The fill value is compiled into the program, so it must be known."""
+    """Return a scalar for the planner. The fill value is compiled into the program, so it must be known."""
     if name != "fill_value" or not isinstance(value, jax.Array):
         return abstract_of(row, name, value)
     if is_tracer(value):
         raise AttributeValueError(
-            f"{row.name} fill_value is traced by JAX; it is a constant, of Python's, NumPy's or JAX's",
+            f"{row.name} fill_value must be a constant, got a value traced by JAX",
             row.clause("fill_value"),
         )
     return np.asarray(value)
 
 
 def has_symbolic_shape(value: Any) -> bool:
-    """Whether an array has sizes that are unknown until an exported program runs."""
+    """Return whether an array has sizes that are unknown until an exported program runs."""
     return isinstance(value, jax.Array) and any(map(is_symbolic_dim, value.shape))
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
-    """Return an array that JAX accepts without converting an element; the planner has checked it."""
+    """Return a checked array for JAX; raise if JAX would convert its elements."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
-        raise DTypeError(f"{row.name} {name} is real; JAX has no exact rationals", row.clause("types"))
+        raise DTypeError(f"{row.name} {name} has dtype real, but JAX has no exact rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")
     if jax.dtypes.canonicalize_dtype(native) != native:
         raise DTypeError(
-            f"{row.name} {name} is {native}, which JAX has only where jax_enable_x64 is on; no input is converted",
+            f"{row.name} {name} is {native}, which JAX supports only with jax_enable_x64; enable it, or convert the "
+            "array",
             row.clause("types"),
         )
     return value if isinstance(value, jax.Array) else _native(value)
 
 
 def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
-    """Return the planned initial value, or JAX's own scalar if its value is not known yet."""
+    """Return the initial value for JAX: a JAX scalar unchanged, or the planned value."""
     if planned is None:
         return None
     return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
 
 
 def are_on_cpu(*arrays: Any) -> bool:
-    """Whether results of these arrays use this machine's memory and have a known size."""
+    """Return whether results of these arrays use host memory and have a known size."""
     if any(map(has_symbolic_shape, arrays)):
         return False
     placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
@@ -110,7 +111,7 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 
 def signature(*arrays: Any) -> Any:
-    """Return the key of a plan for JAX's arrays; None if one array is not JAX's."""
+    """Return the key of a plan for JAX arrays, or None if an array is not a JAX array."""
     try:
         return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
     except AttributeError:
@@ -118,7 +119,7 @@ def signature(*arrays: Any) -> Any:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether a plan for this array applies to every array with its signature: a known shape, and a strong type."""
+    """Return whether a plan for this array applies to every array with the same signature."""
     return isinstance(array, jax.Array) and not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
 
 
@@ -129,11 +130,11 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
 
 
 def number_of_segments(row: Spec, value: Any) -> Any:
-    """Return the known num_segments, or the symbol of a size, because a shape depends on it."""
+    """Return num_segments as a known value or a symbolic size, because the shape of the result depends on it."""
     if is_tracer(value):
         raise NumSegmentsError(
-            f"{row.name} num_segments is traced, but the result's shape depends on it: under jax.jit and the like it "
-            "is a Python integer (static_argnames)",
+            f"{row.name} num_segments must be a Python integer under jax.jit and similar transformations, because the "
+            "result's shape depends on it; list it in static_argnames",
             row.clause("num_segments"),
         )
     return np.asarray(value) if isinstance(value, jax.Array) else value
@@ -141,7 +142,7 @@ def number_of_segments(row: Spec, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The ids or offsets of a call, in NumPy or JAX, and the checks of their values.
+    """The ids or offsets of a call, as a NumPy or JAX array, and the checks of their values.
 
     `count` is None if num_segments is missing and the highest id determines it.
     """
@@ -156,7 +157,7 @@ class Bounds:
 
     @property
     def are_known(self) -> bool:
-        """Whether the values can be read now."""
+        """True if the values can be read now."""
         return not is_tracer(self.values)
 
     @property
@@ -164,12 +165,12 @@ class Bounds:
         return not isinstance(self.values, jax.Array) or are_on_cpu(self.values)
 
     def check(self) -> None:
-        """Raise the errors of NumPy's engine. Arrays are copied from a device only if a value is invalid."""
+        """Raise the same errors as the NumPy engine. Arrays are copied from a device only if a value is invalid."""
         if not self._are_at_hand:
             with jax.ensure_compile_time_eval():
                 if bool(self._are_valid()):
                     return
-        values = np.asarray(self.values)  # on the CPU their own memory
+        values = np.asarray(self.values)  # without a copy on the CPU
         if self.name == "offsets":
             plan.check_offsets(self.row, values, self.rows)
         else:
@@ -195,8 +196,8 @@ class Bounds:
             return self.count
         if not self.are_known:
             raise NumSegmentsError(
-                f"{self.row.name} num_segments is not given and {self.name} are traced, so that nothing tells the "
-                "result's shape: under jax.jit and the like num_segments is a Python integer",
+                f"{self.row.name} requires num_segments under jax.jit and similar transformations, because "
+                f"{self.name} are traced and the result's shape is unknown; pass a Python integer",
                 self.row.clause("num_segments"),
             )
         with jax.ensure_compile_time_eval():
@@ -209,14 +210,14 @@ class Bounds:
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
         values = plan.widened(np.asarray(self.values))
         if dtypes.of(values.dtype) is dtypes.INT64 and not has_wide:
-            # ids are names: all below 0, and all past the last, are left out alike
+            # all ids below 0 are dropped, and so are all ids past the last segment: their values do not matter
             most = self.rows if self.name == "offsets" else count
             return np.clip(values, -1, _INT32_MAX if is_symbolic_dim(most) else most).astype(np.int32)
         return as_jax(self.row, self.name, values)
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """Widen ids like `plan.widened`; values above JAX's widest signed type become its maximum, past every segment."""
+    """Widen ids like `plan.widened`; values above JAX's widest signed dtype become its maximum, past every segment."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids
@@ -238,5 +239,5 @@ def _ids_are_valid(ids: jax.Array, most: int | None, *, is_sorted: bool, takes_n
 
 
 def _native(array: Any) -> Array:
-    """Return a NumPy array in this machine's byte order, which is the only one that JAX accepts."""
+    """Convert a NumPy array to native byte order, the only byte order that JAX accepts."""
     return np.asarray(array).astype(array.dtype.newbyteorder("="), copy=False)

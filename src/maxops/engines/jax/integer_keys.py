@@ -1,4 +1,4 @@
-"""The lowering for any device: converts elements to integer keys, takes XLA's maximum of them, and converts back."""
+"""The lowering for any device: converts elements to integer keys, computes XLA's maximum, and converts back."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def dtype_of(array: jax.Array) -> DType:
-    """Return the row of an array's type."""
+    """Return the `maxops.dtypes` row for the dtype of an array."""
     dtype = dtypes.of(np.dtype(array.dtype))
     assert dtype is not None
     return dtype
 
 
 def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
-    """Return integers that compare like the elements; keys are equal if the elements are equal in the order."""
+    """Return integer keys that compare like the elements in the total order."""
     keys: jax.Array = order.keys_of(jnp, array, dtype_of(array), nan)
     return keys
 
@@ -39,21 +39,21 @@ def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
 
 
 def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
-    """Compute Max of arrays that broadcast."""
+    """Compute Max with broadcasting."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     keys = (jnp.broadcast_to(keys_of(array, nan), shape) for array in arrays)
     return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]), nan)
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """Compute ReduceMax along axes in 0..r-1, and remove these axes; for no elements, return the identity."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes; empty reductions return the identity."""
     dtype = dtype_of(data)
     first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
     return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets, without checks."""
+    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets, without checks."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
     dtype, keys = dtype_of(data), keys_of(data, how.nan)

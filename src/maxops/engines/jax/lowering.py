@@ -1,6 +1,6 @@
-"""Lowers a call to custom calls, or to integer keys.
+"""Lowers calls to custom calls on the CPU, and to integer keys on other devices.
 
-The CPU uses custom calls, and other devices use integer keys. Both give the same bits.
+Both return the same bits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jax.interpreters import ad, batching, mlir
 from maxops.engines.jax import custom_calls
 
 _Function = Callable[..., jax.Array]
-# The operations whose regions may hold a custom call: functions and control flow. In the functions of a reduction, of a
-# scatter and the like XLA has none.
+# The operations whose regions may contain a custom call: functions and control flow. XLA does not support custom calls
+# in the functions of reductions, scatters and similar operations.
 _REGIONS_OF_CUSTOM_CALLS = ("func.func", "stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation")
 
 _only_keys = False
@@ -27,7 +27,7 @@ _only_keys = False
 
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
-    """Use integer keys also on the CPU, for calls that are traced in the block."""
+    """Use integer keys on the CPU too, for calls that are traced in the block."""
     global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
     before, _only_keys = _only_keys, True
     try:
@@ -45,17 +45,16 @@ def are_native() -> bool:
 
 
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
-    """Whether a call may be lowered to a custom call, which only the CPU supports.
+    """Return whether a call may be lowered to a custom call, which only the CPU supports.
 
-    Exported programs must run without custom calls. Also, XLA ends the process if a function that is passed to
+    Exported programs must run without custom calls. Also, XLA aborts the process if a function that is passed to
     `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains one. Such functions work on
-    scalars, for which a custom call is not faster. The arguments around them tell the device of arrays that are created
-    there.
+    scalars, for which a custom call is not faster.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:
         return False
-    avals: Any = context.avals_in  # of arrays, all of them
+    avals: Any = context.avals_in  # all are arrays
     if all(aval.ndim == 0 for aval in avals):
         return False
     around = mlir.ir.InsertionPoint.current.block.owner.operation
@@ -69,12 +68,12 @@ def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
 def primitive(
     name: str, *, ours: _Function, keys: _Function, vmap: _Function, jvp: Callable[..., Any] | None = None
 ) -> _Function:
-    """Return a function of arrays and hashable parameters that JAX compiles for each device, maps and differentiates.
+    """Create a JAX primitive, and return a function that calls it with arrays and hashable parameters.
 
-    `ours` is its implementation by custom calls, and `keys` the implementation on all devices; both take their
-    parameters by name. `native` says that `ours` may run. Only `jvp`, which follows JAX's convention for primitives,
-    receives `ties`. `vmap` receives the size of the mapped axis, the arrays with this axis in front, and the
-    parameters; it returns a result with this axis in front.
+    `ours` implements the primitive with custom calls, and `keys` implements it for all devices; both take parameters by
+    name. The parameter `native` allows `ours`. Only `jvp`, which follows JAX's convention for primitives, receives
+    `ties`. `vmap` receives the size of the mapped axis, the arrays with this axis first, and the parameters; it returns
+    a result with this axis first.
     """
     made = Primitive(f"maxops_{name}")
 
@@ -82,10 +81,10 @@ def primitive(
         result: jax.Array = made.bind(*arrays, **parameters)
         return result
 
-    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))  # once for shapes and parameters
+    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))  # once per shapes and parameters
 
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
-        with jax.disable_jit(False):  # it may be on, and is what brought the call here
+        with jax.disable_jit(False):  # JAX calls this function if disable_jit is on
             result: jax.Array = compiled(*arrays, **parameters)
         return result
 
@@ -105,7 +104,7 @@ def primitive(
 
     made.def_impl(run_alone)
     made.def_abstract_eval(abstract_eval)
-    mlir.register_lowering(made, lower, cacheable=False)  # a cached one forgets what was around it
+    mlir.register_lowering(made, lower, cacheable=False)  # a lowering depends on the code around it
     batching.primitive_batchers[made] = batch
     if jvp is not None:
         ad.primitive_jvps[made] = jvp

@@ -1,8 +1,8 @@
 """The operators as JAX primitives, with their rules for vmap and gradients.
 
-Under vmap, each operator stays one call: the mapped axis becomes one more axis of the call. The gradient goes to the
-elements that hold the maxima. The rule is a forward rule of JAX's own operations, linear in the tangents: JAX
-transposes it for `grad`, and differentiates it again for higher orders. It uses masks instead of gathers, so its
+Under vmap, each operator remains one call, and the mapped axis becomes an extra axis. The elements that equal the
+maxima receive the gradient. The gradient rule is a forward rule in JAX's own operations, linear in the tangents, so JAX
+can transpose it for `grad` and differentiate it again for higher orders. It uses masks instead of gathers, so its
 transpose has no scatter.
 """
 
@@ -26,10 +26,10 @@ _Pair = tuple[jax.Array, Any]
 
 
 def maximum(*arrays: jax.Array, ties: str, nan: str, native: bool) -> jax.Array:
-    """Compute Max of arrays that broadcast."""
+    """Compute Max with broadcasting."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
-        return integer_keys.maximum(*arrays, nan=nan)  # which keeps the mesh axes of an array without elements
+        return integer_keys.maximum(*arrays, nan=nan)  # keeps the mesh axes of empty arrays
     return _maximum(*arrays, ties=ties, nan=nan, native=native)
 
 
@@ -57,22 +57,22 @@ def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, t
 
 
 def _whole(tangent: Any, shape: tuple[int, ...]) -> Any:
-    """Return the wide tangent of an input in the result's shape; 0 for an input without a tangent."""
+    """Broadcast the wide tangent of an input to the shape of the result; return 0 for an input without a tangent."""
     return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(_wide(tangent), shape)
 
 
 def _wide(tangent: jax.Array) -> jax.Array:
-    """Return a tangent in the type of sums and shares: float32 instead of a half type."""
+    """Convert a half-precision tangent to float32, for sums and divisions."""
     return tangent.astype(np.float64 if tangent.dtype == np.float64 else np.float32)
 
 
 def _share(total: jax.Array, count: jax.Array) -> jax.Array:
-    """Return the mean of a wide total over the elements that hold a maximum."""
+    """Divide a wide total by the number of elements that equal the maximum."""
     return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, nan: str, native: bool) -> jax.Array:
-    """Compute ReduceMax along axes in 0..r-1, and remove these axes; for no elements, return the identity."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes; empty reductions return the identity."""
     if data.size == 0:
         return integer_keys.reduce_max(data, axes, nan=nan)
     return _reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -104,14 +104,14 @@ def _reduce_max_jvp(
 
 
 def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, native: bool) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row) by ids (*batch, rows) or by offsets."""
+    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets."""
     batch = ids.shape[:-1]
     shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
     if prod(shape) == 0:
         empty = (jax.lax.full_like(stop_gradient(array), 0, dtype=data.dtype, shape=shape) for array in (data, ids))
-        return jnp.maximum(*empty)  # which varies over the mesh axes of both
+        return jnp.maximum(*empty)  # varies over the mesh axes of both arrays
     if data.size == 0:
-        data = stop_gradient(data)  # no element to give a gradient to
+        data = stop_gradient(data)  # no element can receive a gradient
     return _segment_max(data, ids, how=how, ties=ties, native=native)
 
 
@@ -120,7 +120,7 @@ def _segment_max_vmap(size: int, are_mapped: list[bool], data: jax.Array, ids: j
     if ids_are_mapped:
         whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))
         return segment_max(whole, ids, **how)
-    after_rows = ids.ndim  # one set of ids: the mapped axis is one of the rows' own
+    after_rows = ids.ndim  # shared ids: the mapped axis becomes an axis of each row
     return jnp.moveaxis(segment_max(jnp.moveaxis(data, 0, after_rows), ids, **how), after_rows, 0)
 
 
@@ -163,7 +163,7 @@ def _first_in_axes_vmap(
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
-    """Return the first row of each segment with its maximum, or -1; batches are as in `segment_max`."""
+    """Return the first row that equals the maximum of each segment, or -1; batch axes are as in `segment_max`."""
     if data.size == 0 or values.size == 0:
         return argmax.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)
@@ -177,7 +177,7 @@ def _first_in_segments_vmap(
 
 
 def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
-    """Return the arrays, all with the mapped axis in front."""
+    """Return the arrays, broadcast so that all have the mapped axis first."""
     return [
         array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
         for array, is_mapped in zip(arrays, are_mapped, strict=True)

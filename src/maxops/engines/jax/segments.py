@@ -1,4 +1,4 @@
-"""Static facts about a traced call of SegmentMax, and the interpretation of its ids."""
+"""Static properties of a traced SegmentMax call, and the interpretation of its ids."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jax.export import is_symbolic_dim
 
 @dataclass(frozen=True)
 class Segments:
-    """The assignment of rows to segments; hashable, because JAX compiles for each value.
+    """The options that assign rows to segments. They are hashable, because JAX compiles for each combination.
 
     `order` describes the ids: "sorted", in "any" order, or "offsets" instead of ids. If `checks` is set, the ids are
-    checked at run time. `fill` is the bits of the value for empty segments, and `nan` is the rule for NaN.
+    checked at run time. `fill` holds the bits of the value for empty segments, and `nan` is the rule for NaN.
     """
 
     count: int
@@ -29,16 +29,16 @@ class Segments:
 
     @property
     def fill_as_int64(self) -> int:
-        """The bits as an int64, the type of XLA's attributes."""
+        """The bits of `fill` as an int64, the type of XLA's attributes."""
         return self.fill - (1 << 64) if self.fill >> 63 else self.fill
 
 
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
-    """Return each row's segment, with 0 for those outside 0..count-1, and a mask of the rows inside."""
+    """Return the segment of each row, or 0 if it is out of range, and a mask of the rows in range."""
     valid: jax.Array | bool = True
     if how.order == "offsets":
         valid = offsets_are_valid(ids, rows)
-        # how many segments have ended by each row; not searchsorted, which takes no symbolic sizes
+        # count the segments that have ended by each row; searchsorted does not support symbolic sizes
         ids = jnp.cumsum(jnp.zeros(rows, ids.dtype).at[ids[1:]].add(1, mode="drop"), dtype=ids.dtype)
     inside = (ids >= 0) & valid
     if is_symbolic_dim(how.count) or how.count <= np.iinfo(ids.dtype).max:
@@ -47,12 +47,12 @@ def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, ja
 
 
 def offsets_are_valid(offsets: jax.Array, rows: int) -> jax.Array:
-    """Return whether offsets run from 0 to the number of rows without a decrease; otherwise, no segment has rows."""
+    """Return whether offsets are non-decreasing from 0 to the number of rows."""
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
 def for_columns(flags: jax.Array, like: jax.Array) -> jax.Array:
-    """Return a flag for each row, with axes of size 1 for the other axes of `like`."""
+    """Reshape one flag per row so that the flags broadcast to `like`."""
     return jnp.expand_dims(flags, tuple(range(1, like.ndim)))
 
 

@@ -1,11 +1,11 @@
-"""The engine for PyTorch's tensors: eager calls, `torch.compile`, gradients and `torch.vmap`.
+"""The engine for PyTorch tensors, with support for `torch.compile`, gradients and `torch.vmap`.
 
 >>> import torch
 >>> import maxops as mo
 >>> mo.maximum(torch.tensor([1.0, -0.0, torch.nan]), torch.tensor([3.0, 0.0, 1.0]))
 tensor([3., 0., nan])
 
-The threads are maxops's own (`maxops.set_num_threads`), not torch's.
+Calls use the threads of maxops (`maxops.set_num_threads`), not torch's threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max,
 def run(call: Call) -> Any:
     """Run a call, or add it to the traced graph."""
     if torch.compiler.is_compiling() or is_tracing():
-        from maxops.engines.torch import traced  # noqa: PLC0415 - see there
+        from maxops.engines.torch import traced  # noqa: PLC0415 - slow to import
 
         return traced.run(call)
     return _EAGER[type(call)](call)

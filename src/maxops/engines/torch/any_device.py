@@ -1,10 +1,10 @@
-"""The operators implemented with torch's own operators, for every device except the CPU, which uses the core.
+"""Implements the operators with torch's own operators, for every device except the CPU, which uses the native core.
 
-Torch's maxima of floats do not specify a NaN's bits and the sign of a zero, and depend on whether a device flushes
+Torch's float maxima do not specify the bits of NaN or the sign of zero, and depend on whether a device flushes
 subnormals. Therefore the only float operation is the test for NaN. All other operations use integers:
 
-- `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
-  negative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bits.
+- `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If any element is
+  nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bit pattern.
 - Indices, segments and maxima that ignore NaN use the keys of `maxops.order`, which cost less than one scatter.
 
 Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
@@ -94,15 +94,15 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Compute SegmentMax.
 
-    The host waits for a check of ids or offsets and, without `num_segments`, for the highest id. After an error, it
-    also copies all of them for the message.
+    The host waits for the check of ids or offsets and, without `num_segments`, for the highest id. If a check fails,
+    all ids or offsets are copied to the host for the message.
     """
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
     data, dtype, planned = call.data, plan.dtype, plan.call
     keys_of, values_of = (partial(function, dtype=dtype, nan=planned.nan) for function in (_keys, _values))
     ids, count = _segments(call, plan)
-    shape = (count + 1, *data.shape[1:])  # the last is for rows that belong to no segment
+    shape = (count + 1, *data.shape[1:])  # the last segment is for rows without a segment
 
     def column(flags: Tensor) -> Tensor:
         return flags.reshape([-1, *(1 for _ in shape[1:])])
@@ -128,7 +128,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _checked(call: Call) -> Any:
-    """Return a planned request after the checks that only torch can make on its tensors."""
+    """Run the checks that require torch, and return the call with abstract arrays."""
     check_ties(call)
     for name, tensor in call.arrays:
         check(call.row, name, tensor)
@@ -140,8 +140,8 @@ def _planned(_: str, tensor: Tensor) -> Any:
 
 
 def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
-    """Return maxima by torch's functions for the highest (`top`) and the lowest (`bottom`) of some elements."""
-    if dtype is dtypes.UINT8:  # the only unsigned type that torch has maxima for
+    """Return the maxima, given functions that compute the highest (`top`) and the lowest (`bottom`) elements."""
+    if dtype is dtypes.UINT8:  # the only unsigned dtype with maxima in torch
         return top(tensors)
     if dtype.kind != "float" or nan == "ignore":
         return _values(top([_keys(tensor, dtype, nan) for tensor in tensors]), dtype, nan)  # type: ignore[no-any-return]
@@ -151,7 +151,7 @@ def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bott
 
 
 def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
-    """Return each row's segment and the number of segments; rows without a segment have this number."""
+    """Return each row's segment and the number of segments, which also marks rows without a segment."""
     planned = plan.call
     count = planned.num_segments
     if call.offsets is not None:
@@ -169,11 +169,11 @@ def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
 
 
 def _check_ids(call: SegmentCall, planned: SegmentCall, ids: Tensor) -> None:
-    """Raise planning's own error if an id is invalid."""
+    """Raise the planner's error if an id is invalid."""
     limit = None if call.num_segments is None else planned.num_segments
     wrong = []
     if planned.sorted:
-        keys = _keys(call.segment_ids, DTYPES[call.segment_ids.dtype])  # ids of uint64 are not all widened exactly
+        keys = _keys(call.segment_ids, DTYPES[call.segment_ids.dtype])  # widening uint64 ids may not be exact
         wrong.append((keys[1:] < keys[:-1]).any())
     if planned.out_of_range != "drop":
         wrong.append((ids < 0).any())
@@ -193,8 +193,8 @@ def _full(data: Tensor, shape: Shape, value: int, dtype: torch.dtype) -> Tensor:
     """Return a new tensor filled with one value, on the data's device."""
     try:
         return torch.full(shape, value, dtype=dtype, device=data.device)
-    except (RuntimeError, TypeError) as error:  # out of memory; an axis past int64
+    except (RuntimeError, TypeError) as error:  # out of memory, or an axis size beyond int64
         raise OutputTooLargeError(
-            f"{SEGMENT_MAX.name} output needs a tensor of shape {shape} of {dtype} on {data.device}: {error}",
+            f"{SEGMENT_MAX.name} cannot allocate a tensor of shape {shape} and {dtype} on {data.device}: {error}",
             SEGMENT_MAX.clause("value"),
         ) from error

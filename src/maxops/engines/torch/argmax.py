@@ -1,10 +1,10 @@
-"""Finds the elements that hold the maxima, for gradients: masks of all of them, or the indices of the first ones.
+"""Locates the maxima for gradients: a mask of all elements that equal a maximum, or the index of the first one.
 
-An element holds a maximum if both are equal in the order: equal bits, or both NaN. Everything uses torch's own
-operators, so the results support gradients, batches and graphs.
+An element equals a maximum if their bits are equal, or if both are NaN. All functions use torch's own operators, so
+their results support gradients, batches and graphs.
 
-Only inputs are saved and the maxima are computed again, so results may be changed in place before backward. Each call
-reads the saved tensors once, because `torch.utils.checkpoint` computes them for one read.
+Only inputs are saved, and the maxima are recomputed, so results may be changed in place before backward. Each call
+reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ def save(ctx: Any, *tensors: Tensor | None) -> None:
 
 
 def holds(elements: Tensor, maxima: Tensor) -> Tensor:
-    """Return a mask of the elements that equal their maximum in the order."""
+    """Return a mask of the elements that equal their maximum: equal bits, or both NaN."""
     elements, maxima = elements.detach().resolve_neg(), maxima.detach().resolve_neg()
     word = _WORDS[elements.dtype.itemsize]
     return (elements.view(word) == maxima.view(word)) | (elements.isnan() & maxima.isnan())
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Return a gradient in the type of sums and shares: float32 instead of a half type."""
+    """Convert a half-precision gradient to float32, for sums and divisions."""
     return tensor.to(torch.float32) if DTYPES[tensor.dtype].bits == 16 else tensor
 
 
 def share(total: Tensor, count: Tensor) -> Tensor:
-    """Return the mean of a `wide` total over the elements that hold a maximum."""
+    """Divide a `wide` total by the number of elements that equal the maximum."""
     return total / count.clamp(min=1).to(total.dtype)
 
 
 def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
-    """Return zeros with each value at its index along an axis of this length; values with the index -1 are dropped."""
+    """Scatter values into zeros by index along an axis of the given length; drop values with the index -1."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
-    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index takes what goes nowhere
+    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index is for dropped values
     return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Return the value at each index along an axis, and zero for the index -1."""
+    """Gather the value at each index along an axis; the index -1 gives zero."""
     length = values.shape[axis]
     shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
     return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))
@@ -71,7 +71,7 @@ def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """Return a mask of the elements that get the gradient for each needed input, and their number if several may."""
+    """Return a mask of the elements that receive the gradient for each needed input, and the number of ties or None."""
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
@@ -94,7 +94,7 @@ def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tu
 
 
 def describe_reduce_max(ctx: Any, inputs: tuple[Any, ...]) -> None:
-    """Save the non-tensor state of ReduceMax's gradients."""
+    """Save the non-tensor state for the gradients of ReduceMax."""
     call = reduce_call(*inputs)
     data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
@@ -114,21 +114,21 @@ def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Ten
 
 
 def in_axes(ctx: Any) -> Any:
-    """Return the indices of the first maxima along the reduced axes, counted as one axis."""
+    """Return the index of each first maximum along the reduced axes, flattened to one axis."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
     return torch.ops.maxops.reduce_max(*arguments(again))[1]
 
 
 def reduced_last(ctx: Any) -> tuple[list[int], list[Any], Any]:
-    """Return the axes with the reduced axes last, the sizes of the other axes, and the product of the reduced sizes."""
+    """Return all axes with the reduced axes last, the sizes of the kept axes, and the product of the reduced sizes."""
     taken = sorted(ctx.axes)
     kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
     return [*kept, *taken], [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
 
 
 def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
-    """Return a mask of the elements that equal the maximum, and their number, with the reduced axes kept."""
+    """Return a mask of the elements that equal the maximum, and their count with the reduced axes kept."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, keepdims=True, return_indices=False)
     maxima, _ = torch.ops.maxops.reduce_max(*arguments(again))
@@ -140,7 +140,7 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 
 
 def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> None:
-    """Save the non-tensor state of SegmentMax's gradients."""
+    """Save the non-tensor state for the gradients of SegmentMax."""
     call = segment_call(*inputs)
     ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], segments, len(inputs)
     ctx.call = call._replace(
@@ -149,9 +149,9 @@ def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> No
         offsets=None,
         initial=None,
         num_segments=segments,
-        fill_mode="ZERO" if call.initial is None else None,  # no element of the data is an index of a fill
+        fill_mode="ZERO" if call.initial is None else None,  # filled segments have no index, so any fill works
         fill_value=None,
-        check_ids=False,  # they were checked if they were to be
+        check_ids=False,  # already checked if requested
     )
 
 
@@ -178,14 +178,14 @@ def _again_in_segments(ctx: Any, inputs: Sequence[Any], *, return_indices: bool)
 
 
 def in_segments(ctx: Any) -> Any:
-    """Return the first row that holds each maximum."""
+    """Return the index of the first row with each maximum."""
     return _again_in_segments(ctx, ctx.saved_tensors, return_indices=True)[1]
 
 
 def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a mask of the maxima, the segment of each row, and the number of maxima in each segment and column.
+    """Return a mask of the maxima, the segment of each row, and the number of maxima per segment and column.
 
-    Rows without a segment have one extra segment after the others.
+    Rows without a segment are in one extra segment at the end.
     """
     data, ids, offsets, _ = inputs = ctx.saved_tensors
     segments, row = ctx.segments, list(data.shape[1:])

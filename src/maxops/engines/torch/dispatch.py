@@ -1,7 +1,7 @@
-"""Decides whether a call must go through torch's dispatcher, because of a gradient or an active transform or mode.
+"""Decides whether a call must use torch's dispatcher, because of a gradient or an active transform or mode.
 
-torch reports modes and transforms by private functions. If one is missing, every call goes through the dispatcher,
-which is slower but never wrong.
+Private functions of torch report modes and transforms. If one is missing, every call uses the dispatcher, which is
+slower but always correct.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from maxops.engines import table
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-# Those of `make_fx(..., pre_dispatch=True)`, which no stack has.
+# Modes of `make_fx(..., pre_dispatch=True)`, which are on no stack.
 _pre_dispatch = partial(
     any,
     getattr(
@@ -29,30 +29,30 @@ _pre_dispatch = partial(
         (True,),
     ),
 )
-# Modes of functions, which the questions about a tensor would run.
+# Function modes, which even reading an attribute of a tensor would call.
 _function_modes = getattr(torch._C, "_is_torch_function_mode_enabled", lambda: True)
-# Whether the call is inside torch.vmap or one of torch.func's transforms.
+# True inside torch.vmap or a transform of torch.func.
 transforming: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 _stack: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None), "get_interpreter_stack", lambda: None)
 
 
 def transforms() -> set[str]:
-    """Return the active transforms of torch.func, by torch's names: Vmap, Grad, Jvp, Functionalize."""
+    """Return the names of the active transforms of torch.func: Vmap, Grad, Jvp, Functionalize."""
     return {transform.key().name for transform in _stack() or ()}
 
 
 _jit: Any = torch.jit
-# Whether `torch.jit.trace` is tracing.
+# True while `torch.jit.trace` is tracing.
 is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracing)
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether the values of a tensor differ from its memory; only torch's dispatcher knows the values."""
+    """Return whether the values of a tensor differ from its memory, so that only torch can compute them."""
     return tensor.is_neg() or tensor._is_zerotensor()
 
 
 def has_forward_gradients() -> bool:
-    """Whether forward gradients are active."""
+    """Return whether forward gradients are active."""
     return getattr(forward_ad, "_current_level", 0) >= 0
 
 
@@ -61,7 +61,7 @@ _core_is_off = False
 
 @contextmanager
 def only_torch_operators() -> Iterator[None]:
-    """Run tensors on the CPU like those on all other devices, for tests on machines without another device."""
+    """Run CPU tensors like tensors on other devices, for tests on machines without another device."""
     global _core_is_off  # noqa: PLW0603 - a setting of the process, as torch's are
     before, _core_is_off = _core_is_off, True
     try:
@@ -71,19 +71,19 @@ def only_torch_operators() -> Iterator[None]:
 
 
 def core_is_off() -> bool:
-    """Whether tensors on the CPU do not go to the native core."""
+    """Return whether the native core is disabled for CPU tensors."""
     return _core_is_off
 
 
 def modes_are_active() -> bool:
-    """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
+    """Return whether a mode, a transform or forward gradients are active, regardless of the arguments."""
     return bool(_modes()) or _pre_dispatch() or transforming() or has_forward_gradients()
 
 
 def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
-    """Whether a call on these values must go through torch's dispatcher; values that are not tensors do not matter.
+    """Return whether a call on these values must use torch's dispatcher; values that are not tensors are ignored.
 
-    With `on_core`, the call is for the native core, which accepts only tensors on the CPU.
+    With `on_core`, the call is meant for the native core, which accepts only CPU tensors.
     """
     if modes_are_active() or (on_core and _core_is_off):
         return True
@@ -98,20 +98,21 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
     )
 
 
-# Small calls run natively, without Python, while all these say no: nothing above, and no gradient, imaginary part of a
-# conjugate, other subclass or device among the tensors. False with torch before 2.10, which has no table.
+# Small calls run natively, without Python, if no mode or transform is active, and no tensor has a gradient, a negative
+# bit, another subclass or another device. False with torch before 2.10, because the core does not
+# accept its tensors.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
     (
         (vars(forward_ad), "_current_level", -1),
         (globals(), "_core_is_off", False),
-        # A row that `register_engine` puts first takes its place, and each new row has it looked up again.
+        # A row that `register_engine` puts first replaces this one, and each new row causes a new lookup.
         (table._known, torch.Tensor, next((row for row in table._rows if row.engine == "maxops.engines.torch"), None)),
     ),
     torch.is_grad_enabled,
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
-    # Outputs of inference mode are written to there alone; and torch does not see that they are.
+    # Inference tensors may be written only in inference mode, and torch does not see the write.
     (torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
 )

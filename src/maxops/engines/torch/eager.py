@@ -1,6 +1,6 @@
-"""Runs calls eagerly. Plain tensors on the CPU go to the NumPy engine; calls that torch must see go through torch.
+"""Runs calls eagerly: plain CPU tensors on the NumPy engine, and calls that torch must see through its dispatcher.
 
-All checks of shapes and types run before torch's dispatcher, so the errors are those of NumPy arrays.
+All checks of shapes and dtypes run before torch's dispatcher, so the errors are the same as for NumPy arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from maxops.spec import Spec
 
 
 def maximum(call: MaxCall) -> Any:
-    """Run a call of Max."""
+    """Run a Max call."""
     row, arrays, out = call.row, call.inputs, call.out
     if out is None and plain.has_gradients_alone(*arrays):
         return plain.maximum(maximum, call, *arrays)
@@ -41,7 +41,7 @@ def maximum(call: MaxCall) -> Any:
             written = engine.run(call._replace(inputs=views, out=memory_of_out))
         return memory.elementwise(written, *arrays) if out is None else out
     if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
-        return functions.maximum(call.ties, call.nan, *arrays)  # which plans, if need be
+        return functions.maximum(call.ties, call.nan, *arrays)  # plans the call if necessary
     planned = plan_max(call.map(_planned, out=None), in_memory=False).call
     tensors = [
         array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
@@ -51,11 +51,11 @@ def maximum(call: MaxCall) -> Any:
 
 
 def reduce_max(call: ReduceCall) -> Any:
-    """Run a call of ReduceMax."""
+    """Run a ReduceMax call."""
     row, data, out = call.row, call.data, call.out
     if _has_only(call, _PLAIN_REDUCE) and plain.has_gradients_alone(data):
         axes = call.axes
-        if axes is not None:  # a list may be changed until backward
+        if axes is not None:  # the caller may change a list before backward
             axes = (axes,) if type(axes) is int else tuple(axes) if type(axes) is list else axes
         if plain.takes_axes(axes):
             return plain.reduce_max(reduce_max, call._replace(axes=axes), data)
@@ -82,7 +82,7 @@ def reduce_max(call: ReduceCall) -> Any:
 
 
 def segment_max(call: SegmentCall) -> Any:
-    """Run a call of SegmentMax."""
+    """Run a SegmentMax call."""
     row, out = call.row, call.out
     if _has_only(call, _PLAIN_SEGMENT) and type(call.num_segments) in (int, NoneType):
         ids = call.segment_ids if call.offsets is None else call.offsets
@@ -121,7 +121,7 @@ def segment_max(call: SegmentCall) -> Any:
         values_known=False,
     ).call
     if device.type == "meta" and not is_counted and call.offsets is None:
-        raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
+        raise EngineError(f"{row.name} requires num_segments for meta tensors, whose ids have no values")
     tensors = planned._replace(**dict([*call.arrays, ("fill_value", call.fill_value), ("initial", call.initial)])).map(
         lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
         lambda name, value: _as_tensor(row, name, value, getattr(planned, name), device),
@@ -136,19 +136,19 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
-    """Return the positions and defaults of a request's fields that are not in `taken`."""
+    """Return the positions and defaults of the fields of a call that are not in `taken`."""
     return tuple((request._fields.index(name), default) for name, default in request._field_defaults.items()
                  if name not in taken)  # fmt: skip
 
 
-# What the core is given here is named; the table of engines has looked at `ties` and `dim`.
+# The names are the fields that are passed to the core; the table of engines has already checked `ties` and `dim`.
 _SHORT_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "ties", "nan", "dim", "row")
 _SHORT_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "num_segments", "fill_mode", "check_ids", "axis", "ties", "nan", "dim", "row"
 )
 
 
-# The same, for what `plain` takes.
+# The same for the fields that `plain` supports.
 _PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "nan", "dim", "row")
 _PLAIN_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
@@ -157,7 +157,7 @@ _PLAIN_SEGMENT = _unless_default(
 
 
 def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
-    """Whether all fields of a request in `others` have their defaults."""
+    """Return whether all fields of a call that are in `others` have their defaults."""
     for place, default in others:  # noqa: SIM110 - 0.20 us for segments; `all` takes 0.35
         if call[place] is not default:
             return False
@@ -165,13 +165,12 @@ def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
 
 
 def _number(row: Spec, num_segments: Tensor) -> Any:
-    """Return the value of num_segments, which determines the result's shape."""
+    """Read the value of num_segments, which determines the shape of the result."""
     try:
         return num_segments.detach().cpu().numpy()
-    except RuntimeError as error:  # in a batch of vmap, on meta, in a mode that has no data
+    except RuntimeError as error:  # under vmap, on meta, or in a mode without data
         raise NumSegmentsError(
-            f"{row.name} num_segments is a tensor whose value cannot be read here, but the result's shape depends on "
-            f"it: {error}",
+            f"{row.name} num_segments must be an integer here, because the value of the tensor cannot be read: {error}",
             row.clause("num_segments"),
         ) from error
 
@@ -185,7 +184,7 @@ def _planned(_: str, value: Any) -> Any:
 
 
 def _scalar(name: str, value: Any) -> Any:
-    """Return the planner's view of a scalar: its memory, or its shape and type if it cannot be read."""
+    """Return a view of a scalar's memory, or an abstract array if the value cannot be read."""
     if not isinstance(value, Tensor):
         return value
     return _planned(name, value) if needs_dispatch(value.detach()) else _view(name, value)
@@ -197,6 +196,6 @@ def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.d
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
-    """Return the NumPy engine's results as tensors of the same memory; a result that was written to `out` is `out`."""
+    """Return tensors that share the memory of the NumPy engine's results; the first is `out` if it is passed."""
     values, *others = as_tuple(result)
     return alone_if_one([memory.result(values) if out is None else out, *map(memory.result, others)])

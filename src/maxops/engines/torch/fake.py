@@ -1,7 +1,7 @@
-"""Fake kernels: results without data, for torch's compilers and `meta` tensors.
+"""Fake kernels, which return results without data, for torch's compilers and `meta` tensors.
 
-A plan makes every check that shapes and types allow. If sizes are symbols, it uses the sizes of the traced example. The
-kernels make the same checks again when they receive data.
+They run every check that needs only shapes and dtypes. Symbolic sizes are replaced by the sizes of the traced example.
+The real kernels repeat the checks when they receive data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Ten
     call = MaxCall(tensors, ties=ties, nan=nan)
     _check(call)
     plan_max(call.map(_planned), in_memory=False)
-    broadcast: Any = torch.broadcast_shapes  # of symbols too
+    broadcast: Any = torch.broadcast_shapes  # also accepts symbols
     return like(tensors, broadcast(*(tensor.shape for tensor in tensors)))
 
 
@@ -60,7 +60,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     known = None if call.num_segments is None else example(call.num_segments)
     asked = call.map(_planned, _planned, num_segments=known)
     if ids is not None and data.ndim and ids.ndim and example(data.shape[0] - ids.shape[0]) is None:
-        # Whether they are of one length, data will tell.
+        # Only the data determines whether the lengths are equal.
         as_long = (asked.data.shape[0], *ids.shape[1:])
         asked = asked._replace(segment_ids=abstract(as_long, asked.segment_ids.dtype))
     plan_segment_max(asked, in_memory=False, values_known=False)

@@ -1,7 +1,7 @@
-"""The operators for eager calls under gradients and transforms, including forward gradients and `torch.func`.
+"""The operators as autograd functions, for eager calls under gradients, forward gradients and `torch.func`.
 
-Operators of `torch.library` have only backward gradients: `torch.func.grad` fails, and forward gradients are silently
-zero. An `autograd.Function` supports all of them, so the public functions do, too.
+Operators of `torch.library` support only backward gradients: `torch.func.grad` fails, and forward gradients are
+silently zero. An `autograd.Function` supports all of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from maxops.errors import EngineError
 
 
 def _run(name: str, tensors: Sequence[Any]) -> Any:
-    """Return the operator, or the kernel that it would call on the first tensor's device if no dispatch is needed."""
+    """Return the operator or, if no dispatch is needed, its kernel for the device of the first tensor."""
     if needs_dispatch(*tensors, on_core=False):
         return getattr(operators, name)
     return getattr(kernels if tensors[0].is_cpu and not core_is_off() else any_device, name)
 
 
 class Maximum(Function):
-    """The autograd function of Max; its arguments are ties, nan and the inputs."""
+    """The autograd function of Max, with the arguments ties, nan and the inputs."""
 
     generate_vmap_rule = True
 
@@ -55,7 +55,7 @@ class Maximum(Function):
 
 
 class ReduceMax(Function):
-    """The autograd function of ReduceMax; axes are a set, because torch's vmap splits a list into arguments."""
+    """The autograd function of ReduceMax; `axes` is a set, because torch's vmap splits lists into arguments."""
 
     generate_vmap_rule = True
 
@@ -85,7 +85,7 @@ class SegmentMax(Function):
 
 
 for _function in (Maximum, ReduceMax, SegmentMax):
-    # `apply` asks for it at every call, and to work it out takes as long as the rest of a small one.
+    # `apply` reads the signature in every call, and computing it takes as long as the rest of a small call.
     _forward: Any = _function.forward
     _forward.__signature__ = inspect.signature(_forward)
 
@@ -96,9 +96,10 @@ def _apply_reduce_max(data: Tensor, axes: Any, *options: Any) -> Any:
 
 
 def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
-    """Apply a function; under torch.func.functionalize, which rejects autograd.Function, call its operator instead.
+    """Return a function that calls `run`, or `operator` under torch.func.functionalize.
 
-    For plain tensors, only the function's forward is called, which takes half the time for small tensors.
+    functionalize rejects autograd.Function. Plain tensors need only `forward`, which takes half the time for small
+    tensors.
     """
 
     def apply(*inputs: Any) -> Any:
@@ -108,8 +109,8 @@ def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
             return run(*inputs)
         if "Grad" in active or has_forward_gradients():
             raise EngineError(
-                f"{name} is called under torch.func.functionalize and a gradient of torch.func's; torch takes no "
-                "torch.autograd.Function through functionalize: leave it out, or take the gradient by backward()"
+                f"{name} does not support torch.func.functionalize together with gradients of torch.func, because "
+                "torch cannot functionalize torch.autograd.Function; remove functionalize, or use backward()"
             )
         return operator(*inputs)
 

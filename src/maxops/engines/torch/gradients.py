@@ -1,4 +1,4 @@
-"""Computes gradients: for the first element that holds the maximum, or split evenly among all that hold it.
+"""Computes gradients, for the first element that equals the maximum, or split evenly among all such elements.
 
 `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 """
@@ -15,13 +15,13 @@ from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Return the gradient of Max for each input that needs it, in the input's shape."""
-    tensors, *options = ctx.needs_input_grad  # of these torch leaves out what has its default
+    """Return the gradients of Max for the operator's arguments; None for those without a gradient."""
+    tensors, *options = ctx.needs_input_grad  # torch omits arguments with default values
     return for_inputs(ctx, grad, tensors), *(None for _ in options)
 
 
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
-    """Return the gradient of Max for the inputs that need it."""
+    """Return the gradient of Max for each needed input, in the shape of the input."""
     tensors = ctx.saved_tensors
     held, count = argmax.in_inputs(ctx, tensors, needed)
     whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
@@ -44,7 +44,7 @@ def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 
 def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
-    """Return the gradient of ReduceMax for the data."""
+    """Return the gradient of ReduceMax with respect to the data."""
     if ctx.identity:
         return grad
     if ctx.call.ties == "even":
@@ -61,7 +61,7 @@ def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 
 def of_rows(ctx: Any, grad: Tensor) -> Tensor:
-    """Return the gradient of SegmentMax for the data."""
+    """Return the gradient of SegmentMax with respect to the data."""
     if ctx.call.ties == "first":
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)

@@ -1,6 +1,6 @@
-"""The operators' kernels for tensors on the CPU, which call the NumPy engine.
+"""The kernels of the operators for CPU tensors, which call the NumPy engine.
 
-A result that was not requested is an empty tensor, because a torch operator has a fixed number of results.
+Results that are not requested are empty tensors, because a torch operator has a fixed number of results.
 """
 
 from __future__ import annotations

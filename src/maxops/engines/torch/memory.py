@@ -1,4 +1,4 @@
-"""Views tensors on the CPU as NumPy arrays, and NumPy arrays as tensors, without copying."""
+"""Views CPU tensors as NumPy arrays, and NumPy arrays as tensors, without copying."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ from maxops.plan import Array, abstract
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
-NATIVE = frozenset(DTYPES) - {torch.bfloat16}  # the types that NumPy itself has
+NATIVE = frozenset(DTYPES) - {torch.bfloat16}  # dtypes with an equivalent in NumPy itself
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """Return a type's name for messages: ours, or torch's for other types."""
+    """Return the name of a dtype for messages: maxops's name, or torch's name for unsupported dtypes."""
     return DTYPES[dtype].name if dtype in DTYPES else str(dtype)
 
 
 def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
-    """Raise unless a tensor holds plain strided elements of a known type."""
+    """Raise unless a tensor is plain and strided, and has a supported dtype."""
     is_masked = isinstance(tensor, torch.masked.MaskedTensor)
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or is_masked:
         known = {"masked": is_masked, "nested": tensor.is_nested, "quantized": tensor.is_quantized}
         kind = next((name for name, is_so in known.items() if is_so), str(tensor.layout))
         raise EngineError(
-            f"{spec.name} {name} is a tensor of another kind than strided: {kind}; maxops makes no dense one of it"
+            f"{spec.name} {name} must be a strided tensor, got a tensor of kind {kind}; convert it to a dense tensor"
         )
     if tensor.dtype not in DTYPES:
         listed = ", ".join(map(str, spec.dtypes))
-        raise DTypeError(f"{spec.name} {name} is {tensor.dtype}; the types are {listed}", spec.clause("types"))
+        raise DTypeError(
+            f"{spec.name} {name} has unsupported dtype {tensor.dtype}; supported dtypes: {listed}", spec.clause("types")
+        )
 
 
 def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
-    """Return the common device of all tensors, which have been checked."""
+    """Check all tensors, and return their common device."""
     first, found = "", None
     for name, value in named:
         if not isinstance(value, torch.Tensor):
@@ -50,18 +52,17 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
             first, found = name, value.device
         elif value.device != found:
             raise EngineError(
-                f"{spec.name} {name} lies on {value.device}, but {first} on {found}; maxops copies nothing from device "
-                "to device silently"
+                f"{spec.name} {name} is on {value.device}, but {first} is on {found}; move all tensors to one device"
             )
-    assert found is not None, "the table gave this engine a call without tensors"
+    assert found is not None, "the engine table selected this engine for a call without tensors"
     return found
 
 
 def view(tensor: torch.Tensor) -> Array:
-    """Return the memory of a tensor on the CPU, without its gradient history."""
+    """Return the memory of a CPU tensor as an array, without its gradient history."""
     plain = tensor
     if plain.requires_grad or plain.is_neg():
-        plain = tensor.detach().resolve_neg()  # a copy only for the imaginary part of a conjugate
+        plain = tensor.detach().resolve_neg()  # copies only tensors with the negative bit
     if plain.dtype is torch.bfloat16:
         return plain.view(torch.int16).numpy().view(_BFLOAT16)
     array: Array = plain.numpy()
@@ -69,19 +70,19 @@ def view(tensor: torch.Tensor) -> Array:
 
 
 def tensor_of(array: Array) -> torch.Tensor:
-    """Return a tensor on the memory of a writable NumPy array with native byte order and nonnegative strides."""
+    """Return a tensor that shares the memory of a writable, native-endian NumPy array with nonnegative strides."""
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
 def result(array: Array) -> torch.Tensor:
-    """Return the NumPy engine's result, contiguous as in torch's reductions; NumPy's layout follows the inputs."""
+    """Return the NumPy engine's result as a contiguous tensor, as in torch; NumPy's layout follows the inputs."""
     return tensor_of(np.asarray(array, order="C"))
 
 
 def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
-    """Return the NumPy engine's element-wise result, in the layout of `like`."""
+    """Return the NumPy engine's element-wise result, in the layout that `like` returns."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     if array.flags.c_contiguous and all(tensor.is_contiguous() for tensor in tensors):
         return tensor_of(array)
@@ -89,13 +90,13 @@ def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
 
 
 def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return a result in the layout of `like`."""
+    """Return a result in the layout that `like` returns."""
     new = like(inputs, result.shape)
     return result if new.stride() == result.stride() else new.copy_(result)
 
 
 def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
-    """Return a new tensor for an element-wise result, in the dense layout of the first input of its shape."""
+    """Return a new tensor for an element-wise result, in the dense layout of the first input with the same shape."""
     for tensor in inputs:
         if _has_shape(tensor, shape):
             if tensor.is_contiguous():
@@ -105,7 +106,7 @@ def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
 
 
 def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
-    """Whether a tensor has a shape; False if only data determines whether a size is equal."""
+    """Return whether a tensor has the given shape; False if that depends on data."""
     return tensor.ndim == len(shape) and all(
         example(difference := size - expected) is not None and difference == 0
         for size, expected in zip(tensor.shape, shape, strict=True)
@@ -113,27 +114,26 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """Return a NumPy array that was passed with tensors as a tensor of the same memory; scalars go to any device."""
+    """Convert a NumPy array that was passed with tensors to a tensor; only scalars move to other devices."""
     array = np.asarray(array)
     if array.ndim and device.type != "cpu":
         raise EngineError(
-            f"{spec.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device "
-            "to device silently"
+            f"{spec.name} {name} is a NumPy array, but the tensors are on {device}; pass a tensor on {device}"
         )
     if not array.ndim:
         array = array.astype(array.dtype.newbyteorder("="))
     if not array.flags.writeable:
-        array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read: no warning
+        array = np.asarray(_Unlocked(array)).view(array.dtype)  # avoids a warning; inputs are only read
     try:
         return tensor_of(array).to(device)
     except (TypeError, ValueError) as error:
         raise EngineError(
-            f"{spec.name} {name} is a NumPy array that torch cannot look at without a copy: {error}"
+            f"{spec.name} {name} is a NumPy array that torch cannot view without copying: {error}"
         ) from error
 
 
 class _Unlocked:
-    """The memory of a read-only array by NumPy's own protocol, without the lock; bytes if NumPy names no type."""
+    """Exposes the memory of a read-only array as writable; as bytes if NumPy has no name for the dtype."""
 
     def __init__(self, array: Array) -> None:
         self._array = array  # must outlive every read of its memory
@@ -141,13 +141,13 @@ class _Unlocked:
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """Return the planner's view of a tensor: its shape and type, with the example's sizes for symbols."""
+    """Return an abstract array with the shape and dtype of a tensor, and the example's sizes for symbols."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
     return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 
 
 def example(size: Any) -> int | None:
-    """Return a size in the traced example without specializing the graph; None for a size that data determines."""
+    """Return a size in the traced example without specializing the graph, or None if the size depends on data."""
     if type(size) is int:
         return size
     return int(size.node.hint) if size.node.has_hint() else None

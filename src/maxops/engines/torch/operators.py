@@ -40,11 +40,11 @@ ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MA
 
 
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
-    """Return a Python scalar with the type and device of a tensor; raise if the type cannot hold it exactly."""
+    """Convert a Python scalar to the dtype and device of a tensor; raise if the conversion is not exact."""
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 
-# In graphs only: elsewhere the planner makes arrays of scalars.
+# Only for graphs; elsewhere, the planner converts scalars to arrays.
 scalar: Any = custom_op(
     "maxops::scalar",
     _scalar,

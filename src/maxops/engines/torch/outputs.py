@@ -1,4 +1,4 @@
-"""Handles the caller's `out`: a tensor that is written in place, without gradients."""
+"""Checks the caller's `out` tensor, and writes results to it in place, without gradients."""
 
 from __future__ import annotations
 
@@ -23,46 +23,45 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
         return
     if not isinstance(out, Tensor):
         raise OutputError(
-            f"{spec.name} out is of type {type(out).__name__}; beside tensors it is a tensor", spec.clause("out")
+            f"{spec.name} out must be from the same library as the inputs, got {type(out).__name__}", spec.clause("out")
         )
     if torch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *inputs)):
-        raise OutputError(
-            f"{spec.name} out is given and an argument requires a gradient; gradients flow into new results only"
-        )
+        raise OutputError(f"{spec.name} out does not support gradients, but an argument requires a gradient; omit out")
     if out.layout is not torch.strided or out.is_nested or out.is_quantized:
-        raise OutputError(f"{spec.name} out is of another kind than strided, which has no memory of its elements")
+        raise OutputError(f"{spec.name} out must be a strided, dense tensor")
     if not torch.compiler.is_compiling() and out.is_inference() and not torch.is_inference_mode_enabled():
-        raise OutputError(f"{spec.name} out was made in torch.inference_mode, and is written to there alone")
+        raise OutputError(f"{spec.name} out is an inference tensor, which can be written only in torch.inference_mode")
     if out.device != device:
         raise OutputError(
-            f"{spec.name} out lies on {out.device}, but the inputs on {device}; maxops copies nothing from device to "
-            "device silently"
+            f"{spec.name} out is on {out.device}, but the inputs are on {device}; move all tensors to one device"
         )
     if any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
-        raise OutputError(f"{spec.name} out has internal overlap: several elements share memory; expand() made it so")
+        raise OutputError(
+            f"{spec.name} out must not have internal overlap: several elements share memory, as after expand()"
+        )
 
 
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
-    """Yield the memory of `out` for writing; raise if it cannot be written."""
+    """Yield the memory of `out` for writing, and mark `out` as changed afterwards."""
     try:
         yield None if out is None else view(out)
     except MaxopsError:
         raise
-    except BaseException:  # such as Ctrl-C, amid the write
+    except BaseException:  # for example Ctrl-C during the write
         _was_written(out)
         raise
     _was_written(out)
 
 
 def _was_written(out: Tensor | None) -> None:
-    """Mark `out` as changed: torch does not see the write, and may have saved `out` for a gradient."""
+    """Mark `out` as changed, because torch does not see the write and may have saved `out` for a gradient."""
     if out is not None:
         increment_version(out)
 
 
 def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
-    """Return the result, copied to `out` if it is given."""
+    """Copy the result to `out` and return `out`; without `out`, return the result."""
     if out is None:
         return result
     if out.dtype != result.dtype:
@@ -80,7 +79,7 @@ def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
         if not transforming():
             raise
         raise OutputError(
-            f"{spec.name} out cannot be written under a transform of torch.func: {error}; leave it out",
+            f"{spec.name} out cannot be written under a transform of torch.func: {error}; omit out",
             spec.clause("out"),
         ) from error
     return out

@@ -1,6 +1,6 @@
-"""Runs calls on plain tensors with only gradients: like calls without gradients, and without a plan.
+"""Runs calls on plain tensors that require only gradients as fast as calls without gradients, without planning them.
 
-Backward is one native pass. `gradients` computes higher-order gradients, and those that the core does not support.
+Backward is one native pass. `gradients` computes higher-order gradients, and gradients that the core does not support.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _TYPES, _MOST = (torch.float32, torch.float64), 8
 
 
 def _takes(*tensors: Tensor) -> bool:
-    """Whether the core may support these tensors, and their maxima are worth keeping."""
+    """Return whether the core may support the gradients of these tensors."""
     return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
 
 
 def at_once(arrays: Iterable[Any]) -> list[Any] | None:
-    """Return the arguments' memory for the core, which runs clearly valid calls, or None if more checks are necessary.
+    """Return the memory of the arguments for a direct call of the core, or None if more checks are necessary.
 
-    `Tensor.numpy` itself refuses other devices, layouts and tensors that are not plain. The gradient is checked first:
-    a view of another type would hide it, and the error of `numpy` takes longer than the rest of a small call.
+    `Tensor.numpy` itself rejects other devices and layouts. Gradients are checked first, because a view with another
+    dtype would hide them, and raising the error of `numpy` takes longer than the rest of a small call.
     """
     if modes_are_active() or core_is_off():
         return None
@@ -55,9 +55,9 @@ def _spread(
     ties: str, tensors: Sequence[Tensor], needed: int, maxima: Tensor, gradient: Tensor,
     length: int = 1, inner: int = 1, ids: Tensor | None = None, by_offsets: bool = False,
 ) -> tuple[Any, ...] | None:  # fmt: skip
-    """Return the core's gradients of the tensors with a bit in `needed`, or None if the core does not support them.
+    """Return the gradients of the tensors with a bit in `needed`, or None if the core does not support them.
 
-    The core accepts arrays where it does not accept tensors: for Parameters, large calls, and torch before 2.10.
+    If the core does not accept the tensors (Parameters, large calls, torch before 2.10), they are passed as arrays.
     """
     options, tensors = (ties == "first", needed, length, inner), (maxima, gradient.contiguous(), *tensors)
     found = _native.spread(*options, ids, by_offsets, *tensors)
@@ -69,12 +69,12 @@ def _spread(
 
 
 def _is_last() -> bool:
-    """Whether the gradients need no gradients themselves, and no mode or transform sees them."""
+    """Return whether no higher-order gradients are required, and no mode or transform is active."""
     return not (torch.is_grad_enabled() or modes_are_active())
 
 
 def has_gradients_alone(*tensors: Any) -> bool:
-    """Whether a call of plain tensors on the CPU needs gradients but no other feature of torch."""
+    """Return whether a call on plain CPU tensors requires gradients but no other feature of torch."""
     return (
         torch.is_grad_enabled()
         and all(type(tensor) in PLAIN and tensor.is_cpu for tensor in tensors)
@@ -85,12 +85,12 @@ def has_gradients_alone(*tensors: Any) -> bool:
 
 
 def takes_axes(axes: Any) -> bool:
-    """Whether `ReduceMax` accepts these axes."""
+    """Return whether `ReduceMax` accepts these axes."""
     return axes is None or (type(axes) in (list, tuple) and all(type(axis) is int for axis in axes))
 
 
 class Maximum(Function):
-    """The autograd function of Max; its arguments are the function to run, the request, and the inputs."""
+    """The autograd function of Max, with the arguments run (a function), the call, and the inputs."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[MaxCall], Tensor], call: MaxCall, *tensors: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class Maximum(Function):
 
 
 class ReduceMax(Function):
-    """The autograd function of ReduceMax; its arguments are the function to run, the request, and the data."""
+    """The autograd function of ReduceMax, with the arguments run (a function), the call, and the data."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[ReduceCall], Any], call: ReduceCall, data: Tensor) -> Any:
@@ -144,7 +144,7 @@ class ReduceMax(Function):
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
-    """Return the core's gradient, which requires that the reduced axes are adjacent."""
+    """Return the native gradient of ReduceMax, or None if the core does not support it; it requires adjacent axes."""
     data, rank = call.data, call.data.ndim
     axes = sorted(axis % rank for axis in call.axes or range(rank))
     if not axes or axes[-1] - axes[0] + 1 != len(axes):
@@ -165,12 +165,12 @@ _OPTIONS = {
 
 
 def _options(call: SegmentCall) -> dict[str, Any]:
-    """Return the options that a request gives."""
+    """Return the options of a call that differ from their defaults."""
     return {name: value for name, default in _OPTIONS.items() if (value := getattr(call, name)) is not default}
 
 
 class SegmentMax(Function):
-    """The autograd function of SegmentMax along the first axis; its arguments include the request and the ids."""
+    """The autograd function of SegmentMax along the first axis; the arguments include the call and its ids."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[SegmentCall], Any], call: SegmentCall, data: Tensor, ids: Tensor) -> Any:
@@ -199,7 +199,7 @@ class SegmentMax(Function):
 
 
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
-    """Return the core's gradient."""
+    """Return the native gradient of SegmentMax, or None if the core does not support it."""
     again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
     maxima = _native.segment_max(call.data, **_options(again))
     if maxima is None:

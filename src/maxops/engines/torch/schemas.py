@@ -1,7 +1,7 @@
-"""The operators' schemas in torch, and the conversion of requests to and from the operators' arguments.
+"""The schemas of the operators in torch, and the conversion of calls to and from the arguments of the operators.
 
-An operator has the fields of a request that torch must see, with torch's types: Python scalars and NumPy arrays of a
-request are tensors in a schema.
+An operator has the fields of a call that torch must see, with torch's types: Python scalars and NumPy arrays of a call
+are tensors in a schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def _fields(row: Spec, *first: str) -> dict[str, str]:
-    """Return the fields of a row's requests that torch must see; exported programs rely on their order."""
+    """Return the fields of a call that torch must see; exported programs rely on their order."""
     kinds = {
         each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
         for each in row.parameters
@@ -54,18 +54,18 @@ SEGMENT_MAX = _fields(
     "return_empty",
     "ties",
 )
-LATER = {"fill_value", "nan"}  # programs that were exported before there were these lack them: they have a default
+LATER = {"fill_value", "nan"}  # have defaults, because older exported programs lack them
 
 
 def schema(fields: dict[str, str], results: int) -> str:
-    """Return the schema of an operator with `results` tensors as results."""
+    """Return the schema of an operator that returns `results` tensors."""
     defaults = {name: f"={json.dumps(SegmentCall._field_defaults[name])}".replace("null", "None") for name in LATER}
     listed = ", ".join(f"{kind} {name}{defaults.get(name, '')}" for name, kind in fields.items())
     return f"({listed}) -> ({', '.join(['Tensor'] * results)})"
 
 
 def _maker(request: Any, fields: dict[str, str]) -> Any:
-    """Return a function that makes a request from an operator's arguments and the defaults of the other fields."""
+    """Return a function that builds a call from the operator's arguments, with defaults for the other fields."""
     defaults = request._field_defaults
     order = itemgetter(*map([*fields, *defaults].index, request._fields))
     rest = tuple(defaults.values())
@@ -79,23 +79,23 @@ _SEGMENT_FIELDS = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
 
 
 def reduce_call(*inputs: Any) -> ReduceCall:
-    """Return the request of the operator's arguments, or of a substitute for each argument."""
+    """Build a ReduceMax call from the operator's arguments, or from a substitute for each argument."""
     call: ReduceCall = _reduce(inputs)
     return call
 
 
 def segment_call(*inputs: Any) -> SegmentCall:
-    """Return the request of SegmentMax from the operator's arguments, like `reduce_call`."""
+    """Build a SegmentMax call from the operator's arguments, like `reduce_call`."""
     call: SegmentCall = _segment(inputs)
     return call
 
 
 def arguments(call: ReduceCall | SegmentCall) -> tuple[Any, ...]:
-    """Return the operator's arguments for a request."""
+    """Return the operator's arguments for a call."""
     fields = _REDUCE_FIELDS if isinstance(call, ReduceCall) else _SEGMENT_FIELDS
     return tuple([call[field] for field in fields])
 
 
 def is_identity(call: ReduceCall) -> bool:
-    """Whether a call of ReduceMax returns the data itself."""
+    """Return whether a ReduceMax call returns the data itself."""
     return bool(call.noop_with_empty_axes) and not call.axes

@@ -1,7 +1,7 @@
-"""The functions for torch's compilers: they call torch's operators, which check calls with and without data.
+"""Functions for torch's compilers, which call the registered operators; these check calls with and without data.
 
-`torch.compile` reads this module as Python, but cannot read the planner. Options, which a graph does not hold, are
-planned while it reads, and the operators plan the rest. `torch.export` and `torch.jit.trace` run the module. Only such
+`torch.compile` traces this module, but cannot trace the planner. Options are not part of a graph, so they are checked
+during tracing, and the operators check everything else. `torch.export` and `torch.jit.trace` run the module. Only such
 calls import it, because its imports are slow.
 """
 
@@ -32,7 +32,7 @@ from maxops.plan.values import is_python_scalar, nan_rule, scalar_as
 from maxops.spec import Spec
 
 
-# Under torch.func's transforms the operators lack what `functions` has; Dynamo puts these into its graph unread.
+# Under transforms of torch.func, only `functions` supports all gradients. Dynamo adds these calls to its graph as is.
 def _in_graph_maximum(tensors: list[Tensor], ties: str, nan: str) -> Any:
     return functions.maximum(ties, nan, *tensors)
 
@@ -48,7 +48,7 @@ def _in_graph_segment_max(*inputs: Any) -> Any:
 _allow: Any = torch.compiler.allow_in_graph
 _allow([_in_graph_maximum, _in_graph_reduce_max, _in_graph_segment_max])
 
-# Where a graph breaks, Dynamo reads on in what runs then, and warns of our core. Torch does not promise to keep `skip`.
+# After a graph break, Dynamo would trace the eager functions and warn about the native core. `skip` may be missing.
 _skip: Any = getattr(torch._dynamo.decorators, "skip", lambda function: function)
 for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
     _skip(_function)
@@ -56,12 +56,12 @@ for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
 
 @cache
 def _scripted() -> Any:
-    """Return a scripted SegmentMax with num_segments as a tensor, because sizes are tensors in `torch.jit.trace`."""
+    """Return a scripted SegmentMax that takes num_segments as a tensor, like all sizes in `torch.jit.trace`."""
     types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
     listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
     handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
     source = f"def segment_max({listed}) -> Tuple[Tensor, Tensor, Tensor]: return ops.segment_max({handed})\n"
-    # TorchScript reads a function's source, which Python finds here for what no file holds.
+    # TorchScript reads the source of a function; linecache provides it for code without a file.
     file = "<maxops.engines.torch.traced>"
     linecache.cache[file] = (len(source), None, [source], file)
     names: dict[str, Any] = {"__name__": __name__, "ops": torch.ops.maxops}
@@ -73,7 +73,7 @@ Refusal = tuple[str, str, str]
 
 
 def _refusal_of(check: Callable[..., object]) -> Callable[..., Refusal | None]:
-    """Return a check that Dynamo calls with constants while it reads; its result is a constant too."""
+    """Wrap a check so that Dynamo calls it with constants during tracing, and treats its result as a constant."""
 
     @wraps(check)
     def checked(*args: Any) -> Refusal | None:
@@ -111,7 +111,7 @@ def _check_reduce_options(rank: int, *options: Any) -> None:
 
 @_refusal_of
 def _check_axes(axes: Any) -> None:
-    """Check the axes of ReduceMax with data of more axes than are given."""
+    """Check the axes of ReduceMax with data of a high rank."""
     plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes))
 
 
@@ -150,7 +150,7 @@ def _is_held(row: str, name: str, value: Any, dtype: torch.dtype, beside: str) -
 
 
 def maximum(call: MaxCall) -> Any:
-    """Run a call of Max."""
+    """Run a Max call."""
     row, out = call.row, call.out
     _raise(_check_nan(row.name, call.nan))
     device = memory.device_of(row, call.arrays)
@@ -163,7 +163,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def reduce_max(call: ReduceCall) -> Any:
-    """Run a call of ReduceMax."""
+    """Run a ReduceMax call."""
     row, data, axes = call.row, call.data, call.axes
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
@@ -185,7 +185,7 @@ def reduce_max(call: ReduceCall) -> Any:
 
 
 def segment_max(call: SegmentCall) -> Any:
-    """Run a call of SegmentMax."""
+    """Run a SegmentMax call."""
     axis, rank = _constant(call.axis), call.data.ndim
     if rank:
         _raise(_check_axis(axis, rank))
@@ -196,7 +196,7 @@ def segment_max(call: SegmentCall) -> Any:
     counted = isinstance(num_segments, Tensor)
     if counted:
         _raise(_check_number_of_segments(tuple(num_segments.shape), num_segments.dtype))
-    # An integer may stay a symbol; it is planned by the operator.
+    # An integer may remain a symbol; the operator checks it.
     known = counted or (isinstance(num_segments, (int, torch.SymInt)) and not isinstance(num_segments, bool))
     _raise(_check_segment_options(*_options(call._replace(num_segments=None) if known else call, SEGMENT_MAX)))
     device = memory.device_of(row, [*call.arrays, *call.scalars])
@@ -204,7 +204,7 @@ def segment_max(call: SegmentCall) -> Any:
     run: Any = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
     if counted and torch.compiler.is_compiling():
         num_segments = num_segments.item()
-    elif counted:  # by torch.jit.trace
+    elif counted:  # under torch.jit.trace
         run = _scripted()
     call = call.map(lambda name, value: _beside(row, name, value, device))
     call = call.map(
@@ -229,13 +229,13 @@ run: Run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _flags(call: ReduceCall | SegmentCall) -> dict[str, bool]:
-    """Return a request's checked flags as torch's bools."""
+    """Return the checked flags of a call as bools."""
     fields = REDUCE_MAX if isinstance(call, ReduceCall) else SEGMENT_MAX
     return {name: bool(getattr(call, name)) for name, kind in fields.items() if kind == "bool"}
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
-    """Return a request's options as constants, and True for each given tensor."""
+    """Return the options of a call as constants, and True for each tensor that is passed."""
     return [
         (None if getattr(call, name) is None else True) if kind.startswith("Tensor") else _constant(getattr(call, name))
         for name, kind in fields.items()
@@ -243,7 +243,7 @@ def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any
 
 
 def _constant(value: Any) -> Any:
-    """Return an option as a constant: numbers that Dynamo keeps as symbols become their values, with guards."""
+    """Convert an option to a constant: symbolic numbers become their values, with guards."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, torch.SymInt)):
@@ -252,37 +252,37 @@ def _constant(value: Any) -> Any:
 
 
 def _listed(row: Spec, axes: Any) -> Any:
-    """Return an array of axes as a list; Dynamo knows its values only when the graph runs."""
+    """Convert an array of axes to a list; raise under Dynamo, which knows the values only when the graph runs."""
     if torch.compiler.is_dynamo_compiling():
         raise AxesError(
-            f"{row.name} axes is an array; under torch.compile, axes must be integers, because graphs hold their values"
+            f"{row.name} axes must be integers under torch.compile, got an array; pass a list or tuple of integers"
         )
     _raise(_check_axes(axes))
     return axes.tolist()
 
 
 def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
-    """Return a NumPy array beside tensors as a tensor; tensors and Python scalars are unchanged."""
+    """Convert a NumPy array that was passed with tensors to a tensor; return tensors and Python scalars unchanged."""
     if isinstance(value, Tensor) or is_python_scalar(value):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):
         _raise(_is_array(row.name, name, value))
-    if torch.compiler.is_dynamo_compiling():  # to which it is a tensor already
+    if torch.compiler.is_dynamo_compiling():  # Dynamo already treats it as a tensor
         return torch.as_tensor(value, device=device)
     return memory.beside(row, name, value, device)
 
 
 def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
-    """Return a Python scalar as a tensor with the type of another tensor; tensors are unchanged."""
+    """Convert a Python scalar to a tensor with the dtype of `like`; return tensors unchanged."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Fraction) or (isinstance(value, int) and not -(2**63) <= value < 2**64):
         _raise(_is_held(row.name, name, value, like.dtype, beside))
-        value = float(value)  # torch's graphs hold floats beyond the range of their integers
+        value = float(value)  # integers out of range are floats in torch's graphs
     return torch.ops.maxops.scalar(like.detach(), value, row.name, name, beside)
 
 
 def _as_tensor(row: Spec, name: str, value: Any, data: Tensor, device: torch.device) -> Tensor:
-    """Return a scalar as a tensor of the data's type, without a gradient."""
+    """Convert a scalar to a tensor with the dtype of the data, without a gradient."""
     tensor: Tensor = _scalar(row, name, _beside(row, name, value, device), data, "data")
     return tensor.detach()

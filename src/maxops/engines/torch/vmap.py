@@ -1,4 +1,4 @@
-"""The operators' `torch.vmap` rules, which make one call for a batch if possible."""
+"""The `torch.vmap` rules of the operators, which make one call for a batch if possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.errors import EngineError
 
 
 def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -> tuple[Tensor, int]:
-    """Compute Max of a batch; the batch axis comes before the axes of the shapes."""
+    """Compute Max of a batch; the batch axis is the first axis."""
     batched = in_dims[0]
     rank = max(tensor.ndim - (dim is not None) for tensor, dim in zip(tensors, batched, strict=True))
     aligned = []
@@ -31,13 +31,13 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
     """Compute ReduceMax of a batch; the batch axis comes first and is not reduced."""
     call, dims = reduce_call(*inputs), reduce_call(*in_dims)
     op = torch.ops.maxops.reduce_max
-    if dims.scalars:  # others for each
+    if dims.scalars:  # a different initial value for each member
         return _one_by_one(info, call, dims, op)
     first = call.data.movedim(dims.data, 0)
     rank = first.ndim - 1
     if call.noop_with_empty_axes and not call.axes:
         whole = call._replace(data=first)
-    elif rank == 0:  # an axis to reduce, since no axes would mean all
+    elif rank == 0:  # add an axis to reduce, because an empty list would reduce all axes
         whole = call._replace(data=first.unsqueeze(1), axes=[1], keepdims=False)
     else:
         whole = call._replace(data=first, axes=[axis % rank + 1 for axis in (call.axes or range(rank))])
@@ -45,7 +45,7 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """Compute SegmentMax of a batch: as an axis of the rows or, if segments differ, with one call per member."""
+    """Compute SegmentMax of a batch: with an extra axis or, if the segments differ, with one call per member."""
     call, dims = segment_call(*inputs), segment_call(*in_dims)
     op = torch.ops.maxops.segment_max
     if [name for name, _ in [*dims.arrays, *dims.scalars]] == ["data"]:
@@ -53,19 +53,19 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
         return op(*arguments(call._replace(data=call.data.movedim(dims.data, 1)))), out_dims
     if call.num_segments is None and dims.segment_ids is not None:
         raise EngineError(
-            f"{call.row.name} got segment_ids that differ within a batch of vmap, and no num_segments; all results of "
-            "a batch have one shape, which ids do not tell: give num_segments"
+            f"{call.row.name} requires num_segments if vmap batches segment_ids, because all results of a batch must "
+            "have the same shape; pass num_segments="
         )
     return _one_by_one(info, call, dims, op)
 
 
 def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
-    """Return a scalar, which is the same for all members, with the type and the device of `like`."""
+    """Convert a scalar, which is the same for all members, to the dtype and the device of `like`."""
     return torch.ops.maxops.scalar(like, *others), None
 
 
 def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
-    """Return a member of an empty batch, as a template."""
+    """Return a meta tensor with the shape of a batch member, for an empty batch."""
     shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
     return tensor.new_empty(shape, device="meta")
 
@@ -73,7 +73,7 @@ def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
 def _one_by_one(
     info: Any, call: ReduceCall | SegmentCall, dims: ReduceCall | SegmentCall, op: Callable[..., tuple[Tensor, ...]]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """Call the operator for each member of a batch, along the dimensions that `dims` has for the tensors."""
+    """Call the operator for each member of a batch; `dims` has the batch dimension of each tensor."""
 
     def run(take: Callable[[Tensor, int | None], Tensor]) -> tuple[Tensor, ...]:
         def member(name: str, tensor: Tensor) -> Tensor:
