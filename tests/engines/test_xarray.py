@@ -254,7 +254,7 @@ def test_bad_segments(heat: Any, ids: Any, options: dict[str, Any], error: type[
 
 
 def test_data_beside_named_ids_needs_names(heat: Any) -> None:
-    with pytest.raises(errors.EngineError, match=r"data must be an xarray object because .*got ndarray"):
+    with pytest.raises(errors.EngineError, match=r"data must be an xarray object if .*got ndarray"):
         mo.segment_max(heat.data, regions(), fill_mode="ZERO")
 
 

@@ -34,7 +34,7 @@ from maxops.typing import NanRule
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
-_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # in case ours replace them in numpy
+_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
@@ -130,7 +130,7 @@ def _with_quiet_nan(array: Any, row: DType) -> Any:
 
 
 class _Maximum(_native.Ufunc):
-    """The universal function `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
+    """The universal function `numpy.maximum` or `numpy.fmax`. Other attributes are NumPy's.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])
@@ -255,7 +255,7 @@ class _Maximum(_native.Ufunc):
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Replace the elements at `indices` in place with their maximum with `b`; repeated indices accumulate.
+        """Update the elements at `indices` in place to their maximum with `b`; repeated indices accumulate.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """

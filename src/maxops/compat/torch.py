@@ -196,7 +196,7 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Scatter the slices of source into a copy of input by a 1-D index, keeping the maximum of slices with one index.
+    """Scatter slices of source into a copy of input by a 1-D index, keeping the maximum of slices with the same index.
 
     >>> index_reduce(torch.zeros(3, 2), 0, torch.tensor([0, 2]), torch.tensor([[1.0, -1.0], [-2.0, 2.0]]), "amax")
     tensor([[1., 0.],

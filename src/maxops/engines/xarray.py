@@ -1,4 +1,4 @@
-"""The engine for xarray's DataArray and Variable: converts names to axes, and calls the engine of the inner arrays.
+"""The engine for xarray's DataArray and Variable, which converts names to axes and calls the inner arrays' engine.
 
 xarray sets the names, coordinates and attributes of the results. Inner Dask arrays stay lazy.
 """
@@ -82,7 +82,7 @@ def _segment_max(call: SegmentCall) -> Any:
     _check(call)
     if not isinstance(data, Named):
         raise EngineError(
-            f"{row.name} data must be an xarray object because segment_ids or offsets are, got {type(data).__name__}; "
+            f"{row.name} data must be an xarray object if segment_ids or offsets is one, got {type(data).__name__}; "
             "pass xarray.DataArray(data, dims=...), or the .data of segment_ids and offsets",
             row.clause("arrays"),
         )
@@ -267,7 +267,7 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
     """
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]
-    last = xr.Variable(dims, part).transpose(*others, *new).data  # apply_ufunc has new dimensions last
+    last = xr.Variable(dims, part).transpose(*others, *new).data  # apply_ufunc returns new dimensions last
     nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which would be read, or added to the graph
     template = (
         data.copy(deep=False, data=nothing)

@@ -1,4 +1,4 @@
-"""Runs models with operators outside maxops in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
+"""Runs models that also contain other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionEvaluator:
         types = [each.type for each in (*self._session.get_inputs(), *self._session.get_outputs())]
         if "tensor(bfloat16)" in types and any(not each.startswith("tensor(") for each in types):
             raise ModelError(
-                f"{source}: {self._name} does not accept bfloat16 inputs from Python in models with sequences or "
+                f"{source}: {self._name} does not support bfloat16 inputs and outputs in models with sequences or "
                 f"optionals; {_ELSEWHERE}"
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())

@@ -336,7 +336,7 @@ def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
     quantized = torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8)
     return {
         "sparse": (torch.eye(3).to_sparse(), errors.EngineError, "data must be a strided tensor, got .*sparse_coo"),
-        "quantized": (quantized, errors.EngineError, "must be a strided tensor, got a tensor of kind quantized"),
+        "quantized": (quantized, errors.EngineError, "must be a strided tensor, got a quantized tensor"),
         "complex": (
             torch.zeros(3, dtype=torch.complex64),
             errors.DTypeError,

@@ -63,7 +63,7 @@ class Part:
         return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 
-# ------------------------------------------------------------------------------------------ of blocks of data
+# -------------------------------------------------------------------------------------------- blocks of data
 
 
 def rows_of_block(block: Any) -> Array:
@@ -72,7 +72,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return the segment of the first offset, the number of rows before, and the total rows, for each block of data."""
+    """Return for each block of data the segment of its first offset, the rows before it, and the total rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -94,7 +94,7 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
 
 
 def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
-    """Return valid offsets unchanged; replace invalid offsets by zeros, which make every segment empty."""
+    """Return valid offsets unchanged; replace invalid offsets with zeros, which make every segment empty."""
     return offsets if are_offsets(offsets, rows) else np.zeros_like(offsets)
 
 
@@ -366,7 +366,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise the same error as a call in memory if the numbers of ids and rows differ, or an error if blocks differ."""
+    """Raise for different numbers of ids and rows: in total, as a call in memory does, or in some blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

@@ -31,8 +31,8 @@ from maxops.spec import MAXIMUM, REDUCE_MAX
 __all__ = ["only_integer_keys", "run"]
 
 
-# Compiled functions for plain calls, by everything that their plans depend on, because planning takes longer than a
-# small call.
+# Compiled functions for plain calls, keyed by everything that their plans depend on. Planning takes longer than a small
+# call.
 _planned: dict[Any, Any] = {}
 _MOST_PLANS = 4096
 

@@ -76,7 +76,7 @@ def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool)
 
 
 def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: str) -> jax.Array:
-    """Return the maxima. If NaN is the identity of the maximum, replace the results of empty reductions by -Inf."""
+    """Return the maxima. If NaN is the identity of the maximum, replace the results of empty reductions with -Inf."""
     dtype = integer_keys.dtype_of(data)
     if nan == "propagate" or dtype.kind != "float":
         return values

@@ -204,13 +204,13 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """Return JAX arrays; without int64 in JAX, the values become int32 and ids beyond the last are dropped."""
+        """Return a JAX array; without int64 in JAX, values become int32 and ids past the last segment are dropped."""
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
         values = plan.widened(np.asarray(self.values))
         if dtypes.of(values.dtype) is dtypes.INT64 and not has_wide:
-            # all ids below 0 are dropped, and so are all ids past the last segment: their values do not matter
+            # the exact value of an id below 0 or past the last segment does not matter
             most = self.rows if self.name == "offsets" else count
             return np.clip(values, -1, _INT32_MAX if is_symbolic_dim(most) else most).astype(np.int32)
         return as_jax(self.row, self.name, values)

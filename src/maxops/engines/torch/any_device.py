@@ -151,7 +151,7 @@ def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bott
 
 
 def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
-    """Return each row's segment and the number of segments, which also marks rows without a segment."""
+    """Return the segment of each row, and the number of segments, which also marks rows without a segment."""
     planned = plan.call
     count = planned.num_segments
     if call.offsets is not None:

@@ -71,7 +71,7 @@ def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """Return a mask of the elements that receive the gradient for each needed input, and the number of ties or None."""
+    """Return one mask per needed input, which selects the elements that receive the gradient, and the ties or None."""
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)

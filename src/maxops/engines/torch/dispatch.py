@@ -99,8 +99,7 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, if no mode or transform is active, and no tensor has a gradient, a negative
-# bit, another subclass or another device. False with torch before 2.10, because the core does not
-# accept its tensors.
+# bit, another subclass or another device. False with torch before 2.10, because the core does not accept its tensors.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),

@@ -121,7 +121,7 @@ def segment_max(call: SegmentCall) -> Any:
         values_known=False,
     ).call
     if device.type == "meta" and not is_counted and call.offsets is None:
-        raise EngineError(f"{row.name} requires num_segments for meta tensors, whose ids have no values")
+        raise EngineError(f"{row.name} requires num_segments for meta tensors, because their ids have no values")
     tensors = planned._replace(**dict([*call.arrays, ("fill_value", call.fill_value), ("initial", call.initial)])).map(
         lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
         lambda name, value: _as_tensor(row, name, value, getattr(planned, name), device),

@@ -98,7 +98,7 @@ def _apply_reduce_max(data: Tensor, axes: Any, *options: Any) -> Any:
 def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
     """Return a function that calls `run`, or `operator` under torch.func.functionalize.
 
-    functionalize rejects autograd.Function. Plain tensors need only `forward`, which takes half the time for small
+    Functionalization rejects autograd.Function. Plain tensors need only `forward`, which takes half the time for small
     tensors.
     """
 

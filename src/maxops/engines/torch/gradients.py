@@ -1,6 +1,7 @@
-"""Computes gradients, for the first element that equals the maximum, or split evenly among all such elements.
+"""Computes the gradients of the operators.
 
-`initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
+The first element that equals the maximum receives the gradient, or the gradient is split evenly among all such
+elements. `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Return the gradients of Max for the operator's arguments; None for those without a gradient."""
+    """Return the gradients of the arguments of Max; None for arguments without a gradient."""
     tensors, *options = ctx.needs_input_grad  # torch omits arguments with default values
     return for_inputs(ctx, grad, tensors), *(None for _ in options)
 

@@ -32,7 +32,7 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
         known = {"masked": is_masked, "nested": tensor.is_nested, "quantized": tensor.is_quantized}
         kind = next((name for name, is_so in known.items() if is_so), str(tensor.layout))
         raise EngineError(
-            f"{spec.name} {name} must be a strided tensor, got a tensor of kind {kind}; convert it to a dense tensor"
+            f"{spec.name} {name} must be a strided tensor, got a {kind} tensor; convert it to a dense tensor"
         )
     if tensor.dtype not in DTYPES:
         listed = ", ".join(map(str, spec.dtypes))

@@ -26,7 +26,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
             f"{spec.name} out must be from the same library as the inputs, got {type(out).__name__}", spec.clause("out")
         )
     if torch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *inputs)):
-        raise OutputError(f"{spec.name} out does not support gradients, but an argument requires a gradient; omit out")
+        raise OutputError(f"{spec.name} out cannot be used because an argument requires a gradient; omit out")
     if out.layout is not torch.strided or out.is_nested or out.is_quantized:
         raise OutputError(f"{spec.name} out must be a strided, dense tensor")
     if not torch.compiler.is_compiling() and out.is_inference() and not torch.is_inference_mode_enabled():

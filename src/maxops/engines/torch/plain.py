@@ -1,6 +1,7 @@
-"""Runs calls on plain tensors that require only gradients as fast as calls without gradients, without planning them.
+"""A fast path for calls on plain tensors that require gradients but no other feature of torch.
 
-Backward is one native pass. `gradients` computes higher-order gradients, and gradients that the core does not support.
+Such calls are not planned. Backward is one native pass. `gradients` computes higher-order gradients, and gradients that
+the core does not support.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def takes_axes(axes: Any) -> bool:
 
 
 class Maximum(Function):
-    """The autograd function of Max, with the arguments run (a function), the call, and the inputs."""
+    """The autograd function of Max. Its arguments are a function that runs calls, the call, and the inputs."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[MaxCall], Tensor], call: MaxCall, *tensors: Tensor) -> Tensor:
@@ -117,7 +118,7 @@ class Maximum(Function):
 
 
 class ReduceMax(Function):
-    """The autograd function of ReduceMax, with the arguments run (a function), the call, and the data."""
+    """The autograd function of ReduceMax. Its arguments are a function that runs calls, the call, and the data."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[ReduceCall], Any], call: ReduceCall, data: Tensor) -> Any:
@@ -144,7 +145,7 @@ class ReduceMax(Function):
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
-    """Return the native gradient of ReduceMax, or None if the core does not support it; it requires adjacent axes."""
+    """Return the native gradient of ReduceMax, or None if the core does not support it, as for nonadjacent axes."""
     data, rank = call.data, call.data.ndim
     axes = sorted(axis % rank for axis in call.axes or range(rank))
     if not axes or axes[-1] - axes[0] + 1 != len(axes):
@@ -170,7 +171,7 @@ def _options(call: SegmentCall) -> dict[str, Any]:
 
 
 class SegmentMax(Function):
-    """The autograd function of SegmentMax along the first axis; the arguments include the call and its ids."""
+    """The autograd function of SegmentMax along the first axis. Its arguments include the call and the ids."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[SegmentCall], Any], call: SegmentCall, data: Tensor, ids: Tensor) -> Any:

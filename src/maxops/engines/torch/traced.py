@@ -1,4 +1,4 @@
-"""Functions for torch's compilers, which call the registered operators; these check calls with and without data.
+"""Functions for torch's compilers. They call the registered operators, which check calls with and without data.
 
 `torch.compile` traces this module, but cannot trace the planner. Options are not part of a graph, so they are checked
 during tracing, and the operators check everything else. `torch.export` and `torch.jit.trace` run the module. Only such
