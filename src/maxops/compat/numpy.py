@@ -141,7 +141,9 @@ class _Maximum(_native.Ufunc):
     def __new__(cls, name: str, nan: NanRule) -> Self:
         function = partial(_element_wise, name, nan)
         self = super().__new__(cls, function, "maximum", keywords=("out",), ignores_nan=nan == "ignore")
-        self.__dict__.update(__name__=name, __qualname__=name, __doc__=f"Drop-in replacement for `numpy.{name}`.", _nan=nan)
+        self.__dict__.update(
+            __name__=name, __qualname__=name, __doc__=f"Drop-in replacement for `numpy.{name}`.", _nan=nan
+        )
         return self
 
     def __getattr__(self, attribute: str) -> Any:
