@@ -1,9 +1,9 @@
-"""Runs programs of PyPI's packages as they are, and with their imports changed to `maxops.compat`.
+"""Runs programs that use PyPI packages, unchanged and with their imports replaced by `maxops.compat`.
 
     python conformance/moved.py
 
-Each program is copied, its imports are replaced, and both run alternately on the same inputs. The results must be equal
-bit for bit. Writes the table of docs/reference/compat.md. Exits with 1 if a result differs.
+Each program is copied, its imports are replaced, and both versions run alternately on the same inputs. The results must
+be equal bit for bit. Writes the table in docs/reference/compat.md. Exits with 1 if a result differs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAIRS = 5
 
 
 class Program(NamedTuple):
-    """A package, the file and the import that change, what is run, and code: its `program` returns a list of arrays."""
+    """A package, the changed file and import, a description, and code whose `program` returns a list of arrays."""
 
     package: str
     file: str
@@ -112,19 +112,19 @@ for _ in sys.stdin:  # a line for each run
 
 
 def install(program: Program, folder: Path, *, moved: bool) -> None:
-    """Install a package into a folder, and change its import."""
+    """Install a package into a folder, and replace its import."""
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), program.package]
     subprocess.run(pip, check=True)
     file = folder / program.file
     text = file.read_text(encoding="utf-8")
     if text.count(program.before) != 1:
-        raise SystemExit(f"{program.package}: {program.file} has not one {program.before!r}")
+        raise SystemExit(f"{program.package}: {program.file} must contain {program.before!r} exactly once")
     if moved:
         file.write_text(text.replace(program.before, program.after), encoding="utf-8")
 
 
 def row(program: Program) -> tuple[str, bool]:
-    """The line of a program in the table, and whether its results are equal."""
+    """Return a program's row in the table, and whether its results are equal."""
     times: list[list[float]] = [[], []]
     digests: list[set[str]] = [set(), set()]
     with tempfile.TemporaryDirectory() as place:
@@ -148,7 +148,7 @@ def row(program: Program) -> tuple[str, bool]:
                     for each in running:
                         each.kill()
                     raise SystemExit(
-                        f"{program.package}: the {('original', 'moved program')[number]} failed, see above"
+                        f"{program.package}: the {('original', 'moved program')[number]} failed; see the output above"
                     )
                 seconds, digest = json.loads(line)
                 times[number].append(seconds)
@@ -162,7 +162,7 @@ def row(program: Program) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Run them all."""
+    """Run all programs."""
     rows = [row(program) for program in PROGRAMS]
     lines = ["| program | import | runs | same bits | speedup |", "| --- | --- | --- | --- | --- |"]
     text = "\n".join([*lines, *(line for line, _ in rows)])

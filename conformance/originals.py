@@ -7,8 +7,8 @@ of their packages; the others are read from checkouts of their repositories (pyt
 array-api-tests) in the folder that the environment variable ORIGINALS names. Only tests that call a replaced function
 count.
 
-Prints what fails; if every suite ran, docs/reference/compat.md shows the counts and the reasons. Exits with 1 if a test
-fails whose reason is not in EXCEPTIONS.
+Prints the failures; if every suite ran, writes the counts and the reasons to docs/reference/compat.md. Exits with 1 if
+a test fails for a reason that is not in EXCEPTIONS.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from maxops.compat import numpy as compat_numpy
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "compat.md"
 BEGIN, END = "<!-- the table of conformance/originals.py -->\n", "<!-- its end -->\n"
-# Tests that fail, by their suite and a pattern of their names, and why.
+# Reasons for known failures, by suite and a pattern of the tests' names.
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "numpy": {},
     "torch": {},
@@ -46,7 +46,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 
 
 class Found(NamedTuple):
-    """What a suite's tests that call a replaced function found: how many passed, and the failures by name."""
+    """The results of a suite's tests that call a replaced function: the number of passes, and the failures by name."""
 
     suite: str
     version: str
@@ -55,19 +55,19 @@ class Found(NamedTuple):
 
     @property
     def row(self) -> str:
-        """A line of the page's table."""
+        """The suite's row in the table."""
         count = self.passed + len(self.failed)
         return f"| `maxops.compat.{self.suite}` | {self.suite} {self.version} | {self.passed:,} of {count:,} |"
 
 
 class Watched:
-    """A function that notes that it is called, or an attribute of it looked up."""
+    """A function that records calls and attribute lookups."""
 
     def __init__(self, function: Any, note: Callable[[], None]) -> None:
         self._function, self._note = function, note
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call it."""
+        """Record the call, and call the function."""
         self._note()
         return self._function(*args, **options)
 
@@ -77,7 +77,7 @@ class Watched:
 
 
 class Replacing:
-    """A plugin of pytest: in each test, functions of a module are others; kept are the outcomes where one is called."""
+    """A pytest plugin that replaces functions of a module, and keeps the outcomes of tests that call one of them."""
 
     def __init__(self, module: ModuleType, functions: dict[str, Any]) -> None:
         self.module, self.functions = module, functions
@@ -86,7 +86,7 @@ class Replacing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Replace the functions, and put the module's own back."""
+        """Replace the functions during a test, and restore them afterwards."""
         own = {name: getattr(self.module, name) for name in self.functions}
         for name, function in self.functions.items():
             setattr(self.module, name, Watched(function, lambda: self.reached.add(item.nodeid)))
@@ -98,7 +98,7 @@ class Replacing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Skip a test of another reduction."""
+        """Skip tests of other reductions."""
         try:
             return (yield)
         except ValueError as error:
@@ -107,7 +107,7 @@ class Replacing:
             raise
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a test's outcome, "" if it passed."""
+        """Keep a test's outcome: "" for a pass, otherwise the last line of its report."""
         if report.when == "call" and report.passed:
             self.outcomes[report.nodeid] = ""
         elif report.failed:
@@ -115,7 +115,7 @@ class Replacing:
 
 
 def run_pytest(module: ModuleType, functions: dict[str, Any], folder: Path, tests: Iterable[str]) -> Replacing:
-    """Run tests of a folder, quietly."""
+    """Run the tests of a folder with little output."""
     plugin = Replacing(module, functions)
     options = ["-q", "--no-header", "--tb=line", "-Wignore", "-oaddopts=", "-pno:cacheprovider", f"--rootdir={folder}"]
     pytest.main([*options, "-c", os.devnull, *tests], plugins=[plugin])
@@ -123,7 +123,7 @@ def run_pytest(module: ModuleType, functions: dict[str, Any], folder: Path, test
 
 
 def numpy() -> Found:
-    """NumPy's own tests, but for those that fail with NumPy's functions too, such as those of a function's identity."""
+    """Run NumPy's own tests, except those that also fail with NumPy's functions, such as tests of object identity."""
     folder = Path(np.__file__).parent
     ours = {name: getattr(compat_numpy, name) for name in compat_numpy.__all__}
     theirs = {name: getattr(np, name) for name in ours}
@@ -136,17 +136,17 @@ def numpy() -> Found:
 def without_theirs(
     suite: str, module: ModuleType, folder: Path, outcomes: dict[str, str], theirs: dict[str, Any] | None = None
 ) -> dict[str, str]:
-    """The outcomes without the tests that fail with the library's own functions, too."""
+    """Return the outcomes without the tests that also fail with the library's own functions."""
     if again := [str(folder / name) for name, text in outcomes.items() if text]:
         for name, text in run_pytest(module, theirs or {}, folder, again).outcomes.items():
             if text:
                 del outcomes[name]
-                print(f"{suite}: {name}: left out: fails with the functions of {suite}, too")
+                print(f"{suite}: {name}: skipped: also fails with the functions of {suite}")
     return outcomes
 
 
 def torch() -> Found:
-    """The samples of PyTorch's OpInfo of each function, with gradients."""
+    """Run the samples in PyTorch's OpInfo of each function, with gradients."""
     import torch  # noqa: PLC0415  (each suite needs its own library)
     from torch.testing._internal.common_methods_invocations import op_db  # noqa: PLC0415
 
@@ -177,7 +177,7 @@ def torch() -> Found:
 
 
 def results(torch: Any, function: Any, arguments: Any, options: Any) -> list[Any]:
-    """What a call returns, and the gradients of its first result."""
+    """Return the results of a call, and the gradients of the first result."""
     given = function(*arguments, **options)
     found = [*given] if isinstance(given, tuple) else [given]
     tracked = [each for each in (*arguments, *options.values()) if getattr(each, "requires_grad", False)]
@@ -189,16 +189,16 @@ def results(torch: Any, function: Any, arguments: Any, options: Any) -> list[Any
 
 
 def checkout_of(suite: str, name: str) -> Path | None:
-    """The folder of a suite's repository."""
+    """Return the folder of a suite's checkout, or None if there is none."""
     checkout = Path(os.environ.get("ORIGINALS", ""), name)
     if (checkout / ".github").is_dir():
         return checkout
-    print(f"{suite}: left out; ORIGINALS=FOLDER names a folder with its checkout, {name}")
+    print(f"{suite}: skipped; set ORIGINALS to the folder that contains its checkout, {name}")
     return None
 
 
 def flox() -> Found | None:
-    """flox's own tests of max and nanmax, from a checkout, on the installed flox."""
+    """Run flox's own tests of max and nanmax from a checkout on the installed flox."""
     checkout = checkout_of("flox", "flox")
     if checkout is None:
         return None
@@ -214,13 +214,13 @@ def flox() -> Found | None:
     tests = [str(checkout / "tests" / f"test_{part}.py") for part in ("core", "xarray")]
     plugin = run_pytest(compat, {"ops": compat.ops}, checkout, ["-kmax", *tests])
     AGGREGATIONS.update(theirs)
-    # what fails before it comes to a call of ours counts, too
+    # failures before the first call of a replaced function count, too
     outcomes = {name: text for name, text in plugin.outcomes.items() if text or name in plugin.reached}
     return counted("flox", flox.__version__, without_theirs("flox", compat, checkout, outcomes))
 
 
 def jax() -> Found | None:
-    """JAX's own tests of jax.numpy, from a checkout, on the installed JAX."""
+    """Run JAX's own tests of jax.numpy from a checkout on the installed JAX."""
     checkout = checkout_of("jax", "jax")
     if checkout is None:
         return None
@@ -231,11 +231,11 @@ def jax() -> Found | None:
     from maxops.engines import jax as engine  # noqa: PLC0415
 
     for module in iter_modules(engine.__path__, f"{engine.__name__}."):
-        import_module(module.name)  # which have JAX's own functions from now on
+        import_module(module.name)  # these keep JAX's own functions
     ours = {name: getattr(compat, name) for name in compat.__all__ if hasattr(jnp, name)}
     theirs = {name: getattr(jnp, name) for name in ours}
     tests = [str(checkout / "tests" / f"lax_numpy_{part}_test.py") for part in ("reducers", "operators")]
-    tested = ModuleType("jax.numpy")  # for the tests alone, because maxops calls functions of the module
+    tested = ModuleType("jax.numpy")  # only for the tests, because maxops calls functions of the module
     tested.__dict__.update(vars(jnp))
     jax.numpy = sys.modules["jax.numpy"] = tested  # type: ignore[misc]
     plugin = run_pytest(tested, ours, checkout, ["-kmax", *tests])
@@ -244,7 +244,7 @@ def jax() -> Found | None:
 
 
 def array_api() -> Found | None:
-    """The tests of the array API standard, from a checkout with its submodule, on array_api_strict."""
+    """Run the tests of the array API standard from a checkout with its submodule on array_api_strict."""
     checkout = checkout_of("array_api", "array-api-tests")
     if checkout is None:
         return None
@@ -268,7 +268,7 @@ def array_api() -> Found | None:
 
 
 def torch_scatter() -> Found | None:
-    """torch_scatter's own tests, from a checkout; tests of other reductions and of other functions are skipped."""
+    """Run torch_scatter's own tests from a checkout; skip tests of other reductions and functions."""
     checkout = checkout_of("torch_scatter", "pytorch_scatter")
     if checkout is None:
         return None
@@ -278,7 +278,7 @@ def torch_scatter() -> Found | None:
         if name.startswith("__"):
             raise AttributeError(name)
         if not hasattr(compat, name):
-            pytest.skip(f"{name} is no maximum", allow_module_level=True)
+            pytest.skip(f"{name} is not a maximum", allow_module_level=True)
         return getattr(compat, name)
 
     module = ModuleType("torch_scatter")
@@ -292,13 +292,13 @@ def torch_scatter() -> Found | None:
 
 
 def counted(suite: str, version: str, outcomes: dict[str, str]) -> Found:
-    """The outcomes by how they ended."""
+    """Count the passes, and collect the failures."""
     failed = {name: text for name, text in outcomes.items() if text}
     return Found(suite, version, len(outcomes) - len(failed), failed)
 
 
 def write(suites: list[Found]) -> None:
-    """Show the counts and the reasons on the page."""
+    """Write the counts and the reasons to the page."""
     lines = ["| module | tests of | pass |", "| --- | --- | --- |", *(found.row for found in suites)]
     reasons = [f"- {name}: {why}" for each in EXCEPTIONS.values() for name, why in each.items()]
     text = "\n".join([*lines, *(["", *reasons] if reasons else [])])
@@ -307,7 +307,7 @@ def write(suites: list[Found]) -> None:
 
 
 def reason(suite: str, name: str) -> str:
-    """Why a test is known to fail; "" if it is not."""
+    """Return the reason for a known failure, or "" for an unknown failure."""
     return next((why for pattern, why in EXCEPTIONS[suite].items() if fnmatch(name, pattern)), "")
 
 
@@ -322,7 +322,7 @@ SUITES: dict[str, Callable[[], Found | None]] = {
 
 
 def main() -> None:
-    """Run the suites that are named, or all."""
+    """Run the suites on the command line, or all suites."""
     warnings.simplefilter("ignore")
     unknown, every = False, []
     for suite in sys.argv[1:] or SUITES:

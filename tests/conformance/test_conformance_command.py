@@ -89,7 +89,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
     result = conform("own_backend.Right", "own_backend.GivesTwo", "own_backend.ByFloat64", *SHORT, "--json", file)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"maxops: wrote {file}\nmaxops: error: own_backend.GivesTwo: run gave 2 outputs; the model has 1; "
+        f"maxops: wrote {file}\nmaxops: error: own_backend.GivesTwo: run returned 2 outputs; the model has 1; "
         "expected one NumPy array for each output\n"
     )
     assert [run["runtime"] for run in json.loads(file.read_text())] == ["own_backend.Right", "own_backend.ByFloat64"]
@@ -98,15 +98,15 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["nosuch"], "there is no runtime 'nosuch'; known are maxops, all, "),
+        (["nosuch"], "unknown runtime 'nosuch'; choose maxops, all, "),
         (["onnxruntim"], "near it: onnxruntime"),
-        (["/tmp"], "/tmp: is a folder, not a runtime"),
+        (["/tmp"], "/tmp is a folder, not a runtime"),
         (["own_backend.Missing"], "has no attribute 'Missing'"),
-        (["broken_imports.raises"], "broken_imports.raises: cannot be imported: "),
-        (["trials"], "trials: has no prepare, and holds no class that has it"),
-        (["command:./nowhere"], "there is no program './nowhere' that can be run"),
-        (["command:true"], "the program ended with status 0, but wrote no test_data_set_0/output_0.pb"),
-        (["numpy", "--only", "nosuchcase"], "no case has an id that fits 'nosuchcase'; near are "),
+        (["broken_imports.raises"], "broken_imports.raises cannot be imported: "),
+        (["trials"], "trials has no prepare method, and no class with one"),
+        (["command:./nowhere"], "the program './nowhere' does not exist or is not executable"),
+        (["command:true"], "the program ended with status 0, but did not write test_data_set_0/output_0.pb"),
+        (["numpy", "--only", "nosuchcase"], "no case matches 'nosuchcase'; closest matches: "),
         (["numpy", "--json", "/nowhere/run.json"], "there is no folder /nowhere"),
         (["numpy", "--baseline", __file__], "is not JSON"),
         (["numpy", "--compare", "/nowhere.json"], "cannot be read"),

@@ -285,7 +285,7 @@ def test_a_difference_is_told_with_its_feed_and_its_index(
         "the second of two": Outcome("nondeterministic", tuple(rights), tuple(given), "two runs differ", feed),
     }[runs]
     found = judge(case, trial, outcome)
-    wrong = f"{6 - place} of 6 elements: not the maximum"
+    wrong = f"{6 - place} of 6 elements: wrong maximum"
     if runs == "one run":
         assert (found.verdict, found.message, found.run) == ("violates", wrong, 0)
     else:
@@ -303,7 +303,7 @@ def test_runs_that_differ_as_is_permitted_are_told_with_the_first_that_does() ->
     assert (found.verdict, found.clause.id, found.feed, found.index, found.run) == (
         "not the same twice", "ONNX.Max-13.nan", 1, (1,), 1
     )  # fmt: skip
-    assert found.message == "two runs differ, and each is permitted: 1 of 2 elements: a NaN of other bits"
+    assert found.message == "two runs differ, and each result is permitted: 1 of 2 elements: NaN with different bits"
 
 
 @pytest.mark.parametrize(
@@ -347,12 +347,12 @@ def test_integers_have_one_zero() -> None:
 @pytest.mark.parametrize(
     ("actual", "text"),
     [
-        (np.zeros((2, 3)), "the result is float64, not float32"),
-        (np.zeros((2, 3), np.complex64), "the result is complex64, not float32"),
-        (np.zeros((2, 3), object), "the result is real, not float32"),
-        (np.zeros((2, 4), np.float32), "the result has the shape (2, 4), not (2, 3)"),
-        (np.ones((2, 3), np.float32), "6 of 6 elements: not the maximum"),
-        (np.array([[0, 0, 0], [0, 1, 0]], np.float32), "1 of 6 elements: not the maximum"),
+        (np.zeros((2, 3)), "expected dtype float32, got float64"),
+        (np.zeros((2, 3), np.complex64), "expected dtype float32, got complex64"),
+        (np.zeros((2, 3), object), "expected dtype float32, got real"),
+        (np.zeros((2, 4), np.float32), "expected shape (2, 3), got (2, 4)"),
+        (np.ones((2, 3), np.float32), "6 of 6 elements: wrong maximum"),
+        (np.array([[0, 0, 0], [0, 1, 0]], np.float32), "1 of 6 elements: wrong maximum"),
     ],
     ids=str,
 )

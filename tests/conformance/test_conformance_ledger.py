@@ -129,11 +129,11 @@ def test_files_have_the_names_of_their_runs(tmp_path: Path) -> None:
     assert ledger.read(tmp_path) == [careful(), swift()]
     saved.write(tmp_path / "other-1.json", [swift()])
     with pytest.raises(
-        RunFileError, match=r"holds a run of swiftmax 2\.1\.0; expected the name swiftmax-2\.1\.0\.json"
+        RunFileError, match=r"holds a run of swiftmax 2\.1\.0; rename the file to swiftmax-2\.1\.0\.json"
     ):
         ledger.read(tmp_path)
     saved.write(tmp_path / "other-1.json", [swift(), careful()])
-    with pytest.raises(RunFileError, match="holds 2 runs; expected one in each file"):
+    with pytest.raises(RunFileError, match="holds 2 runs; expected one run in each file"):
         ledger.read(tmp_path)
 
 
@@ -162,7 +162,7 @@ def test_reports_of_an_abridged_run_speak_of_no_script_that_is_not_there(tmp_pat
         text = (tmp_path / "run.xml").read_text()
         (test,) = re.findall(f'<testcase name="{re.escape(case)}".*?</testcase>', text, re.DOTALL)
         assert "computed in float64" in test
-        assert test.count("the script below") == count
+        assert test.count("this script") == count
 
 
 # ------------------------------------------------------------------------------------------------------- page

@@ -125,7 +125,9 @@ def test_maxops_is_right_on_every_instruction_set(name: str) -> None:
 def test_maxops_refuses_a_process_of_another_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
     here = _native.isa()
     monkeypatch.setattr(_native, "isa", lambda: "another")  # there may be one alone
-    with pytest.raises(BrokenRuntimeError, match=f"needs a process with MAXOPS_ISA={here}; this one has another"):
+    with pytest.raises(
+        BrokenRuntimeError, match=f"requires a process with MAXOPS_ISA={here}, but this process uses another"
+    ):
         runtimes.load(f"maxops:{here}")
 
 
@@ -183,16 +185,16 @@ def test_a_known_fault_of_openvino_shows() -> None:
 @pytest.mark.parametrize("name", ["pyarrow", "polars"])
 def test_columns_are_of_one_axis(name: str) -> None:
     found = answers(name)
-    assert found["axes [1], constant"] == f"NotApplicableError: {name} has 1-D columns of one length only"
-    assert found["rows, ZERO"] == f"NotApplicableError: {name} has 1-D columns of one length only"
+    assert found["axes [1], constant"] == f"NotApplicableError: {name} only supports 1-D columns of one length"
+    assert found["rows, ZERO"] == f"NotApplicableError: {name} only supports 1-D columns of one length"
 
 
 @pytest.mark.parametrize(
     ("operator", "feed", "words"),
     [
-        ("Max", [[1], [1, 2]], "1-D columns of one length only"),
-        ("Max", [[[1]], [[2]]], "1-D columns of one length only"),
-        ("ReduceMax", [[]], "a null, not a value, for the maximum of nothing"),
+        ("Max", [[1], [1, 2]], "1-D columns of one length"),
+        ("Max", [[[1]], [[2]]], "1-D columns of one length"),
+        ("ReduceMax", [[]], "null for the maximum of no elements"),
     ],
 )
 def test_columns_hold_something_and_are_of_one_length(operator: str, feed: list[Any], words: str) -> None:

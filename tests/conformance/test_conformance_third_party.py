@@ -84,10 +84,14 @@ def test_functions_of_a_module_are_a_backend_too(folder: Path) -> None:
     [
         ("import no_such_module", "theirs.backend", r"cannot be imported: ModuleNotFoundError: .*'no_such_module'"),
         ("1 / 0", "theirs.backend", r"cannot be imported: ZeroDivisionError"),
-        ("x = 1", "theirs.backend", r"theirs\.backend: has no prepare, and holds no class that has it"),
-        ("from onnx.backend.base import Backend", "theirs.backend", r"holds no class that has it"),
+        ("x = 1", "theirs.backend", r"theirs\.backend has no prepare method, and no class with one"),
+        ("from onnx.backend.base import Backend", "theirs.backend", r"and no class with one"),
         (GOOD + OTHER, "theirs.backend", r"several classes .* theirs\.backend:MyBackend, theirs\.backend:Other"),
-        (GOOD, "theirs.backend:Ready", r"theirs\.backend:Ready: is .*Ready.*, which has no prepare"),
+        (
+            GOOD,
+            "theirs.backend:Ready",
+            r"theirs\.backend:Ready has no prepare method; expected an ONNX backend, got .*Ready",
+        ),
         (GOOD, "theirs.backend:Gone", r"cannot be imported: AttributeError: .*'Gone'"),
         ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"B\.prepare must be a class method"),
         (GOOD.replace('== "CPU"', '== "CUDA"'), "theirs.backend", r"supports_device\('CPU'\) is false"),
@@ -108,13 +112,13 @@ def test_a_module_that_is_not_there_is_an_unknown_runtime(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("outputs", "words"),
     [
-        ("None", r"run gave None of type NoneType; it gives a tuple or list"),
-        ("np.zeros(2)", r"run gave array\(.*\) of type ndarray; it gives a tuple or list"),
-        ("()", "run gave 0 outputs; the model has 1"),
-        ("(np.zeros(2), np.zeros(2))", "run gave 2 outputs; the model has 1"),
-        ("(None,)", "run gave the output None of type NoneType; it gives an array"),
-        ("('text',)", "run gave the output 'text' of type str"),
-        ("([1.0, 2.0],)", r"run gave the output \[1\.0, 2\.0\] of type list"),
+        ("None", r"run must return a tuple or list of outputs, got None of type NoneType"),
+        ("np.zeros(2)", r"run must return a tuple or list of outputs, got array\(.*\) of type ndarray"),
+        ("()", "run returned 0 outputs; the model has 1"),
+        ("(np.zeros(2), np.zeros(2))", "run returned 2 outputs; the model has 1"),
+        ("(None,)", "run must return arrays, got None of type NoneType"),
+        ("('text',)", "run must return arrays, got 'text' of type str"),
+        ("([1.0, 2.0],)", r"run must return arrays, got \[1\.0, 2\.0\] of type list"),
         ("(np.array(['a']),)", "holds no numbers but <U1"),
         ("(np.array([None]),)", "holds no numbers but object"),
     ],
@@ -130,7 +134,7 @@ def test_garbage_is_told(folder: Path, outputs: str, words: str) -> None:
 def test_a_prepare_that_gives_nothing_is_garbage(folder: Path) -> None:
     (folder / "single.py").write_text("def prepare(model, device):\n    return None\n")
     call, _, _ = plain("Max")
-    with pytest.raises(GarbageError, match="prepare gave None of type NoneType, which has no run"):
+    with pytest.raises(GarbageError, match="prepare returned None of type NoneType, which has no run method"):
         runtimes.load("single").prepare(call)
 
 
@@ -190,10 +194,10 @@ def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
     ("text", "kind", "words"),
     [
         ("sys.stderr.write('loading\\nno such type\\n'); sys.exit(3)", CommandError, r"^no such type$"),
-        ("sys.exit(4)", CommandError, "ended with the status 4, and said nothing"),
-        ("import os; os.kill(os.getpid(), 11)", ProcessEndedError, "was ended by SIGSEGV"),
-        ("raise SystemExit(128 + 11)", ProcessEndedError, "was ended by SIGSEGV"),  # as a shell tells it
-        ("", GarbageError, r"ended with status 0, but wrote no test_data_set_0/output_0\.pb"),
+        ("sys.exit(4)", CommandError, "ended with status 4 and no message"),
+        ("import os; os.kill(os.getpid(), 11)", ProcessEndedError, "was killed by SIGSEGV"),
+        ("raise SystemExit(128 + 11)", ProcessEndedError, "was killed by SIGSEGV"),  # as a shell tells it
+        ("", GarbageError, r"ended with status 0, but did not write test_data_set_0/output_0\.pb"),
         (
             "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",
             GarbageError,
@@ -210,16 +214,16 @@ def test_how_a_program_ends_is_told(tmp_path: Path, text: str, kind: type[Except
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Command, "seconds", 0.5)
     call, feed, _ = plain("Max")
-    with pytest.raises(ProcessEndedError, match=r"did not end in 0\.5 seconds"):
+    with pytest.raises(ProcessEndedError, match=r"timed out after 0\.5 seconds"):
         command(tmp_path, "import time; time.sleep(60)").run(call, [feed])
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("command:", "there is no program"),
-        ("command:./no-such-program here", r"there is no program '\./no-such-program'"),
-        ("command:./a 'b", "is not a command line: No closing quotation"),
+        ("command:", "the program '' does not exist"),
+        ("command:./no-such-program here", r"the program '\./no-such-program' does not exist"),
+        ("command:./a 'b", "is not a valid command line: No closing quotation"),
     ],
 )
 def test_a_program_that_is_not_there_is_said(name: str, words: str) -> None:

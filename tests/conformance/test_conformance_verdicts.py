@@ -274,7 +274,7 @@ def test_layouts_are_for_runtimes_that_take_arrays(takes_arrays: bool) -> None:
     assert list(verdicts_of(made).values()) == ["conforms" if takes_arrays else "not applicable", "conforms"]
     assert len(workers.asked) == 1 + takes_arrays
     if not takes_arrays:
-        assert made.judged[0].judgement.message == "reads arrays from files, where all are contiguous"
+        assert made.judged[0].judgement.message == "the runtime reads arrays from files, which are always contiguous"
 
 
 @pytest.mark.parametrize("claims", ["", "ONNX"])
@@ -301,7 +301,7 @@ def test_calls_of_a_kind_that_hang_are_given_up_and_no_others() -> None:
     for column, expected in zip(columns, (given_up, ["conforms"] * 5, given_up), strict=True):
         assert [found[case.id] for case in column] == expected
     said = {each.judgement.message for each in made.judged if each.judgement.verdict == "not applicable"}
-    assert said == {"not run: 3 calls of the kind timed out"}
+    assert said == {"not run: 3 similar calls timed out"}
 
 
 @pytest.mark.parametrize("kind", ["crashed", "garbage"])
@@ -325,7 +325,7 @@ def test_what_was_found_before_a_runtime_is_gone_stays_found(kind: Kind) -> None
     expected = {"crashed": "crashes", "garbage": "violates"}[kind]
     assert list(verdicts_of(made).values()) == [expected, *["not applicable"] * 3]
     assert {each.judgement.message for each in made.judged[1:]} == {
-        "not run: the runtime does not start again: told is gone"
+        "not run: the runtime cannot be restarted: told is gone"
     }
     (finding,) = made.findings
     assert (finding["case"], finding["verdict"], finding["reproducer"]) == (large.id, expected, None)
@@ -384,7 +384,7 @@ def test_the_number_of_runs_is_in_the_run() -> None:
     run = conform("numpy", ["ONNX.Max-13.T/int8/two*"], repeats=5)
     assert run["kit"]["repeats"] == 5
     assert run["kit"]["bounds"]["Max"]["elements"] == 5
-    with pytest.raises(ConfigurationError, match="is not a number of runs"):
+    with pytest.raises(ConfigurationError, match="the number of runs must be between 2 and 1000"):
         repeat.check(1)
 
 

@@ -43,31 +43,35 @@ def process(backend: type, sanity_calls: Sequence[Trial] = SANITY_CALLS) -> Proc
 # ------------------------------------------------------------------------------------ each thing that can go wrong
 
 ENDS = {
-    "Segfaults": ("crashed", "the process ended by SIGSEGV: about to read what is not there"),
-    "Aborts": ("crashed", "the process ended by SIGABRT"),
+    "Segfaults": ("crashed", "the process was killed by SIGSEGV: about to read what is not there"),
+    "Aborts": ("crashed", "the process was killed by SIGABRT"),
     "Exits": ("crashed", "the process ended with status 0"),
     "SystemExits": ("crashed", "raised SystemExit(3)"),
     "Interrupts": ("refused", "KeyboardInterrupt"),
     "Raises": ("refused", "RuntimeError: not today"),
-    "RaisesWhatHasNoText": ("refused", "Error: (its text raises ValueError)"),
-    "GivesNone": ("garbage", "run gave None of type NoneType; it gives a tuple or list of the model's outputs"),
-    "GivesTwo": ("garbage", "run gave 2 outputs; the model has 1"),
-    "GivesText": ("garbage", "run gave array(['a', 'b'], dtype='<U1') of type ndarray, which holds no numbers but <U1"),
-    "GivesComplex": ("garbage", "gave an array of complex64"),
+    "RaisesWhatHasNoText": ("refused", "Error: (converting the error to text raises ValueError)"),
+    "GivesNone": ("garbage", "run must return a tuple or list of outputs, got None of type NoneType"),
+    "GivesTwo": ("garbage", "run returned 2 outputs; the model has 1"),
+    "GivesText": (
+        "garbage",
+        "run returned array(['a', 'b'], dtype='<U1') of type ndarray, which has the non-numeric dtype <U1",
+    ),
+    "GivesComplex": ("garbage", "returned an array of the unsupported dtype complex64"),
     "GivesWhatNobodyWrote": ("nondeterministic", "two runs differ"),
     "ReadsPastTheEnd": ("nondeterministic", "two runs differ"),
-    "ChangesItsInput": ("overwrote", "changed its input b"),
-    "WritesBeside": ("overwrote", "wrote beside its input a"),
+    "ChangesItsInput": ("overwrote", "modified its input b"),
+    "WritesBeside": ("overwrote", "wrote out of bounds of its input a"),
     "WrongAfterAnError": (
         "corrupted state",
-        "ValueError: no; Max-13 of float32 gives another answer after it than before",
+        "ValueError: no; Max-13 of float32 returns a different result after this call than before",
     ),
     "RaisesAfterAnError": (
         "corrupted state",
-        "ValueError: no; Max-13 of float32, right before, is refused after it: RuntimeError: the session is gone",
+        "ValueError: no; Max-13 of float32 returned a result before this call, but is refused after it: "
+        "RuntimeError: the session is gone",
     ),
-    "AbortsAfterAnError": ("crashed", "after it, the process ended by SIGABRT"),
-    "PrintsWithoutEnd": ("crashed", "the process ended by SIGABRT: [31mthe last of it"),
+    "AbortsAfterAnError": ("crashed", "after it, the process was killed by SIGABRT"),
+    "PrintsWithoutEnd": ("crashed", "the process was killed by SIGABRT: [31mthe last of it"),
 }
 
 
@@ -103,7 +107,7 @@ def test_the_next_trial_is_fine(name: str, each: Process) -> None:
 
 def test_a_hang_ends_with_its_time_and_with_what_it_started() -> None:
     with process(broken_backends.Hangs) as running:
-        assert running.run("hangs", WRONG, 0.5) == Outcome("hung", text="no answer in 0.5 s")
+        assert running.run("hangs", WRONG, 0.5) == Outcome("hung", text="timed out after 0.5 s")
         assert ends(int(Path(running._directory.name, "started").read_text()))
         assert returned(running.run("after", GOOD, SECONDS), GOOD)
 
@@ -150,7 +154,7 @@ def test_a_crash_that_comes_later_belongs_to_who_caused_it() -> None:
         assert running.run("fine", FINE, SECONDS).kind == "returned"
         assert running.run("corrupts", ACCEPTED, SECONDS).kind == "returned"
         assert returned(running.run("innocent", LARGE, SECONDS), LARGE)
-        assert running.amended == {"corrupts": Outcome("crashed", text="after it, the process ended by SIGABRT")}
+        assert running.amended == {"corrupts": Outcome("crashed", text="after it, the process was killed by SIGABRT")}
     assert running.notes == []
 
 
@@ -166,7 +170,7 @@ def test_a_runtime_that_always_ends_by_a_signal_is_noted_once() -> None:
         assert running.run("fine", FINE, SECONDS).kind == "returned"
         running.close()
     assert running.amended == {}
-    assert running.notes == ["at its end, the process ended by SIGABRT, whatever was run"]
+    assert running.notes == ["during shutdown, the process was killed by SIGABRT, regardless of the calls"]
 
 
 def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
@@ -174,14 +178,14 @@ def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
         # not suspected, for it is a plain call and had no error
         assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "returned"
         outcome = running.run("innocent", LARGE, SECONDS)
-    assert outcome == Outcome("crashed", text="the process ended by SIGABRT (not when run alone)")
+    assert outcome == Outcome("crashed", text="the process was killed by SIGABRT (not when run alone)")
 
 
 def test_a_crash_in_company_that_alone_comes_at_the_end_is_the_trials_own() -> None:
     with process(broken_backends.AbortsInCompanyOrAtTheEnd, ()) as running:
         assert returned(running.run("fine", GOOD, SECONDS), GOOD)
         outcome = running.run("crashes", trial_of(BAD), SECONDS)
-    assert outcome == Outcome("crashed", text="at its end, the process ended by SIGABRT")
+    assert outcome == Outcome("crashed", text="at its end, the process was killed by SIGABRT")
 
 
 def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
@@ -189,7 +193,7 @@ def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
     with process(broken_backends.HangsInCompany, ()) as running:
         assert returned(running.run("fine", GOOD, SECONDS), GOOD)
         assert returned(running.run("hangs", trial, 1), trial)
-        assert running.notes == ["hangs: no answer in 1 s; not when run alone"]
+        assert running.notes == ["hangs: timed out after 1 s; not when run alone"]
 
 
 @pytest.mark.parametrize("bad", [(), (0,), (6,), (2, 3), (0, 6), (1, 4, 5), tuple(range(7))], ids=str)
@@ -218,13 +222,13 @@ def test_a_suspect_is_run_again_up_to_the_feed_that_failed(feed: int) -> None:
 
 def test_a_control_that_ends_the_process_is_no_control() -> None:
     with process(broken_backends.CrashesOnEverything) as running:
-        assert running.run("any", GOOD, SECONDS) == Outcome("crashed", text="the process ended by SIGABRT")
-    assert running.notes == ["Max-13 of float32 is no sanity call: the process ended by SIGABRT"]
+        assert running.run("any", GOOD, SECONDS) == Outcome("crashed", text="the process was killed by SIGABRT")
+    assert running.notes == ["Max-13 of float32 cannot be a sanity call: the process was killed by SIGABRT"]
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "how"),
-    [("Aborts", "crashed", "the process ended by SIGABRT"), ("Hangs", "hung", "no answer in 2 s")],
+    [("Aborts", "crashed", "the process was killed by SIGABRT"), ("Hangs", "hung", "timed out after 2 s")],
 )
 def test_an_end_is_found_even_if_the_runtime_does_not_start_again(name: str, kind: str, how: str) -> None:
     with Process("broken_imports.starts_once:Backend", SANITY_CALLS) as running:
@@ -240,10 +244,10 @@ def test_an_end_is_found_even_if_the_runtime_does_not_start_again(name: str, kin
 
 UNUSABLE = {
     "broken_imports.missing:Backend": "ModuleNotFoundError: No module named 'a_package_that_is_not_there'",
-    "broken_imports.aborts:Backend": "cannot be loaded: the process ended by SIGABRT: no processor of this kind",
+    "broken_imports.aborts:Backend": "cannot be loaded: the process was killed by SIGABRT: no processor of this kind",
     "broken_imports.exits:Backend": "cannot be loaded: SystemExit: 4",
     "broken_imports": "has no prepare",
-    "a_runtime_that_is_not_there": "there is no runtime 'a_runtime_that_is_not_there'",
+    "a_runtime_that_is_not_there": "unknown runtime 'a_runtime_that_is_not_there'",
 }
 
 
@@ -257,7 +261,7 @@ def test_a_runtime_that_cannot_be_loaded_says_so_in_a_line(name: str) -> None:
 
 def test_a_start_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "START_TIMEOUT", 0.01)
-    with pytest.raises(RuntimeUnusableError, match=r"numpy cannot be loaded: not ready in 0\.01 s"):
+    with pytest.raises(RuntimeUnusableError, match=r"numpy cannot be loaded: timed out after 0\.01 s"):
         Process("numpy")
 
 
@@ -417,14 +421,14 @@ def test_the_sanity_calls_of_an_operator_follow_its_errors(
     answers = answers_of(Spoiled(does, operator), *ASKED, ("trial", trial, 2))
     asked, (outcome, due), wrong = answers[: len(ASKED)], answers[len(ASKED)], answers[len(ASKED) + 1 :]
     assert (asked, outcome.kind, due) == ([True] * len(ASKED), kind, is_error or refusal)
-    text = "Max-13 of float32 gives another answer after it than before" if operator == "Max" else ""
+    text = "Max-13 of float32 returns a different result after this call than before" if operator == "Max" else ""
     assert wrong == ([text] if due else [])
 
 
 def test_of_an_operator_without_a_sanity_call_the_first_one_follows() -> None:
     *_, answer, wrong = answers_of(Spoiled("raises", "ReduceMax"), *ASKED[1:], ("trial", SPOILT, 2))
     assert answer[0].kind == "refused"
-    assert wrong == "ReduceMax-20 of float32 gives another answer after it than before"
+    assert wrong == "ReduceMax-20 of float32 returns a different result after this call than before"
     assert answers_of(Spoiled("raises", "Max"), ("trial", SPOILT, 2))[1:] == [""]
 
 

@@ -1,7 +1,7 @@
-"""Bits as the tests see them: the comparison that raises, pools of telling values, layouts, and a fast oracle.
+"""Bitwise comparison, pools of boundary values, memory layouts, and a fast oracle.
 
-Nothing here imports the native core or the reference: the oracle is a third opinion, itself held against the
-reference in test_bits.py.
+This module does not import the native core or the reference, so the oracle is independent of both. test_bits.py
+compares the oracle with the reference.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ INTEGERS = tuple(dtype for dtype in STORED if dtype.kind in ("int", "uint"))
 
 
 def words(array: Array) -> Array:
-    """The elements' bits as native unsigned integers of the same shape, never by way of a float."""
+    """Return the elements' bits as native unsigned integers of the same shape, without a conversion to float."""
     size = array.dtype.itemsize
     looked_at = array.view(np.dtype(f"{'>' if array.dtype.byteorder == '>' else '='}u{size}"))
     return looked_at.astype(np.dtype(f"u{size}"), order="C", copy=True)
 
 
 def of_words(dtype: DType, bits: Any) -> Array:
-    """An array of a type with these bits: C order, native, writable."""
+    """Return a writable array in C order and native byte order with these bits."""
     return np.array(bits, dtype.word, order="C").view(dtype.numpy)
 
 
 def _bytes(array: Array) -> bytes:
-    """An array's elements in C order; before NumPy 2.3, `tobytes` itself refuses others of more than 32 dimensions."""
+    """Return the bytes of an array in C order; before NumPy 2.3, `tobytes` rejects other orders above 32 dimensions."""
     return np.ascontiguousarray(array).tobytes()
 
 
 def assert_same_bits(got: Any, expected: Array) -> None:
-    """Raise unless both are arrays of one type, one shape and the same bits, in native order."""
+    """Raise unless both are arrays with the same dtype, shape and bits, in native byte order."""
     assert type(got) is np.ndarray, f"got a {type(got).__name__}, not an array"
     got_type, expected_type = (array.dtype.newbyteorder("=") for array in (got, expected))
     assert got_type == expected_type, f"dtype {got.dtype} is not {expected.dtype}"
@@ -68,7 +68,7 @@ def assert_same_bits(got: Any, expected: Array) -> None:
 
 
 def nan_words(dtype: DType) -> list[int]:
-    """NaNs of both signs: quiet and signalling, payloads of one bit, of all bits and at both ends."""
+    """Return NaNs of both signs: quiet and signaling, with payloads of one bit, all bits, and bits at both ends."""
     payloads = {1 << bit for bit in range(dtype.mantissa_bits)}
     payloads |= {(1 << dtype.mantissa_bits) - 1, (1 << dtype.mantissa_bits - 1) - 1, (1 << dtype.mantissa_bits - 1) + 1}
     return sorted(sign << dtype.bits - 1 | dtype.infinity_bits | payload for sign in (0, 1) for payload in payloads)
@@ -76,15 +76,15 @@ def nan_words(dtype: DType) -> list[int]:
 
 @cache
 def pool_words(dtype: DType) -> tuple[int, ...]:
-    """The bits of the values that break things: every boundary of the format, and of the integers beneath it."""
+    """Return the bits of boundary values of the format and of its underlying integers."""
     top = (1 << dtype.bits) - 1
     if dtype.kind == "bool":
         return 0, 1
     around = {power + step for bit in range(dtype.bits) for power in [1 << bit] for step in (-1, 0, 1)}
-    chosen = around | {top - word for word in around}  # integers around every power of two, and their opposites
+    chosen = around | {top - word for word in around}  # integers around every power of two, and their complements
     half = dtype.bits // 2
     ends = {0, 1, (1 << half - 1) - 1, 1 << half - 1, (1 << half) - 1}
-    chosen |= {high << half | low for high in ends for low in ends}  # halves equal, opposed, and each deciding alone
+    chosen |= {high << half | low for high in ends for low in ends}  # halves that are equal, opposite, or decide alone
     if dtype.kind == "float":
         smallest_normal = 1 << dtype.mantissa_bits
         one = ((1 << dtype.exponent_bits - 1) - 1) << dtype.mantissa_bits
@@ -101,17 +101,17 @@ def _pool(dtype: DType) -> Array:
 
 
 def pool(dtype: DType) -> Array:
-    """The pool as an array."""
+    """Return the pool as an array."""
     return of_words(dtype, _pool(dtype))
 
 
 def spread(dtype: DType, count: int) -> Array:
-    """So many values of the pool, from all of it: it is sorted, and its first ones are all small and positive."""
+    """Return `count` values spread over the whole pool, which is sorted: its first values are small and positive."""
     return np.take(pool(dtype), np.linspace(0, len(_pool(dtype)) - 1, count).astype(int))
 
 
 def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float = 0.02) -> Array:
-    """Random bits and values of the pool, half each; of a float's elements a part of `nans` at most is NaN."""
+    """Return random bits and values of the pool, half each; `nans` is the largest share of NaNs among floats."""
     random = np.random.default_rng(seed)
     if dtype.kind == "bool":
         return of_words(dtype, random.integers(0, 2, shape, np.uint8))
@@ -125,9 +125,9 @@ def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Distinct values that are no NaN, shuffled, as far as the type has so many; repeated past that."""
+    """Return distinct values without NaN in random order; values repeat if the type has too few."""
     count = int(np.prod(shape, dtype=np.int64))
-    if dtype.kind == "float":  # ranks run from -Inf to +Inf without a gap
+    if dtype.kind == "float":  # ranks from -Inf to +Inf are consecutive
         lowest, values = (1 << dtype.bits - 1) - 1 - dtype.infinity_bits, 2 * dtype.infinity_bits + 2
     else:
         lowest, values = 0, 2 if dtype.kind == "bool" else 1 << dtype.bits
@@ -141,7 +141,7 @@ def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def _apart(values: Array, steps: Sequence[int]) -> Array:
-    """The values in a larger buffer of other values, `steps[axis]` elements apart, backwards if negative."""
+    """Return the values in a larger buffer, `steps[axis]` elements apart, reversed if the step is negative."""
     room = [max(size * abs(step), 1) for size, step in zip(values.shape, steps, strict=True)]
     buffer = np.full(room, 0xA5, np.dtype("u1"))[..., np.newaxis].repeat(values.dtype.itemsize, axis=-1)
     whole = buffer.reshape(-1).view(values.dtype).reshape(room)
@@ -161,7 +161,7 @@ def strided(values: Array) -> Array:
 
 
 def pitched(values: Array) -> Array:
-    """Rows that are whole, with gaps between them."""
+    """Return contiguous rows with gaps between them."""
     return _apart(values, [2] * (values.ndim - 1) + [1] * min(values.ndim, 1))
 
 
@@ -178,12 +178,12 @@ def fortran(values: Array) -> Array:
 
 
 def transposed(values: Array) -> Array:
-    """The first axis innermost in memory, the others in order."""
+    """Return the values with the first axis innermost in memory, and the other axes in order."""
     return np.moveaxis(np.moveaxis(values, 0, -1).copy(), -1, 0) if values.ndim else values.copy()
 
 
 def swapped(values: Array) -> Array:
-    """In the other byte order; for types of one byte, which have none, the same."""
+    """Return the values in the other byte order; one-byte types are unchanged."""
     other = np.empty(values.shape, values.dtype.newbyteorder("S"))
     other.view(values.dtype)[...] = values.copy().view(f"u{values.dtype.itemsize}").byteswap().view(values.dtype)
     return other
@@ -222,7 +222,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 def at_offset(values: Array, offset: int) -> Array:
-    """The values, contiguous, `offset` bytes past a cache line of 64."""
+    """Return the values in a contiguous array that begins `offset` bytes after a 64-byte cache line."""
     buffer = np.zeros(values.nbytes + 128, np.uint8)
     start = -buffer.ctypes.data % 64 + offset
     result = buffer[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -231,7 +231,7 @@ def at_offset(values: Array, offset: int) -> Array:
 
 
 class Guarded:
-    """An array between guard bytes, which `check` finds unharmed, or raises."""
+    """An array between guard bytes; `check` raises if they changed."""
 
     MARGIN = 256
 
@@ -252,7 +252,7 @@ _NAN_RANK = np.uint64(2**64 - 1)
 
 
 def ranks(array: Array) -> Array:
-    """A number for each element, in the order of the values; every NaN has the one highest."""
+    """Return an integer for each element that orders the values; every NaN has the same highest integer."""
     dtype = dtypes.of(array.dtype)
     assert dtype is not None
     bits = words(array).astype(np.uint64)
@@ -287,7 +287,7 @@ def _type_of(array: Array) -> DType:
 
 
 def fast_maximum(*arrays: Array) -> Array:
-    """Max by NumPy's maximum of ranks."""
+    """Compute Max as NumPy's maximum of ranks."""
     result = ranks(arrays[0])
     for array in arrays[1:]:
         result = np.maximum(result, ranks(array))
@@ -295,7 +295,7 @@ def fast_maximum(*arrays: Array) -> Array:
 
 
 def fast_reduce_max(data: Array, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Array:
-    """ReduceMax by NumPy's maximum of ranks."""
+    """Compute ReduceMax as NumPy's maximum of ranks."""
     dtype = _type_of(data)
     lowest = int(ranks(of_words(dtype, [dtype.lowest_bits]))[0])
     result = ranks(data).max(axis=axes or None, keepdims=keepdims, initial=lowest)
@@ -303,7 +303,7 @@ def fast_reduce_max(data: Array, axes: tuple[int, ...] | None = None, keepdims: 
 
 
 def fast_segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> Array:
-    """SegmentMax of sorted ids by NumPy's maximum of ranks."""
+    """Compute SegmentMax of sorted ids as NumPy's maximum of ranks."""
     dtype = _type_of(data)
     fill = dtype.lowest_finite_bits if fill_mode == "LOWEST" else 0
     result = of_words(dtype, np.full((num_segments, *data.shape[1:]), fill, dtype.word))
@@ -318,14 +318,14 @@ def fast_segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str)
 
 
 def fast_unsorted_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> Array:
-    """SegmentMax of ids in any order, those out of range dropped."""
+    """Compute SegmentMax of ids in any order; drop ids that are out of range."""
     inside = (ids >= 0) & (ids < num_segments)
     order = np.argsort(ids[inside], kind="stable")
     return fast_segment_max(data[inside][order], ids[inside][order], num_segments, fill_mode)
 
 
 def fast_first_in_axes(data: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
-    """Where the maxima along axes first stand, by the ranks' argmax."""
+    """Return the first indices of the maxima along axes, as the argmax of ranks."""
     kept = [axis for axis in range(data.ndim) if axis not in axes]
     shape = [1 if axis in axes else size for axis, size in enumerate(data.shape) if keepdims or axis not in axes]
     if data.size == 0:
@@ -335,13 +335,13 @@ def fast_first_in_axes(data: Array, axes: tuple[int, ...], keepdims: bool = True
 
 
 def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
-    """The first row of each segment that holds the result, or -1."""
+    """Return the first row of each segment that holds the result, or -1."""
     inside = np.flatnonzero((ids >= 0) & (ids < len(result)))
     segments = ids[inside].astype(np.int64)
     holds = ranks(data)[inside] == ranks(result)[segments]
     rows = np.full(result.shape, -1, np.int64)
     backwards, *others = (places[::-1] for places in np.nonzero(holds))
-    rows[(segments[backwards], *others)] = inside[backwards]  # of equal indices the last is kept: the first row
+    rows[(segments[backwards], *others)] = inside[backwards]  # the last of equal indices wins: the first row
     return rows
 
 
@@ -349,7 +349,7 @@ def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
 
 
 def elements(dtype: DType) -> st.SearchStrategy[int]:
-    """Bits of a type: of the pool, or any."""
+    """Generate bits of a type, from the pool or at random."""
     if dtype.kind == "bool":
         return st.integers(0, 1)
     return st.one_of(st.sampled_from(pool_words(dtype)), st.integers(0, (1 << dtype.bits) - 1))
@@ -357,7 +357,7 @@ def elements(dtype: DType) -> st.SearchStrategy[int]:
 
 @st.composite
 def arrays(draw: st.DrawFn, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """An array of a type and shape: strided, backwards, permuted, swapped, unaligned, repeated or none of these."""
+    """Generate an array: contiguous, strided, reversed, permuted, byte-swapped, unaligned or repeated."""
     repeated = [draw(st.integers(0, 5)) == 0 for _ in shape]
     own = tuple(min(size, 1) if repeat else size for size, repeat in zip(shape, repeated, strict=True))
     bits = draw(hnp.arrays(dtype.word, own, elements=elements(dtype)))

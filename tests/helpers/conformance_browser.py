@@ -1,4 +1,4 @@
-"""The page open in headless Chromium: a plugin of the tests that look at it."""
+"""Opens the page in headless Chromium: a pytest plugin for browser tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Browser:
-    """A page open in Chromium, and what a person does with it."""
+    """A page in Chromium, with the actions of a user."""
 
     def __init__(self, driver: webdriver.Chrome, folder: Path) -> None:
         self.driver = driver
@@ -29,7 +29,7 @@ class Browser:
         self.opened = 0
 
     def open(self, name: str = "page", **state: str) -> None:
-        self.opened += 1  # in the address, for what differs after "#" alone is not loaded again
+        self.opened += 1  # part of the address, because a change after "#" does not reload the page
         state_in_address = "#" + urlencode(state) if state else ""
         self.driver.get(f"{(self.folder / name).as_uri()}.html?{self.opened}{state_in_address}")
 
@@ -50,7 +50,7 @@ class Browser:
             self.driver.switch_to.active_element.send_keys(key)
 
     def choose(self, name: str, value: str) -> None:
-        """Pick an option, as quickly as one call can."""
+        """Select an option in a single call, for speed."""
         self.run(
             "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
             self.one(f"select[name={name}]"),
@@ -58,10 +58,10 @@ class Browser:
         )
 
     def until(self, true: Callable[[], object]) -> None:
-        """Wait for what the browser does in its own time, as going back."""
+        """Wait for an asynchronous action of the browser, such as going back."""
         end = time.monotonic() + 5
         while not true():
-            assert time.monotonic() < end, "waited for nothing"
+            assert time.monotonic() < end, "timed out"
             time.sleep(0.02)
 
     @property
@@ -86,7 +86,7 @@ class Browser:
 
     @property
     def requested(self) -> list[str]:
-        """Every address that the browser asked for since the last time."""
+        """Return every address that the browser requested since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
         return [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
 
@@ -95,9 +95,9 @@ class Browser:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("not installed: chromium and chromium-driver, which look at the page")
+        pytest.skip("chromium and chromium-driver are not installed")
     pytest.importorskip("selenium")
-    from selenium import webdriver  # noqa: PLC0415  (the tests without a browser run without it)
+    from selenium import webdriver  # noqa: PLC0415  (only browser tests require it)
 
     folder = tmp_path_factory.mktemp("pages")
     page.write(folder / "page.html", [swift(), swifter(), careful()])
@@ -119,11 +119,13 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """On a desk; afterwards nothing may have been asked of a network, and nothing be complained of."""
+    """Yield a browser with a desktop window; afterwards, check that there were no network requests or complaints."""
     chromium.tell("Emulation.setDeviceMetricsOverride", width=1300, height=900, deviceScaleFactor=1, mobile=False)
     chromium.tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
     yield chromium
     assert chromium.complaints == []
     schemes = {address.split(":")[0] for address in chromium.requested}
-    assert "file" in schemes, "the page itself was not seen to load: what else was would not be either"
+    assert "file" in schemes, (
+        "the log does not show the request of the page, so it is incomplete"
+    )
     assert schemes <= {"file", "data"}

@@ -1,4 +1,4 @@
-"""Runs as the conformance kit would write them, of runtimes that nobody has: made up, but true to the form."""
+"""Runs of fictitious runtimes in the format of the conformance kit."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from maxops.spec import Clause, Spec
 
 KIT = {"maxops": "0.1.0", "cases": 0, "quick": True, "only": "ONNX"}
 MACHINE = {"processor": "a made-up processor", "isa": "avx2", "threads": 2, "system": "Linux", "python": "3.11.2"}
-# Of a third party that means harm, or has had bad luck with its bytes.
+# Text of a malicious third party, or of one with corrupted bytes.
 HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028\x1b[2J\x00]]>"
 SENTENCES = ("in every lane of lengths 1 to 8", "all pairs of the boundary pool", "in the last of 130")
 
 
 def found(run: Run, case: str) -> Finding:
-    """The finding of a case."""
+    """Return the finding of a case."""
     return next(finding for finding in run["findings"] if finding["case"] == case)
 
 
 class Maker:
-    """A run in the making: every case of some rows conforms, until it is said otherwise."""
+    """A builder of runs: every case of some rows conforms by default."""
 
     def __init__(self, runtime: str, version: str, rows: tuple[Spec, ...] = spec.ALL) -> None:
         self.run: Run = {
@@ -60,7 +60,7 @@ class Maker:
         self.run["kit"] = KIT | {"cases": len(self.run["cases"])}
 
     def cases(self, part: str) -> list[str]:
-        """The cases with this in their ids."""
+        """Return the cases whose ids contain a text."""
         named = [case for case in self.run["cases"] if part in case]
         assert named, f"no case with {part!r}"
         return named
@@ -74,7 +74,7 @@ class Maker:
         *,
         reproduced: bool = True,
     ) -> int:
-        """A smallest call, by its number."""
+        """Add a smallest call, and return its number."""
         lines = ["import numpy as np", f"import {self.run['runtime']}", ""]
         lines += [f"{name} = np.{array.dtype}({array.tolist()})" for name, array in inputs.items()]
         lines += [
@@ -105,7 +105,7 @@ class Maker:
         message: str = "the bits differ",
         index: list[int] | None = None,
     ) -> Finding:
-        """Say that a case does not conform."""
+        """Add a finding for a case."""
         row, own, _ = self._rows[case]
         broken = next(each for each in row.clauses if each.id == (clause or own.id))
         finding: Finding = {
@@ -125,7 +125,7 @@ class Maker:
         return finding
 
     def leave(self, case: str, reason: str) -> None:
-        """Say that a case is not applicable."""
+        """Mark a case as not applicable."""
         self.run["cases"][case] = "not applicable"
         self.run["reasons"][case] = reason
 
@@ -135,7 +135,7 @@ def _array(dtype: DType, *values: float) -> Elements:
 
 
 def swift() -> Run:
-    """A runtime with a fault of every kind."""
+    """Return a run of a runtime with a fault of every kind."""
     maker = Maker("swiftmax", "2.1.0")
     zeros = np.array([0.0], "float32"), np.array([-0.0], "float32")
     zero = maker.reproducer(dict(zip("ab", zeros[::-1], strict=True)), elements(zeros[0]), elements(zeros[1]))
@@ -199,7 +199,7 @@ def swift() -> Run:
 
 
 def with_a_larger_call() -> tuple[Run, str]:
-    """The same, but one of the cases of a kind has a call of its own, which is larger; and that case."""
+    """Return a run in which one case of a kind has a separate, larger call, and the case."""
     run = swift()
     case = next(case for case in run["cases"] if "ReduceMax-13.value/int8" in case)
     small = run["reproducers"][found(run, case)["reproducer"] or 0]
@@ -210,7 +210,7 @@ def with_a_larger_call() -> tuple[Run, str]:
 
 
 def swifter() -> Run:
-    """The next version of it: some faults are gone, one is new, one gives another wrong answer."""
+    """Return a run of the next version: some faults are fixed, one is new, and one has a different wrong result."""
     maker = Maker("swiftmax", "2.2.0")
     for finding in swift()["findings"]:
         if finding["clause"].startswith(("OpenVINO", "ONNX.ReduceMax-20")):
@@ -231,7 +231,7 @@ def swifter() -> Run:
 
 
 def careful() -> Run:
-    """A runtime of ONNX alone, without a fault."""
+    """Return a run of a runtime that claims only ONNX and has no faults."""
     maker = Maker("carefulmax", "0.9", tuple(row for row in spec.ALL if row.standard != "OpenVINO"))
     for case in maker.cases("consumed_inputs/"):
         maker.leave(case, "takes no attributes")
@@ -239,7 +239,7 @@ def careful() -> Run:
 
 
 def many(count: int) -> Run:
-    """A runtime with so many findings that a page has to be careful."""
+    """Return a run with so many findings that the page must draw them in parts."""
     maker = Maker("manymax", "1")
     row, clause, dtype = maker._rows[maker.cases("ONNX.Max-13.value/int8/")[0]]
     for number in range(count):

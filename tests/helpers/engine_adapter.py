@@ -1,4 +1,4 @@
-"""What an engine is to the tests: both ways between NumPy's arrays and its own."""
+"""The tests' interface to an engine: conversions between NumPy arrays and the engine's arrays."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from maxops.plan import Array
 
 @dataclass(frozen=True)
 class Adapter:
-    """An engine to the tests: the package that it needs, and both ways between NumPy's arrays and its own.
+    """An engine in the tests: its package, and conversions between NumPy arrays and its own arrays.
 
-    `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
-    `give` where the arrays of a call depend on each other. `words` has the text of errors
-    that it words otherwise, by the case's name. A case runs within `around`: settings of the framework's own. An engine
-    that `knows_no_types` has the same code for each, and asks others for what is of one.
+    `take` raises for an array of another kind. `types` are the dtypes of the framework. `give_all` replaces `give` if
+    the arrays of a call depend on each other. `words` has the text of errors with a different wording, by the case's
+    name. A case runs in the context `around`, which holds settings of the framework. An engine that `knows_no_types`
+    has the same code for all dtypes, and delegates dtype-specific work to other engines.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Adapter:
     knows_no_types: bool = False
 
     def given(self, arrays: dict[str, Array] | tuple[Array, ...], axis: Any = 0) -> Any:
-        """The arrays of a call in the engine's own kind; `axis` is that of its segments."""
+        """Return the arrays of a call as arrays of the engine; `axis` is the axis of the segments."""
         if self.give_all is not None:
             return self.give_all(arrays, axis)
         if isinstance(arrays, tuple):
@@ -45,13 +45,13 @@ class Adapter:
 
     @property
     def is_here(self) -> bool:
-        """Whether the package is installed."""
+        """True if the package is installed."""
         try:
             return self.package is None or find_spec(self.package) is not None
-        except ModuleNotFoundError:  # of what the package is a part of
+        except ModuleNotFoundError:  # of the parent package
             return False
 
     def need(self) -> None:
-        """Skip the test if the package is not there; in CI that is a failure."""
+        """Skip the test if the package is not installed; in CI, a skip is a failure."""
         if self.package is not None:
             pytest.importorskip(self.package)

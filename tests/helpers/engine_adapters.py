@@ -1,4 +1,4 @@
-"""Every engine's adapters, each engine's from a file of its own."""
+"""The adapters of all engines; each engine has its own file."""
 
 from __future__ import annotations
 

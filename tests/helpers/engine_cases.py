@@ -1,6 +1,6 @@
-"""The table that every engine passes: calls on NumPy arrays, and what the reference says of them.
+"""The table of cases that every engine must pass: calls on NumPy arrays with the results of the reference.
 
-An engine is held to it through its `Adapter` in engine_adapters.py; what only one engine has is tested beside it.
+Each engine runs the cases through its `Adapter` in engine_adapters.py. Other tests cover features of a single engine.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from maxops.plan import Array
 
 @dataclass(frozen=True)
 class Case:
-    """One call: the arrays that are given as the engine's own, the other arguments, and what must come.
+    """One call: the arrays to convert for the engine, the other arguments, and the expected outcome.
 
-    `expected` holds the results in order, or is an error and words of its text.
+    `expected` holds the results in order, or an error with a part of its message.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Case:
 
     @property
     def is_error(self) -> bool:
-        """Whether the call is to be refused."""
+        """True if the call must raise an error."""
         return isinstance(self.expected[0], type)
 
 
 def as_dtype(dtype: DType, values: Any) -> Array:
-    """Small integers in any type."""
+    """Return small integers in any dtype."""
     return np.array(values).astype(dtype.numpy)
 
 
@@ -113,7 +113,7 @@ def _reduce_case(
 
 
 def _axis_case(data: Array, axis: Any, dtype: DType, **options: Any) -> Case:
-    """In NumPy's convention: axes are dropped, and of none none is reduced."""
+    """Return a case in NumPy's convention: reduced axes are dropped, and empty axes reduce nothing."""
     same = _reduce_case(
         f"axis-{axis}",
         data,
@@ -157,7 +157,7 @@ def _reduce_cases() -> Iterator[Case]:
     yield _axis_case(data, (2, 0), dtype)
     yield _axis_case(data, 1, dtype, keepdims=True)
     for dtype in FLOATS:
-        between = 1 + 2.0**-dtype.mantissa_bits * 1.25  # of which the type has the next lower
+        between = 1 + 2.0**-dtype.mantissa_bits * 1.25  # rounds down to the next lower value of the dtype
         few = as_dtype(dtype, np.random.default_rng(3).integers(0, 2, (4, 6)))
         rounded = _reduce_case("initial-rounded", few, 1, dtype=dtype, initial=1 + 2.0**-dtype.mantissa_bits)
         yield replace(rounded, options=rounded.options | {"initial": between})
@@ -263,7 +263,7 @@ EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
 def _along(axis: int, case: Case) -> Case:
-    """The same rows along another axis, and the results with the segments there."""
+    """Return a case with the rows and the resulting segments along another axis."""
     arrays = dict(case.arrays)  # type: ignore[arg-type]
     arrays["data"] = np.moveaxis(arrays["data"], 0, axis)
     expected = [
@@ -283,7 +283,7 @@ def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table
         yield _along(-2, _segment_case("offsets", whole, offsets=OFFSETS, dtype=dtype, **EVERYTHING))
         yield _along(1, _segment_case("unsorted-values", whole[:, 0], MIXED, dtype=dtype, sorted=False))
         data = mixed(dtype, (10, 3), 21, nans=0.1)
-        if dtype is not dtypes.BOOL:  # which has no fill_mode in common with numbers but ZERO
+        if dtype is not dtypes.BOOL:  # bool shares only the fill_mode ZERO with numeric dtypes
             yield _segment_case("lowest", data, SORTED, dtype=dtype, fill_mode="LOWEST")
         yield _segment_case("sorted", data[:, 0].copy(), SORTED, 9, dtype=dtype, **EVERYTHING)
         yield _segment_case("unsorted", data, MIXED, dtype=dtype, sorted=False, **EVERYTHING)
@@ -428,17 +428,17 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
 CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())
 
 
-# No error of a plain function speaks for a standard.
+# Errors of plain functions cite no standard.
 OWN = {clause.id for operator in mo.operators() for clause in operator.clauses if operator.standard == "maxops"}
 
 
 def hold_to_the_table(adapter: Adapter, case: Case) -> None:
-    """A case on the arrays of an engine: its results, or its error."""
+    """Run a case on the arrays of an engine, and check its results or its error."""
     if case.is_error:
         words = adapter.words.get(case.name, str(case.expected[1]))
         with pytest.raises(case.expected[0], match=re.escape(words)) as caught:  # type: ignore[arg-type]
             _results(adapter, case)
-        if isinstance(caught.value, MaxopsError):  # not a framework's own, with the text of one
+        if isinstance(caught.value, MaxopsError):  # not an error of the framework
             assert caught.value.clause in OWN
         return
     got = _results(adapter, case)

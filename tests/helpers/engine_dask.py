@@ -1,4 +1,4 @@
-"""How the tests reach Dask's arrays: in one block, in small ones, and in blocks of unknown size."""
+"""The tests' adapters for Dask: arrays with one block, with small blocks, and with blocks of unknown size."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
 
 def _ones(array: Array) -> tuple[int, ...]:
-    """One or two elements to a block, or a dozen blocks to an axis."""
+    """Return a Dask array with blocks of one or two elements, or with a dozen blocks along each axis."""
     return tuple(max(2 - axis % 2, size // 12) for axis, size in enumerate(array.shape))
 
 
 def _dask_unknown(array: Array) -> Any:
-    """In blocks of two rows whose number nobody knows beforehand."""
+    """Return a Dask array with blocks of two rows and an unknown number of rows."""
     import dask.array as da  # noqa: PLC0415
 
-    if array.ndim == 2 and array.shape[1] == 1:  # ids of wrong rank: what names their shape has to know it
+    if (
+        array.ndim == 2 and array.shape[1] == 1
+    ):  # the error for ids of a wrong rank names their shape
         return da.from_array(array)
     lazy = da.from_array(array, chunks=(2, *[-1] * (array.ndim - 1)) if array.ndim else ())
     return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
 
 
 def _all_unknown(arrays: dict[str, Array] | tuple[Array, ...], axis: Any) -> Any:
-    """The same of each array, and of the data's rows along their axis."""
+    """Return all arrays with blocks of unknown size; the data has them along the axis of the segments."""
     if isinstance(arrays, tuple):
         return tuple(map(_dask_unknown, arrays))
     given = {name: _dask_unknown(array) for name, array in arrays.items()}
@@ -73,7 +75,7 @@ ADAPTERS = (
         _dask_unknown,
         of_dask,
         give_all=_all_unknown,
-        words={  # a block's own shape
+        words={  # errors name the shape of a block
             "segment_max-refused-axis-length": "segment_ids has shape (1,)",
             "segment_max-refused-axis-rank": "segment_ids has shape ()",
         },

@@ -1,4 +1,4 @@
-"""How the tests reach JAX's arrays, of 64 bits too: by the custom calls, and by integer keys."""
+"""The tests' adapters for JAX with 64-bit types: custom calls, and integer keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tests reach PyTorch's tensors."""
+"""The tests' adapters for PyTorch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _only_torch_operators() -> AbstractContextManager[object]:
 
 @contextmanager
 def traced() -> Iterator[None]:
-    """Calls go to the functions that compilers follow, and are run at once."""
+    """Route calls to the functions that compilers trace, and run them immediately."""
     from maxops.engines import torch as engine  # noqa: PLC0415
 
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ def traced() -> Iterator[None]:
         yield
 
 
-# Of an axis: the rows come first in a graph.
+# For an axis: a graph moves the rows to the first axis.
 _TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids has shape" for name in ("length", "rank")}
 ADAPTERS = (
     Adapter("torch", "torch", _to_torch, _from_torch),

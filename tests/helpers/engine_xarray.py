@@ -1,6 +1,7 @@
-"""How the tests reach xarray's arrays: axes are named from the last, "a1", back to the first.
+"""The tests' adapters for xarray: axes are named from the last axis, "a1", to the first.
 
-With `give` the data within is another engine's; ids stay in memory, since their values tell how many segments are.
+`give` makes the wrapped data an array of another engine; ids stay in memory, because their values determine the number
+of segments.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ Arrays = dict[str, Array] | tuple[Array, ...]
 
 
 def named(array: Any, axes: tuple[int, ...] | None = None) -> Any:
-    """A DataArray whose axes are called by their numbers from the last, or by those that are given."""
+    """Return a DataArray with these names of axes; by default, axes are numbered from the last."""
     xr = import_module("xarray")
     numbers = range(array.ndim, 0, -1) if axes is None else axes
     return xr.DataArray(array, dims=[f"a{number}" for number in numbers])
 
 
 def give_all(arrays: Arrays, axis: Any = 0, give: Callable[[Array], Any] = lambda array: array) -> Any:
-    """The arrays of a call: those of Max under common names, and ids under the name of the rows."""
+    """Return the arrays of a call: the inputs of Max share names of axes, and ids have the name of the row axis."""
     if isinstance(arrays, tuple):
         left = [_broadcast_by_name(array, arrays) for array in arrays]
         return tuple(named(give(array), axes) for array, axes in left)
@@ -44,9 +45,9 @@ def give_all(arrays: Arrays, axis: Any = 0, give: Callable[[Array], Any] = lambd
 
 
 def _broadcast_by_name(array: Array, beside: tuple[Array, ...]) -> tuple[Array, tuple[int, ...]]:
-    """An array without the axes of size 1 that another array has in another size, and the axes that are left.
+    """Return an array without the axes of size 1 that are larger in another array, and the remaining axes.
 
-    NumPy broadcasts by size 1; xarray by names that are not there.
+    NumPy broadcasts axes of size 1, and xarray broadcasts missing names.
     """
     axes = range(array.ndim, 0, -1)
     spread = [
@@ -58,7 +59,7 @@ def _broadcast_by_name(array: Array, beside: tuple[Array, ...]) -> tuple[Array, 
 
 
 def take(result: Any) -> Array:
-    """The array within, its axes from the first to the last."""
+    """Return the wrapped array, with its axes from the first to the last."""
     xr = import_module("xarray")
     assert type(result) is xr.DataArray, f"got a {type(result).__name__}"
     ordered = result.transpose(*sorted(result.dims, key=lambda name: -int(str(name)[1:])))
@@ -66,7 +67,7 @@ def take(result: Any) -> Array:
 
 
 def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
-    """Its dimensions have names, and what is wrong with one is said in them."""
+    """Return the messages that name a dimension."""
     words = {
         "maximum-refused-shapes": "axis -1 has size 2, expected 3",
         "reduce_max-refused-dim": "dim must be a dimension of data ('a2', 'a1'), got 'x'",

@@ -1,6 +1,6 @@
-"""A stand-in for CuPy where there is no GPU: as much of `cupy` as the engine touches, over PyTorch's CPU memory.
+"""A fake CuPy for machines without a GPU: the part of `cupy` that the engine uses, on PyTorch's CPU memory.
 
-It shows that arrays are lent and given back through DLPack, without a copy; not that CuPy does as it does here.
+It tests that the engine exchanges arrays through DLPack without a copy, but not the behavior of CuPy itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from maxops.plan import Array
 
 
 class ndarray:  # noqa: N801 - CuPy's own name
-    """An array that shows its memory by DLPack alone; `transposed` ones have their first axis backwards."""
+    """An array that exposes its memory only through DLPack; `transposed` reverses its first axis."""
 
     def __init__(self, tensor: torch.Tensor, transposed: bool = False) -> None:
         self.tensor, self.transposed = tensor, transposed
@@ -32,7 +32,7 @@ class ndarray:  # noqa: N801 - CuPy's own name
 
     def __dlpack__(self, **asked: Any) -> Any:
         if self.transposed:
-            raise BufferError("a consumer of strides below 0 is not known")
+            raise BufferError("negative strides are unsupported")
         return self.tensor.__dlpack__(**asked)
 
     def __dlpack_device__(self) -> Any:
@@ -43,15 +43,15 @@ class ndarray:  # noqa: N801 - CuPy's own name
 
 
 def from_dlpack(giver: Any) -> ndarray:
-    """An array of the giver's memory."""
+    """Return an array that shares memory with a DLPack producer."""
     return ndarray(torch.utils.dlpack.from_dlpack(giver))
 
 
 def ascontiguousarray(array: ndarray) -> ndarray:
-    """A copy with the axes forwards."""
+    """Return a contiguous copy."""
     return ndarray(array.tensor.flip(0) if array.transposed else array.tensor.contiguous())
 
 
 def asarray(array: Array) -> ndarray:
-    """A NumPy array's values."""
+    """Return an array with the values of a NumPy array."""
     return ndarray(tensor_of(np.array(array)))

@@ -1,4 +1,4 @@
-"""The processor's modes of computing with floats."""
+"""Floating-point modes of the processor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def float_modes(bits: int) -> Iterator[None]:
-    """This thread's MXCSR with these bits set, by way of the C library's environment of 32 bytes."""
+    """Set bits of this thread's MXCSR through the C library's 32-byte floating-point environment."""
     library = ctypes.CDLL(None)
     before, changed = ctypes.create_string_buffer(32), ctypes.create_string_buffer(32)
     assert library.fegetenv(before) == 0

@@ -1,4 +1,4 @@
-"""On which instruction sets a test of kernels runs, and one check on each where its expectation is dear."""
+"""Selects the instruction sets of kernel tests, and repeats a check on each of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from maxops import _native
 
-# x86-64-v2's kernels are the baseline's source for other instructions.
+# The kernels for x86-64-v2 have the same source as the baseline.
 OWN_SOURCE = [name for name in _native.isas() if name != "x86-64-v2"]
 
 
-# The one in use, which MAXOPS_ISA names; the others in `pytest -m exhaustive`. On all of them at once `test_runs` and
-# `test_sizes` cross every boundary of the kernels, and `on_each_isa` tries what hypothesis finds.
+# The instruction set in use, which MAXOPS_ISA names; `pytest -m exhaustive` adds the others. `test_runs` and
+# `test_sizes` cross every boundary of the kernels on all of them, and `on_each_isa` repeats hypothesis's examples.
 EACH = [
     _native.isa(),
     *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OWN_SOURCE if name != _native.isa()),
@@ -25,17 +25,17 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def on_each_source(test: Test) -> Test:
-    """Call a test of what the kernels' source alone decides, and cheap, once on each of them."""
+    """Run a cheap test once for each source of kernels, for results that depend only on the source."""
     marked: Test = pytest.mark.parametrize("isa", OWN_SOURCE, indirect=True)(pytest.mark.usefixtures("isa")(test))
     return marked
 
 
-# For tests of modules that use the fixture `isa`, which then is the one in use and no parameter.
+# For tests in modules that use the fixture `isa`: only the instruction set in use.
 by_itself = pytest.mark.parametrize("isa", [_native.isa()], indirect=True)
 
 
 def on_each_isa(check: Callable[[], object]) -> None:
-    """Call it once on each source's; an error says on which, and afterwards the one is in use that was."""
+    """Call a check once for each source of kernels; errors name the instruction set, which is restored afterwards."""
     before = _native.isa()
     try:
         for name in OWN_SOURCE:

@@ -1,4 +1,4 @@
-"""Small ONNX models for tests, right ones and broken ones."""
+"""Small valid and broken ONNX models for tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def model(
     opset: int = 13,
     ir_version: int = 8,
 ) -> ModelProto:
-    """A model whose inputs and outputs are float (4,) where only their names are given."""
+    """Return a model; inputs and outputs that are names have type float and shape (4,)."""
     given, made = ([value(info) if isinstance(info, str) else info for info in side] for side in (inputs, outputs))
     graph = helper.make_graph(nodes, "graph", given, made, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
@@ -48,7 +48,7 @@ MAX = model([node("Max", ["x", "x"], "y", "top")])
 
 
 def external(**entries: object) -> ModelProto:
-    """Max of x and of four floats in another file."""
+    """Return a model that computes Max of x and four floats in an external file."""
     weights = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     for key, text in entries.items():
         weights.external_data.add(key=key, value=str(text))
@@ -57,7 +57,7 @@ def external(**entries: object) -> ModelProto:
 
 @dataclass(frozen=True)
 class BadModel:
-    """A broken model: how to write it into a folder, and words that its error must hold."""
+    """A broken model: a function that writes it to a folder, and parts of its error message."""
 
     id: str
     write: Callable[[Path], Path]
@@ -65,7 +65,7 @@ class BadModel:
 
 
 def _saved(id_: str, *words: str) -> Callable[[Callable[[], ModelProto]], Callable[[], ModelProto]]:
-    """Take a function that makes a model up as one more broken model."""
+    """Register a function that makes a broken model."""
 
     def add(make: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
         def write(folder: Path) -> Path:
@@ -174,7 +174,7 @@ _saved("sparse_initializer", "sparse initializers, 'w'")(
     )
 )
 
-# protobuf does not let such a name be set, only read
+# protobuf can read such a name but not set it
 _of_bytes("name_not_text", MAX.SerializeToString().replace(b"top", b"t\xffp"), "not UTF-8", "b't\\xffp'")
 _of_bytes(
     "attribute_not_text",
@@ -308,7 +308,7 @@ _saved("default_of_other_shape", "initializer 'w' is float32 (5,)", "declared 'w
 def _external(
     id_: str, entries: dict[str, object], *words: str, beside: Callable[[Path], object] | None = None
 ) -> None:
-    """A model in `inner/`, sixteen good bytes in `inner/good.bin`, and sixteen forbidden ones in `secret.bin`."""
+    """Write a model to `inner/`, 16 valid bytes to `inner/good.bin`, and 16 forbidden bytes to `secret.bin`."""
 
     def write(folder: Path) -> Path:
         inner = folder / "inner"

@@ -1,4 +1,4 @@
-"""The ONNX package's own cases of every operator."""
+"""The ONNX package's own test cases of every operator."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _zeros(padded: Array, x_shape: Any, kernel: Any, strides: Any, out_shape: An
 
 @cache
 def official_cases() -> tuple[Any, ...]:
-    """Each with its model and its data; those of pooling hold zeros, since to compute them takes six seconds.
+    """Return the cases with their models and data; the data of pooling cases is zero, because it takes 6 s to compute.
 
-    The onnx package makes them once for the process, when somebody first asks.
+    The onnx package creates the cases once in a process, on first use.
     """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # casts overflow in them

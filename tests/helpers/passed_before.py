@@ -1,7 +1,7 @@
-"""A plugin of pytest for .ci/run: what passed in one environment does not run again in the next.
+"""A pytest plugin for .ci/run: tests that passed in one environment do not run again in the next.
 
-The ids of tests that pass are added to the file that MAXOPS_TESTS_PASSED names, and those in it are deselected. A test
-that was skipped because a framework is missing is not among them.
+The plugin adds the ids of passing tests to the file that MAXOPS_TESTS_PASSED names, and deselects tests in the file. It
+does not add tests that are skipped because a framework is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _passed: list[str] = []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what passed before."""
+    """Deselect tests that passed before."""
     again = [item for item in items if item.nodeid in _before]
     if again:
         items[:] = [item for item in items if item.nodeid not in _before]
@@ -25,13 +25,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note what passes; a worker's reports reach the process that started it, which writes them."""
+    """Record passing tests; the main process receives the reports of workers, and writes the file."""
     if report.when == "call" and report.passed and "\n" not in report.nodeid:
         _passed.append(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write them."""
+    """Write the ids of the passing tests."""
     if not hasattr(session.config, "workerinput"):
         with FILE.open("a", encoding="utf-8") as file:
             file.writelines(f"{name}\n" for name in _passed)

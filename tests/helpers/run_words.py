@@ -1,4 +1,4 @@
-"""Words of runs of segment ids: each kind and length before each kind, or some at random; and data to tell rows apart.
+"""Words of runs of segment ids: all pairs of kinds with every length, random words, and data to distinguish rows.
 
 >>> [run.kind for run in word_of("singles 3, resume pairs 4")]
 ['singles', 'pairs']
@@ -30,13 +30,13 @@ def word_of(text: str) -> Word:
 
 
 def sizes(itemsize: int, most: int = 100_000) -> tuple[int, ...]:
-    """Numbers of elements around each constant that counts bytes."""
+    """Return numbers of elements around each constant that counts bytes."""
     values = (value // itemsize for value, unit in _native.parameters().values() if unit == "bytes")
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))
 
 
 def words(most: int = 5000) -> Iterator[Word]:
-    """Every kind and length, followed by every kind that resumes or not, at a start and two rows on."""
+    """Yield runs of every kind and length, followed by every kind, resumed or not, at the start and after two rows."""
     for kind in KINDS:
         for rows in lengths(most):
             for after in KINDS:
@@ -47,7 +47,7 @@ def words(most: int = 5000) -> Iterator[Word]:
 
 
 def any_word(chosen: random.Random, most: int = 5000, runs: int = 6) -> Word:
-    """A word at random, of up to so many runs and about so many rows."""
+    """Return a random word of up to `runs` runs and about `most` rows."""
     near = lengths(most)
     word: list[Run] = []
     for _ in range(chosen.randint(1, runs)):
@@ -59,10 +59,9 @@ def any_word(chosen: random.Random, most: int = 5000, runs: int = 6) -> Word:
 
 
 def distinguishing_ranks(ids: Array) -> Array:
-    """Four columns of distinct ranks, (rows, 4), that show a row that is dropped or gets where it is not of.
+    """Return four columns of distinct ranks, of shape (rows, 4), that reveal dropped or misplaced rows.
 
-    Upwards the last row of each segment is the highest and every later segment higher; downwards the first, and every
-    later segment lower. In the other two, rows at places at random.
+    The ranks ascend in the first column and descend in the second; the other two columns have random orders.
     """
     count = len(ids)
     chosen = np.random.default_rng(count)

@@ -1,8 +1,7 @@
-"""A plugin of pytest for `make sanitize`: what LeakSanitizer says of our native modules fails the run.
+"""A pytest plugin for `make sanitize`: a LeakSanitizer report about a native module of maxops fails the run.
 
-The report is made while all is alive, since CPython keeps memory until it exits, which is no leak of ours. Of leaks,
-those count whose allocation has one of our modules among its callers: what C++ allocates. Objects of Python's are
-counted by tests/bindings/leaks.py.
+The check runs before the interpreter exits, because CPython keeps memory until then. Only leaks count whose allocation
+has a module of maxops among its callers, which are allocations of C++. tests/bindings/leaks.py counts Python objects.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import threading
 import pytest
 
 OURS = ("maxops/_native", "maxops/_xla", "maxops/_onnxruntime", "maxops/_limits")
-KNOWN = 54321  # bytes that are left behind on purpose
+KNOWN = 54321  # bytes that are leaked on purpose
 
 
 def leaks() -> list[str]:
-    """What LeakSanitizer finds of ours: an allocation and its callers each."""
+    """Return LeakSanitizer's reports about maxops, each an allocation with its callers."""
     gc.collect()
-    # Lost with the stack and the registers of a thread that has ended: on this one's an address may outlast the call.
-    # Several, since a stale copy of an address hides one now and then.
+    # Leaked in threads that end, because the stack or registers of this thread may keep an address. There are several
+    # leaks, because a stale copy of an address occasionally hides one.
     for _ in range(8):
         leaking = threading.Thread(target=ctypes.CDLL(None).malloc, args=[KNOWN])
         leaking.start()
@@ -39,14 +38,14 @@ def leaks() -> list[str]:
             os.close(kept)
         report.seek(0)
         text = report.read().decode(errors="replace")
-    # One entry for those of all looks so far, which have the same callers.
+    # All checks so far share one entry, because the callers are the same.
     if not any(int(size) % KNOWN == 0 for size in re.findall(r"Direct leak of ([1-9]\d*) byte", text)):
-        raise RuntimeError(f"LeakSanitizer does not find a leak that is there:\n{text[-2000:]}")
+        raise RuntimeError(f"LeakSanitizer does not find an intentional leak:\n{text[-2000:]}")
     return [each for each in text.split("\n\n") if "leak of" in each and any(name in each for name in OURS)]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """Fail after the last test of a process if something is left."""
+    """Fail after the last test of a process if memory was leaked."""
     if nextitem is None and (found := leaks()):
-        raise AssertionError("\n\n".join(["something is left behind:", *found]))
+        raise AssertionError("\n\n".join(["leaked memory:", *found]))

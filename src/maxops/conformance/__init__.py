@@ -16,10 +16,10 @@ __all__ = ["Case", "Run", "conform", "select"]
 
 
 def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return the cases in a stable order: all cases, those that match one of the patterns, or those of a quick run.
+    """Return all cases, or the cases that match one of the patterns, in a stable order.
 
-    A pattern is a part of a case's id, or a pattern with `*` for a whole id. Raises NoSuchCaseError, a LookupError, for
-    a pattern that matches no case.
+    A pattern is a substring of a case id, or a glob with `*` that matches the whole id. `quick` keeps only the cases of
+    a quick run. Raises NoSuchCaseError, a LookupError, for a pattern that matches no case.
 
     >>> case, *more = select(["ONNX.ReduceMax-20.empty/float32"])
     >>> case.id
@@ -30,7 +30,7 @@ def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     >>> trial.feeds[0], trial.expected[0]
     ((array([], dtype=float32),), array(-inf, dtype=float32))
     """
-    from maxops.conformance import cases  # noqa: PLC0415  (readers of saved runs need no cases)
+    from maxops.conformance import cases  # noqa: PLC0415  (not needed to read saved runs)
 
     return cases.select(cases.cases(), only, quick=quick)
 
@@ -47,15 +47,15 @@ def conform(
     """Run cases on a runtime in worker processes, and judge the outcomes.
 
     `runtime` is a name, as on the command line; `only` and `quick` have the same meaning as for `select`. `seconds` is
-    the timeout of a case, and `repeats` the number of runs of each call. `progress` is called with the number done,
-    their total, and the current case. Raises a MaxopsError if the runtime cannot be started, if no case applies to it,
-    or if the timeout or the number of runs is out of range.
+    the timeout of a case, and `repeats` the number of runs of each call. `progress` is called with the number of
+    completed cases, the total, and the current case. Raises a MaxopsError if the runtime cannot be started, if no case
+    applies to it, or if the timeout or the number of runs is out of range.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]
     {'ONNX.Max-13.T/int64/two-short-vectors': 'conforms'}
     """
-    from maxops.conformance import session  # noqa: PLC0415  (it needs onnx, which takes longer to import than all else)
+    from maxops.conformance import session  # noqa: PLC0415  (onnx is slow)
 
     kit = {"quick": quick, "only": list(only)}
     chosen = select(only, quick=quick)

@@ -18,9 +18,9 @@ from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
-MAX_DISTINCT = 8  # results of one call that are kept, and of more those that differ in another way from the expected
-MAX_FEEDS_HELD = 16  # of a trial whose results are looked at again after the next call
-REUSES = "the next call overwrites the memory of a result: copy a result before the next call"
+MAX_DISTINCT = 8  # results kept for each call; later ones are kept only for a new kind of difference
+MAX_FEEDS_HELD = 16  # trials with more feeds do not check earlier results after each call
+REUSES = "each call overwrites the memory of the previous result; copy the result before the next call"
 
 
 class _FailedError(NoResultError):
@@ -38,32 +38,32 @@ def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repea
 
 
 def error_line(error: BaseException) -> str:
-    """Return an error in one line: its type, and the first line of its message that is not a location."""
+    """Return an error on one line: its type and the first line of its message that is not a source location."""
     try:
         text = str(error)
     except Exception as another:  # noqa: BLE001 - the runtime's own class
-        text = f"(its text raises {type(another).__name__})"
+        text = f"(converting the error to text raises {type(another).__name__})"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # OpenVINO begins with the source locations that an error came through
+    # messages of OpenVINO begin with source locations
     first = next((line for line in lines if not line.endswith(":")), lines[0] if lines else "")
     name = type(error).__name__
     return f"{name}: {first}" if first else name
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """Return the result of the runtime's code; whatever it raises is a refusal, even if it is not an Exception."""
+    """Call a function of the runtime and return the result; every exception is a refusal, even a BaseException."""
     try:
         return function(*arguments)
     except NoResultError:
         raise
-    except SystemExit as error:  # an end of the process, were it not for us
+    except SystemExit as error:  # would end the process
         raise _FailedError("crashed", f"raised SystemExit({error.code!r})") from error
     except BaseException as error:
         raise _FailedError("refused", error_line(error)) from error
 
 
 class _Running:
-    """The runs of a trial; `feed` is the number of the current feed, or of the feed that failed."""
+    """Runs a trial several times; `feed` is the number of the current feed or of the feed that failed."""
 
     def __init__(self, runtime: Runtime, trial: Trial, memory: Memory) -> None:
         self._runtime = runtime
@@ -129,14 +129,14 @@ class _Running:
         return frozenset(found.kind for arrays in each for found in differences(*arrays))
 
     def _is_wrong(self, outputs: Sequence[Array]) -> bool:
-        """Whether a result differs in a way that no standard permits."""
+        """Return whether a result differs in a way that no standard permits."""
         return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
         """Run the trial once; every second run uses the other pattern and the feeds in reverse order."""
         self.feed = 0
         if number and self._call.constants:
-            self._prepared = None  # what is computed of constants may be computed early
+            self._prepared = None  # runtimes may fold constants while they prepare a call
         pattern = self._patterns[number % 2]
         order = range(len(self._feeds)) if number % 2 == 0 else range(len(self._feeds) - 1, -1, -1)
         inputs = InputBuffers(self._call, self._feeds, pattern, self._layout)
@@ -147,7 +147,7 @@ class _Running:
             outputs = self._run_at_once(inputs) if self._at_once else self._run_each(inputs, order)
         except NoResultError as error:
             if error.kind != "crashed" and (found := inputs.changed()) is not None:
-                raise _FailedError("overwrote", f"{found[1]} before its error: {error}") from error
+                raise _FailedError("overwrote", f"{found[1]} before raising an error: {error}") from error
             raise
         if (found := inputs.changed()) is not None:
             self.feed, what = found
@@ -159,7 +159,7 @@ class _Running:
             self._runtime.run, self._call, [inputs.feed(number) for number in range(len(self._feeds))]
         )
         if not isinstance(result, list) or len(result) != len(self._feeds):
-            raise GarbageError(f"gave {_described(result)} for {len(self._feeds)} feeds")
+            raise GarbageError(f"expected a list of {len(self._feeds)} results, got {_described(result)}")
         outputs = []
         for self.feed, each in enumerate(result):
             outputs.append(_array(each))
@@ -192,16 +192,16 @@ def _array(result: object) -> Array:
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):
-        raise GarbageError(f"gave {_described(result)} for 1 output")
+        raise GarbageError(f"expected an array, got {_described(result)}")
     dtype = dtypes.of(result.dtype)
     if dtype is None or (
         dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in result.reshape(-1))
     ):
-        raise GarbageError(f"gave an array of {result.dtype}")
+        raise GarbageError(f"returned an array of the unsupported dtype {result.dtype}")
     return np.array(result)
 
 
 def _described(result: object) -> str:
     if isinstance(result, list | tuple):
-        return f"a {type(result).__name__} of {len(result)}"
+        return f"a {type(result).__name__} of length {len(result)}"
     return "None" if result is None else f"a {type(result).__name__}"

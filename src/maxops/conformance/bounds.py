@@ -49,7 +49,7 @@ def widest(found: Iterable[Bounds]) -> Bounds:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return the bounds of a run in words, a sentence for each operator; none if an older maxops made the run."""
+    """Return one line for each operator with the bounds of a run; none for runs of older versions of maxops."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
     return [f"{operator}: {_spoken(each)}, repeats {run['kit'].get('repeats', 2)}" for operator, each in found.items()]
 

@@ -32,7 +32,7 @@ Layout = Literal[
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the operator: its type, its sizes (None: open), and its value if the model contains it."""
+    """An input of the operator: its dtype, its shape (None for a dynamic size), and its value if it is a constant."""
 
     name: str
     dtype: DType
@@ -52,7 +52,7 @@ class Call:
     row: Spec
     inputs: tuple[Input | None, ...]
     attributes: tuple[tuple[str, Any], ...] = ()
-    rank: int | None = None  # of the output, where it is known
+    rank: int | None = None  # of the output, if known
     output: DType | None = None
     within: tuple[Construct, ...] = ()
 
@@ -66,25 +66,25 @@ class Call:
 
     @property
     def fed(self) -> tuple[Input, ...]:
-        """The inputs for which a feed has arrays: those of the operator, then those of the constructs around it."""
+        """The inputs that a feed supplies: the operator's inputs, then those of the surrounding constructs."""
         own = tuple(each for each in self.inputs if each is not None and each.constant is None)
         return (*own, *self.controls)
 
     @property
     def controls(self) -> tuple[Input, ...]:
-        """The inputs of the constructs around the operator: the condition, and the number of iterations."""
+        """The inputs of the surrounding constructs: the condition and the number of iterations."""
         flag = (Input("flag", BOOL, ()),) if {"If", "Loop"} & {*self.within} else ()
         return (*flag, *((Input("trips", INT64, ()),) if "Loop" in self.within else ()))
 
     @property
     def elements(self) -> int:
-        """The number of elements of the largest input with sizes in the model."""
+        """The number of elements of the largest input with a static shape."""
         stated = (each.dims for each in self.inputs if each is not None)
         return max((prod(size or 0 for size in dims) for dims in stated), default=0)
 
     @property
     def constants(self) -> dict[str, Array]:
-        """The inputs with values that are part of the model."""
+        """The values of the constant inputs, by name."""
         return {each.name: each.constant for each in self.inputs if each is not None and each.constant is not None}
 
     def whole(self, feed: Feed) -> list[Array | None]:
@@ -113,16 +113,16 @@ class Trial:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the call must be refused."""
+        """True if the call must be refused."""
         return self.expected is None
 
 
 @dataclass(frozen=True)
 class Case:
-    """The expectation of one clause of one row for a trial, as a sentence.
+    """A trial and the clause of a spec table row that judges it, described by a sentence.
 
     `shared` names the trial if several rows have the same trial; cases that share a trial are adjacent. Trials are
-    built on request, because they are many and large.
+    built on demand, because they are numerous and large.
     """
 
     row: Spec

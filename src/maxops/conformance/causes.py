@@ -1,8 +1,8 @@
-"""Groups kinds of findings with the same apparent cause: each cause is a heading on a runtime's page, with a script.
+"""Groups kinds of findings by apparent cause; each cause is a heading with a script on a runtime's page.
 
-Wrong results are grouped by the change of a value, for all operators, standards and types: a lost NaN, a zero of the
-wrong sign. If the change shows no cause, as for integers and missing errors, each operator is a cause. For crashes and
-hangs, each script is a cause.
+Wrong results are grouped by how a value changed, such as a lost NaN or a zero with the wrong sign, across operators,
+standards and types. If the change shows no cause, as for integers and missing errors, each operator is a cause. For
+crashes and hangs, each script is a cause.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Cause:
 
     @property
     def shown(self) -> Kind | None:
-        """The kind to show: its script always shows the cause, with the smallest call."""
+        """The kind to show: the smallest call with a script, preferably a script that reproduced the finding."""
         with_script = [kind for kind in self.kinds if script(kind)]
         return min(with_script, key=_unsure_and_size, default=None)
 
 
 def causes(kinds: Sequence[Kind]) -> list[Cause]:
-    """Group kinds by cause, in the order of their first kinds, so that the worst verdict comes first."""
+    """Group kinds by cause; causes keep the order of the kinds, which starts with the worst verdict."""
     found: dict[object, list[Kind]] = {}
     for kind in kinds:
         found.setdefault(_key(kind), []).append(kind)
@@ -47,7 +47,7 @@ def causes(kinds: Sequence[Kind]) -> list[Cause]:
 
 
 def title(kind: Kind) -> str:
-    """Return the event in a few words, without characters that links to headings omit."""
+    """Return a short heading, without characters that heading links omit."""
     if kind.verdict in ("violates", *OPEN):
         became = what_became(kind.smallest.expected, kind.smallest.actual)
         return f"{became}: {kind.row.operator}" if became in VAGUE else became
@@ -96,7 +96,7 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
 def script(kind: Kind) -> str:
     """Return the script of the smallest call without its comments, or "" if there is no script.
 
-    The comments differ between standards that judge one call.
+    The comments differ between standards that judge the same call.
     """
     reproducer: Reproducer | None = kind.smallest.reproducer
     lines = reproducer["script"].splitlines() if reproducer else []

@@ -1,4 +1,4 @@
-"""The parent's side of one child process of a runtime: requests, graceful shutdown, and kill."""
+"""The parent's end of the connection to a runtime's child process: requests, graceful shutdown, and kill."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LINE_LENGTH = 300
 
 
 class RuntimeUnusableError(MaxopsError, RuntimeError):
-    """Raised if a runtime cannot be started, or if its process does not answer as it should."""
+    """Raised if a runtime cannot be started or is not ready in time."""
 
 
 class ChildEndedError(Exception):
@@ -41,7 +41,7 @@ class Child:
     def __init__(self, name: str, environment: Mapping[str, str], memory: int) -> None:
         self.name = name
         self._is_killed = False
-        self._output = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115 - as long as the process
+        self._output = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115 - stays open as long as the process
         self._connection, theirs = Pipe()
         arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
         try:
@@ -51,7 +51,7 @@ class Child:
                 stdout=self._output,
                 stderr=self._output,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the parent, which ends the whole group
+                start_new_session=True,  # Ctrl-C interrupts only the parent, which kills the whole group
                 env=_environment(environment),
             )
         except BaseException:
@@ -69,7 +69,7 @@ class Child:
 
     def request(self, message: object, seconds: float) -> Any:
         """Send a request and return the response."""
-        os.ftruncate(self._output.fileno(), 0)  # what is printed from here on belongs to this message
+        os.ftruncate(self._output.fileno(), 0)  # later output belongs to this request
         try:
             self._connection.send(message)
         except OSError:
@@ -83,7 +83,7 @@ class Child:
                 return self._connection.recv()
         except (EOFError, OSError):
             raise ChildEndedError(self._end()) from None
-        if self._process.poll() is not None:  # and a process of its own holds the pipe open
+        if self._process.poll() is not None:  # its own child process may still hold the pipe open
             raise ChildEndedError(self._end())
         raise ChildHungError
 
@@ -94,14 +94,14 @@ class Child:
         try:
             status = self._process.wait(SHUTDOWN_TIMEOUT)
         except subprocess.TimeoutExpired:
-            status = 0  # threads that do not end are no crash
+            status = 0  # a thread that does not end is not a crash
         how = self._how(status) if status < 0 else ""
         self.kill()
         return how
 
     def kill(self) -> None:
         """Kill the process and its children immediately; do nothing if it has ended."""
-        if self._is_killed:  # its number may be another's by now
+        if self._is_killed:  # the system may have reused its number
             return
         kill_group(self._process.pid)
         self._process.wait()
@@ -123,7 +123,7 @@ class Child:
         except ChildEndedError as error:
             raise RuntimeUnusableError(f"{self.name} cannot be loaded: {error}") from None
         except ChildHungError:
-            raise RuntimeUnusableError(f"{self.name} cannot be loaded: not ready in {START_TIMEOUT} s") from None
+            raise RuntimeUnusableError(f"{self.name} cannot be loaded: timed out after {START_TIMEOUT} s") from None
         if kind == "failed":
             raise RuntimeUnusableError(payload)
         return str(payload)
@@ -133,13 +133,13 @@ class Child:
         try:
             how = self._how(self._process.wait(SHUTDOWN_TIMEOUT))
         except subprocess.TimeoutExpired:
-            how = "the process closed the kit's pipe and goes on"
+            how = "the process closed the kit's pipe and is still running"
         self.kill()
         return how
 
     def _how(self, status: int) -> str:
         if status < 0:
-            how = f"the process ended by {signal_name(-status)}"
+            how = f"the process was killed by {signal_name(-status)}"
         else:
             how = f"the process ended with status {status}"
         line = self._last_line()

@@ -1,4 +1,4 @@
-"""Compares two runs of one runtime: regressions, fixes, and faults that a baseline lacks."""
+"""Compares two runs of one runtime: regressions, fixes, and faults that are not in a baseline."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` were not faults before. `fixed` are no longer faults. `changed` have another verdict or another answer.
-    `only_old` and `only_new` are the cases of only one run, with their verdicts: the runs used different kits or
-    options.
+    `new_faults` were not faults before. `fixed` are no longer faults. `changed` have a different verdict or result.
+    `only_old` and `only_new` are the cases of only one run, with their verdicts, if the kits or options differ.
     """
 
     old: str
@@ -44,7 +43,7 @@ class Comparison:
 def compare(old: Run, new: Run) -> Comparison:
     """Return the changes, case by case.
 
-    A fault that is now not applicable is not fixed but changed: it can no longer be observed.
+    A fault that is no longer applicable is changed, not fixed, because it can no longer be observed.
     """
     before, after = _findings(old), _findings(new)
     new_faults, fixed, changed, unchanged = [], [], [], 0
@@ -79,10 +78,10 @@ def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run 
 
 
 def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
-    """Return the faults that a baseline lacks. A case with the same verdict in the baseline is known; others are new.
+    """Return the faults that are not in a baseline: cases with a different verdict there, or none.
 
-    The bits are not compared. A wrong answer may depend on the machine and on memory, so a known fault with another
-    wrong answer is not a new fault; `compare` shows it.
+    The bits are not compared. A wrong result may depend on the machine and on memory, so a known fault with a different
+    wrong result is not a new fault; `compare` shows it.
     """
     known = baseline["cases"] if baseline else {}
     return [
@@ -93,9 +92,9 @@ def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """Return the differences as tables, except tables without rows."""
+    """Return the differences as tables, omitting empty tables."""
     made = [
-        Table(title, ("case", "was", "is"), [_row(change) for change in changes])
+        Table(title, ("case", "before", "after"), [_row(change) for change in changes])
         for title, changes in (
             ("New faults", comparison.new_faults),
             ("Fixed", comparison.fixed),
@@ -118,15 +117,15 @@ def summary(comparison: Comparison) -> str:
         f"{len(comparison.changed)} changed",
         f"{comparison.unchanged} unchanged",
         f"{len(comparison.only_old)} only before",
-        f"{len(comparison.only_new)} only now, {counted(faults, 'of them a fault', 'of them faults')}",
+        f"{len(comparison.only_new)} only now, including {counted(faults, 'fault')}",
     ]
     return f"{comparison.old} -> {comparison.new}: {'; '.join(counts)}"
 
 
 def _answer(finding: Finding | None) -> object:
-    """Return the part of a finding that must be equal in two runs for them to agree.
+    """Return the part of a finding that is compared between two runs.
 
-    Error texts, which name addresses and lines, and results that differ between runs are not compared.
+    Error texts are not compared, because they name addresses and lines; neither are results that differ between runs.
     """
     if finding is None:
         return None
@@ -146,7 +145,7 @@ def _by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
         if run["runtime"] in found:
             other = found[run["runtime"]]
             raise RunFileError(
-                f"{runtime_label(run)} and {runtime_label(other)} are two runs of one runtime; expected one of each"
+                f"expected one run for each runtime, got {runtime_label(other)} and {runtime_label(run)}"
             )
         found[run["runtime"]] = run
     return found

@@ -1,7 +1,7 @@
 """Computes the expected result of a call: the planner checks the call, and the reference computes it.
 
-For large calls, `keys` replaces the reference. The module shares no code with the engines, so it can judge the engines,
-too.
+For large calls, `keys` replaces the reference. The module shares no code with the engines, so it can judge the
+engines.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from maxops.conformance.pool import is_nan, of_words
 from maxops.plan import Array, Plan, plan
 from maxops.spec import Spec
 
-FEW_ELEMENTS = 20_000  # that the reference computes in a tenth of a second
+FEW_ELEMENTS = 20_000  # the reference computes this many in 0.1 s
 
 
 def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
-    """Return the result by a row of the spec table; raise the error of the clause that a call violates.
+    """Return the result that a row of the spec table specifies; an invalid call raises the error of its clause.
 
     >>> from maxops import spec
     >>> from maxops.conformance.case import Input
@@ -43,7 +43,7 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     planned = _plan(row, call, feed)
     arrays, checked = _arrays(planned), planned.call
     present = [~is_nan(array) for array in arrays]
-    # of a type without NaN there are no bits of one, or of a lowest value, either
+    # dtypes without NaN return here, because they lack nan_bits
     if all(there.all() for there in present) or (isinstance(checked, ReduceCall) and checked.noop_with_empty_axes):
         return _compute(planned, arrays)
     lowest = of_words(planned.dtype, [planned.dtype.lowest_bits]).reshape(())

@@ -21,12 +21,12 @@ from maxops.errors import OutputError
 from maxops.plan import Array
 
 REFUSAL = "refusal.txt"
-MAX_ELEMENTS = 100_000  # of an array in a folder, so that all folders fit a disk
-MAX_DATA_SETS = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
+MAX_ELEMENTS = 100_000  # of an array, so that all folders fit on a disk
+MAX_DATA_SETS = 50  # data sets in a folder, because tools read each of them from files
 
 
 def folder_name(case: Case) -> str:
-    """Return the folder name of a case, without subfolders, because tools for test folders do not search those.
+    """Return the folder name of a case, without subfolders, because other tools do not search them.
 
     >>> from maxops.conformance.cases import cases
     >>> folder_name(next(cases()))
@@ -36,7 +36,7 @@ def folder_name(case: Case) -> str:
 
 
 def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
-    """Select some of `count` feeds at even distances, including the first and the last.
+    """Select evenly spaced feeds out of `count`, including the first and the last.
 
     >>> spread(9, 3)
     [0, 4, 8]
@@ -45,11 +45,11 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
 
 
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
-    """Write a case to a new folder in a directory; the files of several cases are written all or not at all.
+    """Write a case to a new folder in a directory; either all cases of a command are written, or none.
 
     Each feed is a data set. `numbers` selects some feeds, which keep their order and get new numbers. Raises
-    NotApplicableError, before anything is written, for a call that no model can hold. Raises OutputError if the folder
-    exists or cannot be written.
+    NotApplicableError, before anything is written, for a call that a model cannot express. Raises OutputError if the
+    folder exists or cannot be written.
     """
     trial = case.make()
     _check_that_files_hold_it(trial)
@@ -57,7 +57,7 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
     final = directory / folder_name(case)
     with errors_of(final):
         if final.exists():
-            raise OutputError(f"{final}: already exists; give an empty folder")
+            raise OutputError(f"{final} already exists; pass an empty folder")
         folder = temporary(final)
         folder.mkdir()
         for name, data in files.items():
@@ -67,25 +67,25 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
             write_data_set(folder / f"test_data_set_{position}", trial.call, trial.feeds[number], expected)
         if case.refusal:
             clause = case.clause
-            text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
+            text = f"{case.id}\n\nThe model must be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
             (folder / REFUSAL).write_text(text, encoding="utf-8")
     return final
 
 
 def _check_that_files_hold_it(trial: Trial) -> None:
     if trial.layout != "contiguous":
-        raise NotApplicableError("a file holds contiguous arrays alone")
+        raise NotApplicableError("files can only hold contiguous arrays")
     if any(array.size > MAX_ELEMENTS for feed in trial.feeds for array in feed):
-        raise NotApplicableError(f"more than {MAX_ELEMENTS} elements")
+        raise NotApplicableError(f"an array has more than {MAX_ELEMENTS} elements")
 
 
 def is_ir(call: Call) -> bool:
-    """Whether a call's model is an IR, with arrays in .npy files."""
+    """Return whether a call's model is an IR, with arrays in .npy files."""
     return call.row.standard == "OpenVINO"
 
 
 def model_files(call: Call) -> dict[str, bytes]:
-    """Return the files of a call's model; raise NotApplicableError for a call that no model can hold."""
+    """Return the files of a call's model; raise NotApplicableError for a call that a model cannot express."""
     if not is_ir(call):
         return {"model.onnx": onnx_model.model(call).SerializeToString(deterministic=True)}
     text, weights = ir(call)

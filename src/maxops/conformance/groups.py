@@ -1,4 +1,4 @@
-"""Groups the findings that one small call shows, so that users read one group instead of a hundred cases."""
+"""Groups findings that share one small call, so that users read one group instead of a hundred cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxops.conformance.wording import BY_SEVERITY
 
 @dataclass(frozen=True)
 class Group:
-    """Findings of one verdict and clause with one reproducer or, without a reproducer, with one reason."""
+    """Findings with the same verdict, clause and reproducer or, without a reproducer, with the same message."""
 
     verdict: Verdict
     clause: str
@@ -37,7 +37,7 @@ class Group:
 
 
 def groups(run: Run) -> list[Group]:
-    """Return the groups: the worst verdict first, then in the order of the spec table, then as they were found."""
+    """Return the groups by severity, then in the order of the spec table; ties keep the order of the findings."""
     found: dict[tuple[Verdict, str, int | None, str], list[Finding]] = {}
     for finding in run["findings"]:
         number = finding["reproducer"]

@@ -47,7 +47,7 @@ def clause_name(clause: str) -> ClauseName:
     """
     found = _CLAUSE.fullmatch(clause)
     if found is None:
-        raise RunFileError(f'{clause!r} is not an id of a clause; expected one like "ONNX.Max-13.value"')
+        raise RunFileError(f'{clause!r} is not a clause id; expected the form "ONNX.Max-13.value"')
     version = found["version"]
     standard = found["standard"].replace("-", " ")  # as `Spec.clause` writes it
     return ClauseName(standard, found["operator"], int(version) if version else None, found["short"])
@@ -61,9 +61,7 @@ def case_name(case: str) -> CaseName:
     """
     parts = case.split("/", 2)
     if len(parts) != 3:
-        raise RunFileError(
-            f'{case!r} is not an id of a case; expected one like "ONNX.Max-13.value/int64/in-every-lane"'
-        )
+        raise RunFileError(f'{case!r} is not a case id; expected the form "ONNX.Max-13.value/int64/in-every-lane"')
     return CaseName(*parts)
 
 
@@ -86,7 +84,7 @@ def _table() -> dict[str, Clause]:
 def _order() -> dict[Row, int]:
     rows = dict.fromkeys(row(clause) for clause in _table())
     operators = list(dict.fromkeys((each.standard, each.operator) for each in rows))
-    # by operator first: a later version may add a clause
+    # the operator comes first, because a later version may add a clause
     ordered = sorted(rows, key=lambda each: operators.index((each.standard, each.operator)))
     return {each: number for number, each in enumerate(ordered)}
 
@@ -97,7 +95,7 @@ def clause(name: str) -> Clause | None:
 
 
 def sort_key(each: Row) -> tuple[int, Row]:
-    """Return the sort key of a row in reports: rows of the table in its order, then all other rows."""
+    """Return the sort key of a row in reports: the order of the spec table, then all other rows."""
     return _order().get(each, len(_order())), each
 
 

@@ -1,8 +1,8 @@
 """The input buffers of a runtime: copies between guard bytes, which are checked after each run.
 
-All arrays of a trial are in one block. In both runs, each starts at a multiple of 64 bytes, so alignment cannot change
-a result. At least 64 guard bytes with the run's pattern separate the arrays: an out-of-bounds read shows in the result,
-and an out-of-bounds write is found.
+All arrays of a trial are in one block. In both runs, each array starts at a multiple of 64 bytes, so alignment cannot
+change a result. At least 64 guard bytes with the run's pattern separate the arrays: out-of-bounds reads change the
+result, and out-of-bounds writes are detected.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ class InputBuffers:
         return tuple(arrays)
 
     def changed(self) -> tuple[int, str] | None:
-        """Return the first feed with buffers or guard bytes that the runtime changed, and how; otherwise None."""
+        """Return the first feed whose buffers or guard bytes the runtime changed, and a description, or None."""
         for number, pairs in self._objects.items():
             if any(array.tolist() != copy.tolist() for array, copy in pairs):
-                return number, "changed its input"
+                return number, "modified its input"
         if self._block.tobytes() == self._bytes:
             return None
         position = int(np.flatnonzero(self._block != np.frombuffer(self._bytes, np.uint8))[0])
         starts = [(each.start, number, i) for number, slots in enumerate(self._slots) for i, each in enumerate(slots)]
-        # before the first array is its guard
+        # the guard of the first array precedes it
         start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
         if start <= position < start + self._slots[number][i].size:
-            return number, f"changed its input {self._names[i]}"
-        return number, f"wrote beside its input {self._names[i]}"
+            return number, f"modified its input {self._names[i]}"
+        return number, f"wrote out of bounds of its input {self._names[i]}"

@@ -18,7 +18,7 @@ VERSION = "11"
 def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
     """Return the model, indented or in one line; raise NotApplicableError for a call that an IR cannot express."""
     if call.row.standard != "OpenVINO":
-        raise NotApplicableError(f"an IR has no {call.row.standard} {call.row.name}")
+        raise NotApplicableError(f"an IR cannot contain {call.row.standard} {call.row.name}")
     inputs = present_inputs(call)
     net = Element("net", name="case", version=VERSION)
     layers, edges = SubElement(net, "layers"), SubElement(net, "edges")
@@ -44,10 +44,10 @@ def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
 
 
 def present_inputs(call: Call) -> list[Input]:
-    """Return the present inputs; omitted inputs must be last, because an IR cannot express an omitted input."""
+    """Return the present inputs; only trailing inputs may be omitted, because an IR cannot express a gap."""
     inputs = [each for each in call.inputs if each is not None]
     if any(each is None for each in call.inputs[: len(inputs)]):
-        raise NotApplicableError("an IR cannot leave out an input before another")
+        raise NotApplicableError("an IR cannot omit an input before another one")
     return inputs
 
 
@@ -67,7 +67,7 @@ def _source(layers: Element, number: int, each: Input, weights: bytearray) -> No
         "shape": ",".join("?" if size is None else str(size) for size in each.dims),
     }
     if each.constant is not None:
-        weights.extend(bytes(-len(weights) % 64))  # as the widest type requires
+        weights.extend(bytes(-len(weights) % 64))  # aligned for the widest type
         data |= {"offset": str(len(weights)), "size": str(each.constant.nbytes)}
         weights.extend(np.ascontiguousarray(each.constant).tobytes())
     SubElement(layer, "data", data)

@@ -1,7 +1,7 @@
 """Judges an outcome by a row of the spec table: a verdict with its clause and the index of the first difference.
 
-An element that differs from the expected bits is one of four things: a zero of the other sign, a NaN with other bits, a
-number instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
+An element can differ from the expected bits in four ways: a zero with the other sign, a NaN with other bits, a number
+instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
 If the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of its
 numbers is wrong in both cases.
 """
@@ -21,9 +21,9 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause
 
-# The worst first.
+# From worst to least severe.
 Kind = Literal["type", "shape", "wrong", "NaN", "-Inf", "sign of zero", "NaN's bits"]
-# The kinds that are differences of values.
+# The kinds of value differences.
 _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 
@@ -53,8 +53,8 @@ class Difference:
     only_first_size: bool = False  # of the shape
 
 
-# Clauses that, where a source leaves them open, leave open whether there is an answer at all, and which. Of other open
-# ones it is only what must be refused: what they ask an answer of, all readings have.
+# If the source leaves one of these clauses open, any result or an error is permitted. All readings of the other open
+# clauses agree on valid calls, and differ only in the calls that must be refused.
 _OPEN_ANSWERS = (".empty", ".num_segments.no_ids")
 
 
@@ -76,8 +76,8 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
     if outcome.kind == "refused":
         if trial.is_refusal:
             return Judgement("conforms", case.clause, outcome.text)
-        if trial.layout != "contiguous":  # no standard says how arrays lie in memory
-            text = f"{trial.layout} arrays are not taken: {outcome.text}"
+        if trial.layout != "contiguous":  # no standard specifies memory layouts
+            text = f"{trial.layout} arrays are unsupported: {outcome.text}"
             return Judgement("not applicable", case.clause, text, feed=outcome.feed)
         verdict: Verdict = "permitted" if undecided and case.clause.id.endswith(_OPEN_ANSWERS) else "refuses"
         return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
@@ -88,15 +88,15 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 
 
 def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
-    """Judge different results on the same inputs: they are a fault if one of them is wrong."""
+    """Judge different results on the same inputs, which are a fault if one of them is wrong."""
     rulings = [judge(case, trial, Outcome("returned", outputs)) for outputs in outcome.runs if outputs]
     for number, each in enumerate(rulings):
         if each.verdict in FAULTS:
-            text = f"{outcome.text}, and one is wrong: {each.message}"
+            text = f"{outcome.text}, and one result is wrong: {each.message}"
             return Judgement("uninitialized memory", case.clause, text, feed=each.feed, index=each.index, run=number)
     for number, each in enumerate(rulings):
         if each.verdict != "conforms":
-            text = f"{outcome.text}, and each is permitted: {each.message}"
+            text = f"{outcome.text}, and each result is permitted: {each.message}"
             return replace(each, verdict="not the same twice", message=text, run=number)
     verdict: Verdict = "not the same twice" if rulings else "uninitialized memory"
     return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
@@ -117,7 +117,7 @@ def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], 
 
 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
-    """Judge whether the row permits a difference, and name the clause that does not."""
+    """Judge a difference: the row permits it, or the difference violates one of its clauses."""
     row, kind, asked = case.row, difference.kind, case.clause.id
     of_nan = asked.endswith((".nan", ".NaN"))
     of_values = of_nan or asked.endswith(".value")
@@ -129,7 +129,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     if kind == "type":
         return Judgement("violates", clause("T"), difference.text, kind, feed)
     if kind == "shape":
-        if is_open and difference.only_first_size and asked.endswith(".no_ids"):  # how many segments there are
+        if is_open and difference.only_first_size and asked.endswith(".no_ids"):  # the number of segments
             return Judgement("permitted", case.clause, difference.text, kind, feed)
         broken = case.clause
         if of_values or case.clause.level == "undecided":
@@ -140,7 +140,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     if kind in ("NaN", "sign of zero"):
         broken = clause("NaN" if kind == "NaN" else "value")
     elif kind == "-Inf" and not of_values and "lowest" in dict(row.rules):
-        # which value is the lowest of a float is open, in whatever case a fill is; not that a maximum becomes another
+        # standards leave open which float is the lowest, for every fill value, but not whether a maximum may be wrong
         broken = row.rule("lowest")
         is_open = broken.level == "undecided"
     elif asked.endswith(".lowest"):
@@ -162,10 +162,10 @@ def differences(actual: Array, expected: Array, without_nan: Array) -> list[Diff
     dtype = dtypes.of(expected.dtype)
     assert dtype is not None
     if dtypes.of(actual.dtype) is not dtype:
-        return [Difference("type", f"the result is {dtypes.of(actual.dtype) or actual.dtype}, not {dtype}")]
+        return [Difference("type", f"expected dtype {dtype}, got {dtypes.of(actual.dtype) or actual.dtype}")]
     if actual.shape != expected.shape:
         only_first_size = 0 < actual.ndim == expected.ndim and actual.shape[1:] == expected.shape[1:]
-        text = f"the result has the shape {actual.shape}, not {expected.shape}"
+        text = f"expected shape {expected.shape}, got {actual.shape}"
         return [Difference("shape", text, only_first_size=only_first_size)]
     kinds = _kinds(dtype, actual, expected, without_nan)
     found = []
@@ -178,11 +178,11 @@ def differences(actual: Array, expected: Array, without_nan: Array) -> list[Diff
 
 
 _MESSAGES = {
-    "wrong": "not the maximum",
-    "NaN": "a NaN among the inputs is lost",
-    "-Inf": "-Inf, not the lowest finite value",
-    "sign of zero": "the other zero",
-    "NaN's bits": "a NaN of other bits",
+    "wrong": "wrong maximum",
+    "NaN": "NaN is not propagated",
+    "-Inf": "-Inf instead of the lowest finite value",
+    "sign of zero": "zero with the wrong sign",
+    "NaN's bits": "NaN with different bits",
 }
 
 

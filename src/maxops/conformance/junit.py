@@ -18,30 +18,30 @@ from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import FAULTS, OPEN, Finding, Run
 from maxops.conformance.wording import one_line, runtime_label
 
-# What XML 1.0 cannot hold, and a runtime's words may
+# Characters that XML 1.0 forbids; a runtime's messages may contain them
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(runs: Sequence[Run]) -> JUnitXml:
-    """Return the XML: faults fail, with both results and the script; permitted differences pass and are reported."""
+    """Return runs as XML; faults are failures with both results and the script, and permitted differences pass."""
     document = JUnitXml("maxops conform")
     suites = [_suite(run) for run in runs]
     for suite in suites:
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
     for suite, run in zip(suites, runs, strict=True):
-        suite.time = run["seconds"]  # cases have no times of their own, whose sum this could be
+        suite.time = run["seconds"]  # single cases are not timed, so there is no sum
     document.time = sum(run["seconds"] for run in runs)
     return document
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
-    """Write the XML."""
+    """Write runs as XML."""
     write_text(path, as_text(runs))
 
 
 def as_text(runs: Sequence[Run]) -> str:
-    """Return the XML, indented."""
+    """Return runs as indented XML."""
     file = BytesIO()
     junit(runs).write(file, pretty=True)
     return file.getvalue().decode()
@@ -89,7 +89,7 @@ def _details(run: Run, finding: Finding) -> str:
     ]
     if finding["reproducer"] is not None:
         reproducer = run["reproducers"][finding["reproducer"]]
-        shown = "the script below shows it" if reproducer["reproduced"] else "the script below did not show it again"
+        shown = "this script reproduces it" if reproducer["reproduced"] else "this script did not reproduce it"
         if reproducer["script"]:
             lines += ["", f"{shown}:", "", reproducer["script"]]
     return "\n".join(lines)

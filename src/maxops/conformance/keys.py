@@ -1,8 +1,7 @@
 """Computes the maxima of large arrays with NumPy, for calls that the kit makes while it shrinks a finding.
 
 Each element has an integer key that compares like the element, and NumPy computes the maximum of the keys. The
-reference is simpler and judges everything that is small, but takes microseconds for each element. A test compares the
-two.
+reference is simpler and judges all small calls, but takes microseconds for each element. A test compares the two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Groups findings of one kind across versions and types; each kind is a row in the tables of reports.
 
-Two findings are of one kind if they have one verdict and one clause, and look the same: a zero of the wrong sign, a
-number instead of a NaN, an error of one class. The smallest calls of the findings are compared.
+Two findings are of one kind if they have the same verdict and clause, and look alike: for example, a zero with the
+wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls of the findings are compared.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from maxops.conformance.ids import Row, clause_name, row, sort_key
 from maxops.conformance.result import Elements, Finding, Message, Run, Verdict
 from maxops.conformance.wording import BY_SEVERITY, first_difference
 
-# Of these the clause says enough: how a process ended, or what was taken for right, may differ from call to call.
+# Grouped by clause alone, because details such as the exit status may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
-LARGE = 1 << 32  # as which an input counts whose elements are in its script alone
+LARGE = 1 << 32  # assumed size of an input whose elements are only in its script
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Groups of findings of one verdict and one clause that look the same."""
+    """Groups of findings with the same verdict and clause that look alike."""
 
     verdict: Verdict
     row: Row
@@ -57,7 +57,7 @@ class Kind:
 
 
 def kinds(run: Run) -> list[Kind]:
-    """Return the kinds: the worst verdict first, permitted differences last, then in the order of the spec table."""
+    """Return the kinds by severity, with permitted differences last, then in the order of the spec table."""
     every = groups(run)
     missing = _missing_types(every)
     found: dict[tuple[Verdict, Row, object], list[Group]] = {}
@@ -83,7 +83,7 @@ def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
 
 
 def size(group: Group) -> tuple[bool, int, int]:
-    """Return the sort key of groups by their smallest call: with a script, then few elements, then newest version."""
+    """Return a sort key of groups: those with a script first, then by number of elements, then newest version first."""
     version = clause_name(group.clause).version or 0
     if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version

@@ -1,6 +1,6 @@
-"""Memory layouts of arrays: how an array is laid into a buffer, and how a script makes the layout.
+"""Memory layouts of arrays: how to place an array in a buffer, and how a script creates the layout.
 
-The bytes between the elements of a layout hold the buffer's pattern, so a wrong read shows.
+The bytes between the elements hold the buffer's pattern, so a wrong read changes the result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def lay(array: Array, layout: Layout, pattern: int) -> Laid:
     >>> lay(np.int8([1, 2]), "reversed", 0x5A)
     Laid(data=b'\\x02\\x01', offset=1, strides=(-1,))
     """
-    plain = np.ascontiguousarray(array).reshape(array.shape)  # of rank 0 too
+    plain = np.ascontiguousarray(array).reshape(array.shape)  # keeps rank 0
     if not applies(array, layout) or layout == "read-only":
         return Laid(plain.tobytes(), 0, plain.strides)
     if layout == "reversed":
@@ -51,7 +51,7 @@ def lay(array: Array, layout: Layout, pattern: int) -> Laid:
 
 
 def applies(array: Array, layout: Layout) -> bool:
-    """Whether an array in this layout differs from a contiguous one."""
+    """Return whether an array in this layout differs from a contiguous one."""
     if layout == "contiguous" or array.dtype.hasobject or not array.size:
         return False
     if layout == "read-only":

@@ -11,9 +11,9 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-MAX_SPELLED = 64  # elements that are spelled out
-MAX_LISTED = 4096  # elements of a list; bytes of more are compressed
-MAX_RUNS = 32  # of equal elements, for more to be told by their lengths
+MAX_SPELLED = 64  # longest array whose elements are all written out
+MAX_LISTED = 4096  # longest array written as a list; longer ones are compressed
+MAX_RUNS = 32  # most runs of equal elements that are written by their lengths
 
 
 def literal(array: Array) -> str:
@@ -40,7 +40,7 @@ def literal(array: Array) -> str:
     """
     dtype = dtypes.of(array.dtype)
     if dtype is None:
-        raise TypeError(f"there is no text for an array of {array.dtype}")
+        raise TypeError(f"cannot write an array of dtype {array.dtype} as text")
     if array.size == 0:
         return f"np.empty({array.shape}, {type_text(dtype)})"
     if dtype == dtypes.REAL:
@@ -56,7 +56,7 @@ def literal(array: Array) -> str:
         return f"np.array({native.tolist()}, {type_text(dtype)})"
     words = native.reshape(-1).view(dtype.word).reshape(native.shape)
     if dtype != dtypes.BFLOAT16 and not np.isnan(native).any():
-        # float's own text is exact for each type, if long for narrow ones; NumPy's is shorter, and rounds back
+        # Python's text of a float is exact for each type, but long for narrow ones; NumPy's is shorter and round-trips
         text = _nested([str(item) for item in native.reshape(-1)], native.shape)
         return f"np.array({text.replace('inf', 'np.inf')}, {type_text(dtype)})"
     bits = _nested([f"0x{int(word):0{dtype.bits // 4}X}" for word in words.reshape(-1)], native.shape)
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """Return an expression of integers in runs of equal length, in which each run is one higher than the last."""
+    """Return an expression of integers in runs of equal length, each run one higher than the run before it."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]
@@ -96,7 +96,7 @@ def _stepped(native: Array, dtype: DType) -> str:
 
 
 def _compressed(native: Array, dtype: DType) -> str:
-    """Return the compressed bytes in pieces, so that lines can break; the script imports the two modules."""
+    """Return an expression of the compressed bytes in pieces, so that lines can break; it uses base64 and zlib."""
     data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
     pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
     text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"
@@ -104,5 +104,5 @@ def _compressed(native: Array, dtype: DType) -> str:
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
-    """Return nested lists of elements, which are already text."""
+    """Return nested lists as text; the elements are already text."""
     return str(np.array(texts, object).reshape(shape).tolist()).replace("'", "")

@@ -27,7 +27,7 @@ def matrix(runs: Sequence[Run]) -> Table:
 
 
 def findings(run: Run) -> Table:
-    """Return a table with a row for each kind of finding, the worst first, and the smallest call of each kind."""
+    """Return a table with a row for each kind of finding, the worst first, that shows its smallest call."""
     rows = [
         (
             kind.verdict,
@@ -38,7 +38,9 @@ def findings(run: Run) -> Table:
         )
         for kind in kinds(run)
     ]
-    return Table(f"What {runtime_label(run)} does", ("verdict", "clause", "types", "cases", "expected -> actual"), rows)
+    return Table(
+        f"Findings in {runtime_label(run)}", ("verdict", "clause", "types", "cases", "expected -> actual"), rows
+    )
 
 
 def summary(run: Run) -> str:

@@ -19,15 +19,15 @@ from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
 from maxops.onnx.tensors import NUMBERS
 
-IR_VERSION = 8  # the first with every type here, and old enough for every runtime
+IR_VERSION = 8  # the first version with all dtypes of the kit; every runtime supports it
 OUTPUT = "y"
-LOCAL = "local"  # the domain of functions
+LOCAL = "local"  # the domain of local functions
 
 
 def model(call: Call) -> ModelProto:
     """Return the model; raise NotApplicableError for a call that ONNX cannot express."""
     if call.row.standard != "ONNX":
-        raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
+        raise NotApplicableError(f"an ONNX model cannot contain {call.row.standard} {call.row.operator}")
     assert call.row.version is not None
     functions: list[FunctionProto] = []
     graph = helper.make_graph(
@@ -73,7 +73,7 @@ def _nodes(call: Call, within: tuple[Construct, ...], output: str, functions: li
             for name in ("then", "else")
         }
         return [helper.make_node("If", ["flag"], [output], **branches)]
-    if construct == "Loop":  # the operator is before the loop, for no iterations, and in its body
+    if construct == "Loop":  # the operator is in the body, and before the loop in case of zero iterations
         bool_type, int64_type = element_type(dtypes.BOOL), element_type(dtypes.INT64)
         body = helper.make_graph(
             [helper.make_node("Identity", ["go"], ["going"]), *_nodes(call, inner, f"in_{output}", functions)],

@@ -27,11 +27,11 @@ def lines(call: Call) -> list[str]:
 def text(call: Call) -> str:
     """Return the model as text without the initializers of floats, because the text would change their bits."""
     if call.row.standard != "ONNX":
-        raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
+        raise NotApplicableError(f"an ONNX model cannot contain {call.row.standard} {call.row.operator}")
     for each in call.inputs:
         if each is not None:
             onnx_model.element_type(each.dtype)  # raises for real numbers
-    if call.within:  # whose constants are integers alone
+    if call.within:  # such models have only integer constants
         return " ".join(printer.to_text(onnx_model.model(call)).split())
     fed = ", ".join(f"{_type(each)} {each.name}" for each in call.fed)
     attributes = ", ".join(_attribute(name, value) for name, value in call.attributes)
@@ -73,4 +73,4 @@ def _item(value: object) -> str:
         return json.dumps(value)
     if isinstance(value, (int, float)):
         return repr(value)
-    raise NotApplicableError(f"an attribute of type {type(value).__name__} has no text")
+    raise NotApplicableError(f"cannot write an attribute of type {type(value).__name__} as text")

@@ -8,15 +8,15 @@ from typing import Literal
 from maxops.plan import Array
 
 Kind = Literal[
-    "returned",  # arrays, one a feed
-    "refused",  # an error of the runtime's own; `text` has its message
-    "garbage",  # something that is no array, or not one of them
-    "overwrote",  # its inputs, or what lies beside them, whatever it gave
+    "returned",  # one array for each feed
+    "refused",  # the runtime raised an error; `text` has its message
+    "garbage",  # the result is not an array, or there are several
+    "overwrote",  # the runtime modified its inputs or adjacent memory
     "crashed",  # the process ended; `text` says how
     "hung",  # no result before the timeout
     "nondeterministic",  # runs on the same inputs differ
     "corrupted state",  # after an error of this trial, a sanity call fails or gives another result
-    "not applicable",  # the runtime has nothing that means this call
+    "not applicable",  # the runtime cannot express this call
 ]
 
 
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Whether two results have the same bits; rationals are compared by value."""
+    """Return whether two results have the same bits; rationals are compared by value."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())

@@ -16,10 +16,10 @@ from maxops.dtypes import BOOL, DType
 
 TUNABLES = "glibc.malloc.tcache_count=0"
 _M_PERTURB = -6
-_CACHED_BYTES = 1024  # NumPy keeps blocks of fewer, seven of each size
+_CACHED_BYTES = 1024  # NumPy caches smaller blocks, seven of each size
 _CACHED_BLOCKS = 7
-# A large and a small number in every type, of either sign where there are signs; bools are normalised on the way, so
-# that only 0 differs from the rest.
+# A large and a small number in every type, positive and negative in signed types. Bools are normalized on the way, so
+# only 0 differs from other bytes.
 _PATTERNS = (0x5A, 0xA5)
 _PATTERNS_OF_BOOL = (0x00, 0x5A)
 
@@ -40,7 +40,7 @@ class Memory:
 
     def poison(self, pattern: int) -> None:
         """Fill new blocks with this byte from now on, also in the processes that a runtime starts."""
-        complement = pattern ^ 0xFF  # as glibc takes it
+        complement = pattern ^ 0xFF  # glibc expects the complement
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, complement)
         os.environ["GLIBC_TUNABLES"] = f"{self._tunables}:glibc.malloc.perturb={complement}".lstrip(":")
@@ -48,7 +48,7 @@ class Memory:
         self._pattern = pattern
 
     def reset(self) -> None:
-        """Stop poisoning, which takes time."""
+        """Stop poisoning, because it is slow."""
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, 0)
         os.environ["GLIBC_TUNABLES"] = self._tunables

@@ -1,4 +1,4 @@
-"""The values in the pairs: a few for each type, at its boundaries, because the number of pairs grows with their square.
+"""Boundary values of each type; there are few, because the number of pairs grows quadratically.
 
 NaNs are separate, so that other values are tested without NaN.
 """
@@ -16,9 +16,9 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-# Past these, a runtime that counts in float32, int32 or float64 confuses neighbours.
+# Above these limits, a runtime that computes in float32, int32 or float64 confuses neighboring integers.
 _LIMITS = (1 << 24, 1 << 31, 1 << 53)
-_DISTINCT = 251  # a prime below 2^8, so that every stride visits all, and every type but bool holds them
+_DISTINCT = 251  # a prime below 2^8: every stride visits all values, and every type except bool holds them
 
 
 def of_words(dtype: DType, words: Iterable[int]) -> Array:
@@ -41,12 +41,12 @@ def ordinary_words(dtype: DType) -> tuple[int, ...]:
         magnitudes = (0, 1, largest_subnormal, one, one + 1, dtype.infinity_bits - 1, dtype.infinity_bits)
         return tuple(sign << dtype.bits - 1 | magnitude for sign in (0, 1) for magnitude in magnitudes)
     half = dtype.bits // 2
-    middle = 1 << dtype.bits - 1  # the lowest of a signed type
+    middle = 1 << dtype.bits - 1  # the lowest value of a signed type
     ends = (
         {0, 1, middle - 2, middle - 1, middle, middle + 1, top} if dtype.kind == "int" else {0, 1, middle - 1, middle}
     )
     ends |= {top - 1, top} if dtype.kind == "uint" else set()
-    halves = {1 << half, 1 << half | 1, 1 << half | 1 << half - 1}  # differ in the low half, whose top bit is no sign
+    halves = {1 << half, 1 << half | 1, 1 << half | 1 << half - 1}  # differ in the low half, without a sign bit
     past = {limit + step for limit in _LIMITS if limit < middle for step in (0, 1)}
     return tuple(sorted(ends | halves | past))
 
@@ -71,7 +71,7 @@ def ordinary(dtype: DType) -> Array:
 
 @cache
 def nans(dtype: DType) -> Array:
-    """Return the NaNs, or no elements if the type has no NaN."""
+    """Return the NaNs; the array is empty if the type has no NaN."""
     return of_words(dtype, nan_words(dtype)) if dtype.kind == "float" else np.empty(0, dtype.numpy)
 
 

@@ -31,10 +31,10 @@ class _Suspect:
 class Process:
     """A context manager that runs the trials of one runtime and returns the outcome of each.
 
-    `sanity_calls` are small calls that any runtime computes correctly or at least always with the same result: the
-    calls that it answers must give the same results after every error. `amended` has the outcomes that differ from
-    those that `run` returned, by the trial's name; it is complete after `close`. `notes` has observations that belong
-    to no trial. RuntimeUnusableError says in one line why a runtime cannot be started.
+    `sanity_calls` are small calls: those that the runtime supports must return the same results after every error.
+    `amended` has the outcomes that differ from those that `run` returned, by the trial's name; it is complete after
+    `close`. `notes` has observations that belong to no trial. Raises RuntimeUnusableError, with a message of one line,
+    if the runtime cannot be started.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Process:
         self._memory = resource_limits.memory_limit() if memory is None else memory
         environment = runtimes.resolve(runtime).environment
         self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
-        self._environment = {"TMPDIR": self._directory.name, **environment}  # removed with what it leaves there
+        self._environment = {"TMPDIR": self._directory.name, **environment}  # removed together with leftover files
         self._sanity_calls = list(sanity_calls)
         self._child: Child | None = None
-        self._latest: Child | None = None  # which is starting, or bisects
+        self._latest: Child | None = None  # the child that starts or bisects
         self._used = False  # a trial ran in this child
         self._suspects: list[_Suspect] = []
         self._always_ends: str | None = None
@@ -89,7 +89,7 @@ class Process:
             except RuntimeUnusableError as error:
                 if self._is_over:
                     raise
-                return replace(outcome, text=f"{outcome.text}; the runtime does not start again: {error}")
+                return replace(outcome, text=f"{outcome.text}; the runtime cannot be restarted: {error}")
         if outcome.kind == "corrupted state":
             self._drop()
         elif due and len(self._suspects) < _MAX_SUSPECTS:
@@ -105,7 +105,7 @@ class Process:
         with child:
             how = self._finish(child)
         if how and not self._bisect(suspects):
-            self.notes.append(f"at its end, {how}; no trial alone reproduces that")
+            self.notes.append(f"during shutdown, {how}; no single trial reproduces this")
 
     def kill(self) -> None:
         """End everything immediately, from any thread; callers that wait for an answer get a RuntimeUnusableError."""
@@ -126,9 +126,9 @@ class Process:
         r"""Start a process with the sanity calls that the runtime answers; a call that ends the process is dropped."""
         while True:
             if self._is_over:
-                raise RuntimeUnusableError(f"the processes of {self._runtime} were ended")
+                raise RuntimeUnusableError(f"the processes of {self._runtime} were killed")
             child = self._latest = Child(self._runtime, self._environment, self._memory)
-            if self._is_over:  # since the question
+            if self._is_over:  # set while the child was starting
                 child.kill()
                 continue
             child.wait_until_ready()
@@ -138,7 +138,7 @@ class Process:
             except (ChildEndedError, ChildHungError) as error:
                 child.kill()
                 call = f"{sanity_call.call.row.name} of {sanity_call.call.dtype}"
-                self.notes.append(f"{call} is no sanity call: {error or 'no answer'}")
+                self.notes.append(f"{call} cannot be a sanity call: {error or 'it timed out'}")
                 self._sanity_calls = [each for each in self._sanity_calls if each is not sanity_call]
             except BaseException:
                 child.kill()
@@ -154,10 +154,10 @@ class Process:
         if ended:
             return outcome
         if how:
-            return Outcome("crashed", text=f"at its end, {how}")
+            return Outcome("crashed", text=f"during shutdown, {how}")
         if self._bisect(suspects):
             return outcome
-        if suspects or first.kind == "hung":  # an earlier error may have done it, and this trial did not
+        if suspects or first.kind == "hung":  # an earlier error may be the cause, but not this trial
             self.notes.append(f"{name}: {first.text}; not when run alone")
             return outcome
         return replace(first, text=f"{first.text} (not when run alone)")
@@ -193,7 +193,7 @@ class Process:
             with self._start() as idle:
                 self._always_ends = idle.shut_down()
             if self._always_ends:
-                self.notes.append(f"at its end, {self._always_ends}, whatever was run")
+                self.notes.append(f"during shutdown, {self._always_ends}, regardless of the calls")
         return "" if self._always_ends else how
 
 
@@ -205,7 +205,7 @@ def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outc
         return Outcome("crashed", text=str(error)), True, True
     except ChildHungError:
         child.kill()
-        return Outcome("hung", text=f"no answer in {seconds:g} s"), True, True
+        return Outcome("hung", text=f"timed out after {seconds:g} s"), True, True
     if not due:
         return outcome, False, False
     try:
@@ -214,7 +214,7 @@ def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outc
         return Outcome("crashed", text=f"after it, {error}"), True, True
     except ChildHungError:
         child.kill()
-        return Outcome("hung", text=f"no answer in {seconds:g} s to a sanity call after it"), True, True
+        return Outcome("hung", text=f"a sanity call after it timed out after {seconds:g} s"), True, True
     if wrong:
         return replace(outcome, kind="corrupted state", text=f"{outcome.text}; {wrong}".lstrip("; ")), True, False
     return outcome, True, False

@@ -16,7 +16,7 @@ def check(repeats: int) -> int:
     """
     if not MINIMUM <= repeats <= MAXIMUM:
         raise ConfigurationError(
-            f"{repeats} is not a number of runs from {MINIMUM} to {MAXIMUM}: each call runs at least once for each of "
-            "two patterns of free memory"
+            f"the number of runs must be between {MINIMUM} and {MAXIMUM}, got {repeats}: each call runs at least once "
+            "for each of two patterns of free memory"
         )
     return repeats

@@ -24,14 +24,14 @@ from maxops.plan import Array
 TIMEOUT_SECONDS = 60
 BATCH_SIZE = 40
 _TRACEBACK = "Traceback (most recent call last)"
-# Verdicts whose scripts share a process. A call that misses its error may have written out of bounds, so such scripts
-# share only with each other; if one ends their process, the rest run in processes of their own.
+# Verdicts whose scripts share a process. A call with a missing error may have written out of bounds, so such scripts
+# share a process only with each other; if one of them ends the process, each remaining script gets its own process.
 _BATCHED: tuple[tuple[Verdict, ...], ...] = (("violates", "refuses", "permitted"), ("missing error",))
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A script, its output, and whether the output is what the kit observed."""
+    """A script, its output, and whether the output matches the kit's observation."""
 
     script: Script
     output: str
@@ -39,9 +39,9 @@ class Reproduction:
 
 
 def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Reproduction]:
-    """Yield the first script of each finding that reproduces it, or the simplest script if none does.
+    """Yield the first script that reproduces each finding, or the simplest script if all scripts fail.
 
-    Scripts that show an answer or an error run one after the other in a few processes. A script that ends its process,
+    Scripts that show a result or an error run one after the other in a few processes. A script that ends its process,
     or corrupts its state, has its own process.
     """
     batches = [batch for verdicts in _BATCHED for batch in _batches(findings, verdicts)]
@@ -59,7 +59,7 @@ def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, st
             output = output_of.get(_code(scripts[0]))
             if output is not None and _is_reproduced(scripts[0].counterexample, [_Completed(output)]):
                 return Reproduction(scripts[0], output, reproduced=True)
-            # a script that failed in a batch may have suffered from the state that others left
+            # a script in a batch may fail because of the state that earlier scripts left
             tries = (_run_alone(subprocesses, script, environment) for script in scripts)
             plainest = next(tries)
             return next((each for each in (plainest, *tries) if each.reproduced), plainest)
@@ -68,7 +68,7 @@ def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, st
 
 
 def _batches(findings: Sequence[Sequence[Script]], verdicts: Sequence[Verdict]) -> list[list[Script]]:
-    """Return the simplest scripts of some verdicts, each call once, in equal batches: one batch for each CPU."""
+    """Return the simplest scripts of some verdicts without duplicates, in batches of equal size for all CPUs."""
     plain = [scripts[0] for scripts in findings if scripts[0].counterexample.judgement.verdict in verdicts]
     together = list({_code(script): script for script in plain}.values())
     count = usable_cpus() * -(-len(together) // (BATCH_SIZE * usable_cpus()))
@@ -87,19 +87,19 @@ def _run_alone(subprocesses: Subprocesses, script: Script, environment: Mapping[
 
 
 def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -> bool:
-    """Whether a script's runs show what the kit observed."""
+    """Return whether a script's runs match the kit's observation."""
     trial, outcome, verdict = counterexample.trial, counterexample.outcome, counterexample.judgement.verdict
     run = runs[0]
     if verdict in DIFFERING:
         return len({_actual_line(each.output) for each in runs}) > 1
     actual = _actual_line(run.output)
-    if verdict == "crashes":  # by a signal, or by an exit in the midst of it
+    if verdict == "crashes":  # killed by a signal, or exited during the call
         return run.signal is not None or not (run.timed_out or run.raised or actual)
     if verdict == "hangs":
         return run.timed_out
     if run.signal is not None or run.timed_out:
         return False
-    if verdict == "corrupted state":  # the last line is of the sanity call
+    if verdict == "corrupted state":  # the last line belongs to the sanity call
         expected = sanity_call(trial.call.row).expected
         assert expected is not None
         return actual != _line(expected[0])
@@ -109,7 +109,7 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return outcome.text.partition(":")[0] in run.output
     if outcome.kind == "returned":
         return actual == _line(printed(counterexample, outcome.outputs[0]))
-    # the result is no array: whatever the script makes of it, it is not the expected one
+    # the result is not an array, so the script must not print the expected result
     return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 
 
@@ -162,7 +162,7 @@ def _run(
             )
         except subprocess.TimeoutExpired as error:
             return _Completed((error.stdout or b"").decode(errors="replace"), timed_out=True)
-    # what a traceback ends with; some errors have a note of a few lines
+    # the end of a traceback; some errors have notes of a few lines
     output = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-4:])
     ended_by_signal = -done.returncode if done.returncode < 0 else None
     return _Completed(output, ended_by_signal, raised=_TRACEBACK in done.stderr)

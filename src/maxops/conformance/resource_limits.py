@@ -11,13 +11,13 @@ from pathlib import Path
 from maxops.physical_memory import physical_memory
 from maxops.posix import resource_of
 
-MAX_FILE_BYTES = 1 << 30  # bytes in a file, so that a runtime that prints without end cannot fill the disk
+MAX_FILE_BYTES = 1 << 30  # for each file, so that a runtime with endless output cannot fill the disk
 _PR_SET_PDEATHSIG = 1
 
 
 def memory_limit() -> int:
     """Return the memory limit of a runtime: half of the memory of this machine or container."""
-    resource_of("a runtime's process")  # before one is started
+    resource_of("a runtime's process")  # raises before a process starts
     has = physical_memory()
     limit = Path("/sys/fs/cgroup/memory.max")
     if limit.exists() and (text := limit.read_text().strip()).isdecimal():
@@ -28,7 +28,7 @@ def memory_limit() -> int:
 def limit_resources(memory: int) -> None:
     """Set the resource limits of this process and its children.
 
-    The limit is on data, not on addresses: torch, jax and others reserve far more addresses than they write to.
+    The limit applies to data, not to address space, because torch, jax and others reserve far more than they use.
     """
     resource = resource_of("a runtime's process")
     for limit, most in (
@@ -39,7 +39,7 @@ def limit_resources(memory: int) -> None:
         hard = resource.getrlimit(limit)[1]
         resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     score = Path("/proc/self/oom_score_adj")
-    if score.exists():  # the OOM killer is to choose this process
+    if score.exists():  # makes the OOM killer choose this process
         score.write_text("1000")
 
 
@@ -50,5 +50,5 @@ def die_with_parent(parent: int) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died before that
+        if os.getppid() != parent:  # the parent ended before the call
             os._exit(1)

@@ -26,24 +26,24 @@ SCHEMA = 2
 # In the order in which reports list them.
 Verdict = Literal[
     "conforms",
-    "violates",  # another result than the clause's
+    "violates",  # a result other than the clause specifies
     "refuses",  # an error for a valid call
     "missing error",  # a result for an invalid call
     "crashes",
     "hangs",
     "uninitialized memory",  # or a race: runs on the same inputs differ, and a result is wrong
     "corrupted state",  # after its error, valid calls fail or give other results
-    "permitted",  # another result, where the standard leaves it open
+    "permitted",  # a different result that the standard permits
     "not the same twice",  # runs on the same inputs differ, and the standard allows each result
     "not applicable",
 ]
 # In the order in which reports list them.
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-# What a conforming runtime has none of.
+# Verdicts that a conforming runtime never gets.
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
-# What a standard leaves open: a finding, but no fault.
+# Verdicts where a standard permits the result: findings, but not faults.
 OPEN: tuple[Verdict, ...] = ("permitted", "not the same twice")
-# Of which a run has no finding.
+# Verdicts without a finding.
 NO_FINDING: tuple[Verdict, ...] = ("conforms", "not applicable")
 
 
@@ -85,7 +85,7 @@ class Finding(TypedDict):
 class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with the runtime alone.
 
-    `output` is the script's output, and `reproduced` says whether it shows what the kit observed. `inputs`, `script`
+    `output` is the script's output, and `reproduced` says whether it matches the observation. `inputs`, `script`
     and `output` are empty in an abridged run, as in maxops's own ledger, if a smaller call shows the finding.
     """
 

@@ -1,8 +1,8 @@
 """Segment ids as runs of rows, with lengths around every constant at which the core switches to another code path.
 
-A word is a sequence of a few runs. Loops fail at the ends of blocks, of runs and of a thread's chunk. Therefore the
-lengths are one less than, equal to, and one more than each constant of the native core. The core reports its constants,
-so a new constant adds its lengths here.
+A word is a sequence of a few runs. Loops fail at the ends of blocks, runs and chunks. Therefore the lengths are one
+less than, equal to, and one more than each constant of the native core. The core reports its constants, so a new
+constant adds its lengths here.
 
 >>> ids_of((Run("singles", 3), Run("pairs", 4, resumes=True))).tolist()
 [0, 1, 2, 2, 2, 3, 3]
@@ -29,9 +29,9 @@ _SHAPES: dict[Kind, tuple[int, int]] = {
     "triples": (3, 1),
     "one": (0, 1),  # all rows of the run in one segment
     "gaps": (1, 2),
-    "far": (1, 70),  # further apart than a vector's segments may be
+    "far": (1, 70),  # farther apart than the segments of a vector may be
 }
-LANES = (4, 8, 16, 32, 64)  # of vectors, by type and instruction set
+LANES = (4, 8, 16, 32, 64)  # in vectors of all types and instruction sets
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Run:
 
 
 def ids_of(word: Sequence[Run]) -> Array:
-    """Return the ids of a word, from 0."""
+    """Return the ids of a word, starting with 0."""
     parts: list[Array] = []
     last = -1
     for run in word:
@@ -61,6 +61,6 @@ def ids_of(word: Sequence[Run]) -> Array:
 
 @cache
 def lengths(most: int = 5000) -> tuple[int, ...]:
-    """Return numbers of rows, or of elements, around each constant that counts them."""
+    """Return numbers of rows or elements around each constant that limits them."""
     values = {value for value, unit in _native.parameters().values() if unit == "rows"} | {*LANES}
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))

@@ -1,4 +1,4 @@
-"""Reads and writes runs in files. For an invalid file, it raises an error of one line that names the field."""
+"""Reads and writes files of runs. The error for an invalid file is one line that names the field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maxops.conformance.result import NO_FINDING, SCHEMA, Run
 from maxops.errors import RunFileError
 from maxops.json_text import in_lines
 
-_JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
+_JSON_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
 
 
 def read(path: Path) -> list[Run]:
@@ -34,13 +34,13 @@ def parse(data: bytes, source: str) -> list[Run]:
     try:
         found = json.loads(data.decode(), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
-        raise RunFileError(f"{source}: is not JSON: byte {error.start} is not UTF-8") from error
+        raise RunFileError(f"{source} is not JSON: byte {error.start} is not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{source}: is not JSON: {error}") from error
+        raise RunFileError(f"{source} is not JSON: {error}") from error
     if not isinstance(found, list):
         return [_run(found, source)]
     if not found:
-        raise RunFileError(f"{source}: is an empty list; expected runs of maxops conform")
+        raise RunFileError(f"{source} is an empty list; expected runs of maxops conform")
     return [_run(each, f"{source}: run {number}") for number, each in enumerate(found)]
 
 
@@ -68,10 +68,10 @@ def _finite(text: str) -> float:
 
 def _run(found: Any, where: str) -> Run:
     if not isinstance(found, dict) or "schema" not in found:
-        raise RunFileError(f'{where}: is not a run of maxops conform; expected an object with "schema": {SCHEMA}')
+        raise RunFileError(f'{where} is not a run of maxops conform; expected an object with "schema": {SCHEMA}')
     if found["schema"] != SCHEMA:
         raise RunFileError(
-            f"{where}: has schema {found['schema']!r}, this maxops reads {SCHEMA}; run maxops conform again"
+            f"{where} has schema {found['schema']!r}, but this version reads {SCHEMA}; run maxops conform again"
         )
     fault = _fault(found, Run, "") or _mismatch(found)
     if fault:
@@ -81,7 +81,7 @@ def _run(found: Any, where: str) -> Run:
 
 
 def _mismatch(run: dict[str, Any]) -> str:
-    """Return a fault that the types do not exclude: a name without a target."""
+    """Return a fault that type checks do not find, such as a reference without a target."""
     try:
         for case in run["cases"]:
             clause_name(case_name(case).clause)
@@ -92,17 +92,18 @@ def _mismatch(run: dict[str, Any]) -> str:
     reported = {finding["case"] for finding in run["findings"]}
     for case, verdict in run["cases"].items():
         if (case in reported) == (verdict in NO_FINDING):
-            return f"cases says {case!r} {verdict}, and findings {'has one' if case in reported else 'has none'} of it"
+            entry = "an entry" if case in reported else "no entry"
+            return f"cases[{case!r}] is {verdict!r}, but findings has {entry} for it"
     if len(reported) != len(run["findings"]):
-        return "findings has a case twice"
+        return "findings has several entries for one case"
     for number, finding in enumerate(run["findings"]):
         where, case, verdict = f"findings[{number}]", finding["case"], finding["verdict"]
         if run["cases"].get(case) != verdict:
-            return f"{where} says {case!r} {verdict}, cases says {run['cases'].get(case, 'nothing of it')}"
+            return f"{where}.verdict is {verdict!r}, but cases has {run['cases'].get(case, 'no entry')!r} for {case!r}"
         if finding["clause"] not in run["clauses"]:
-            return f"{where}.clause is {finding['clause']!r}, which clauses does not have"
+            return f"{where}.clause is {finding['clause']!r}, which is not in clauses"
         if finding["reproducer"] is not None and not 0 <= finding["reproducer"] < len(run["reproducers"]):
-            return f"{where}.reproducer is {finding['reproducer']}, there are {len(run['reproducers'])}"
+            return f"{where}.reproducer is {finding['reproducer']}, but there are {len(run['reproducers'])} reproducers"
     for where, array in _arrays(run):
         if fault := _fault_of_array(array):
             return f"{where} {fault}"
@@ -110,11 +111,11 @@ def _mismatch(run: dict[str, Any]) -> str:
 
 
 def _fault_of_array(array: dict[str, Any]) -> str:
-    """Return the fault of an array: a wrong number of elements, or bits that its type does not have."""
+    """Return the fault of an array: a wrong number of elements, or bits that do not fit its type."""
     shape, bits = array["shape"], array["bits"]
     size = prod(shape)
     if min(shape, default=0) < 0:
-        return f"has shape {shape}; expected sizes of 0 and more"
+        return f"has shape {shape}; sizes must not be negative"
     if len(array["values"]) != size or len(bits) not in (0, size):
         counts = f"{len(array['values'])} values and {len(bits)} bits"
         return f"has shape {shape} with {counts}; expected {size} of each, or no bits"
@@ -122,10 +123,10 @@ def _fault_of_array(array: dict[str, Any]) -> str:
         return ""
     dtype = dtypes.BY_NAME.get(array["type"])
     if dtype is None or dtype is dtypes.REAL:
-        return f"has bits of type {array['type']!r}, which maxops does not know"
+        return f"has bits of the unknown type {array['type']!r}"
     pattern = re.compile(f"[0-9A-F]{{{dtype.bits // 4}}}")
     odd = next((each for each in bits if not pattern.fullmatch(each)), None)
-    return "" if odd is None else f"has the bits {odd!r}; expected {dtype.bits // 4} digits of 0-9 and A-F for {dtype}"
+    return "" if odd is None else f"has bits {odd!r}; expected {dtype.bits // 4} digits from 0-9 and A-F for {dtype}"
 
 
 def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -157,7 +158,7 @@ def _fault(value: Any, hint: Any, where: str) -> str:
         if not isinstance(value, dict):
             return _type_error(value, where, "an object")
         return next(filter(None, (_fault(each, inner[1], f"{where}[{key!r}]") for key, each in value.items())), "")
-    is_bool = isinstance(value, bool)  # which Python counts among the integers
+    is_bool = isinstance(value, bool)  # a bool is also an int
     is_valid = hint is bool if is_bool else isinstance(value, (int, float) if hint is float else hint)
     return "" if is_valid else _type_error(value, where, _JSON_NAMES[hint])
 
@@ -176,4 +177,4 @@ def _fault_of_object(value: Any, fields: dict[str, Any], where: str) -> str:
 
 def _type_error(value: Any, where: str, expected: str) -> str:
     text = json.dumps(value)
-    return f"{where or 'it'} is {text if len(text) <= 60 else text[:60] + '...'}; expected {expected}"
+    return f"{where or 'the run'} is {text if len(text) <= 60 else text[:60] + '...'}; expected {expected}"

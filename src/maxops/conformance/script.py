@@ -17,13 +17,13 @@ from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.shrink import Counterexample
 from maxops.plan import Array
 
-DIFFERING: tuple[Verdict, ...] = ("uninitialized memory", "not the same twice")  # from run to run
-# What glibc fills memory with in two runs: a result that differs between them depends on uninitialized memory.
+DIFFERING: tuple[Verdict, ...] = ("uninitialized memory", "not the same twice")  # results that differ between runs
+# Fill patterns of glibc for two runs: a result that differs between the runs depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
-MAX_PRINTED_WHOLE = 4096  # elements of a result of another type or shape
-MAX_PRINTED = 4  # elements of a result; of a larger one so many are printed, from the first wrong one
-LINE_LENGTH = 120  # that arrays are wrapped to
-REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
+MAX_PRINTED_WHOLE = 4096  # elements of a result with a wrong type or shape
+MAX_PRINTED = 4  # elements of any other result, from the first wrong one
+LINE_LENGTH = 120  # for wrapping arrays
+REPEATS = 5  # runs, for faults that the leftovers of an earlier run cause
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
         lines = [
             *_indented("try:", lines),
             *_indented("except Exception as error:", ['print("error", error)']),
-            "# a sanity call, right before that",
+            "# a sanity call that was correct before",
             *_arrays(right.call, right.feeds[0]),
             *runtime.script(right.call, right.feeds[0]),
         ]
@@ -129,9 +129,9 @@ def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
     return made
 
 
-# One line of an array, in the script and here: its type, its values, and its words in hexadecimal.
+# An array as one line, in scripts and in this module: its type, its values, and its words in hexadecimal.
 _WORDS = '[f"{word:0{2 * actual.itemsize}X}" for word in actual.ravel().view(f"u{actual.itemsize}").tolist()]'
-ACTUAL = "actual   "  # what such a line begins with
+ACTUAL = "actual   "  # the prefix of such a line
 _PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'
 
 

@@ -10,7 +10,7 @@ import runpy
 import sys
 import traceback
 
-MARK = "script: "  # before what is ours: a runtime's own threads and native code print to the same place
+MARK = "script: "  # marks the runner's lines, because threads and native code of a runtime also print to stdout
 
 if __name__ == "__main__":
     for _path in sys.argv[1:]:

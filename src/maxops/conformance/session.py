@@ -45,12 +45,12 @@ from maxops.machine import installed, machine
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
-MAX_ELEMENTS = 16  # elements of a result that a finding shows whole
+MAX_ELEMENTS = 16  # largest result that a finding shows in full
 
-FEW_ELEMENTS = 4096  # of calls whose outcomes are kept
+FEW_ELEMENTS = 4096  # in calls whose outcomes are cached
 
-MAX_HANGS = 3  # of an operator and a type; each takes twice the time limit of a trial
-CASES_PER_PROCESS = 50  # for which another process would take longer to start than it saves
+MAX_HANGS = 3  # for each operator and type; a hang takes twice the timeout of a trial
+CASES_PER_PROCESS = 50  # for fewer cases, starting another process costs more time than it saves
 
 
 class NoAnswersError(MaxopsError, TypeError):
@@ -61,7 +61,7 @@ class NothingToJudgeError(MaxopsError, LookupError):
     """Raised if none of the selected cases applies to the runtime."""
 
 
-# Called with how much is done, of how much, and the current case.
+# Called with the number done, the total, and the current case.
 Progress = Callable[[int, int, str], None]
 
 
@@ -75,13 +75,13 @@ class _Judged:
 
     case: Case
     judgement: Judgement
-    original: Judgement  # before missing types were named
+    original: Judgement  # before attribution to missing types
     expected: Elements | Message
     actual: Elements | Message
     outcome: Kind
     note: str
     bounds: Bounds
-    counterexample: Counterexample | None  # where the call is one that cannot be shrunk
+    counterexample: Counterexample | None  # set if the call cannot be shrunk
 
 
 def conform(
@@ -141,20 +141,20 @@ def conform(
 
 
 def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that concern a runtime; raise an error if there are none."""
+    """Return the cases that concern a runtime; raise NothingToJudgeError if there are none."""
     found = [case for case in cases if _is_selected(runtime, case)]
     if not found:
         newest = ", ".join(row.name for row in _NEWEST.values())
         of = ", ".join(dict.fromkeys(case.row.name for case in cases)) or "none"
         raise NothingToJudgeError(
-            f"{runtime.name}: nothing to judge: its operators have no versions, so that the newest are judged "
-            f"({newest}); the chosen cases are of {of}"
+            f"{runtime.name}: no applicable case: its operators have no versions, so only the newest versions are "
+            f"judged ({newest}), but the selected cases are for {of}"
         )
     return found
 
 
 def _is_selected(runtime: Runtime, case: Case) -> bool:
-    """Whether a case concerns a runtime; only the newest versions do if the runtime's versions cannot be chosen."""
+    """Return whether a case concerns a runtime: only the newest versions do if the caller cannot choose a version."""
     row = case.row
     return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
@@ -210,8 +210,8 @@ class _Session:
         if reasons.total() == len(self.judged):
             listed = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common(3))
             raise NothingToJudgeError(
-                f"{self._runtime.name}: nothing to judge: none of the {len(self.judged)} chosen cases is applicable "
-                f"({listed}); choose others with --only, --list shows them"
+                f"{self._runtime.name}: none of the {len(self.judged)} selected cases is applicable ({listed}); "
+                "select other cases with --only, and list them with --list"
             )
 
     def _check_sanity_calls(self) -> None:
@@ -235,7 +235,9 @@ class _Session:
             if not self._is_applicable(case):
                 outcome = Outcome("not applicable", text=f"cannot be run under {case.row.standard}")
             elif own.layout != "contiguous" and not self._runtime.takes_arrays:
-                outcome = Outcome("not applicable", text="reads arrays from files, where all are contiguous")
+                outcome = Outcome(
+                    "not applicable", text="the runtime reads arrays from files, which are always contiguous"
+                )
             elif name in outcomes:
                 outcome = outcomes[name]
             else:
@@ -247,17 +249,17 @@ class _Session:
         """Run a trial and return its outcome; skip it after too many timeouts, or if the runtime does not restart."""
         alike = (trial.call.row.operator, trial.call.dtype)
         if self._hung[alike] >= MAX_HANGS:
-            return Outcome("not applicable", text=f"not run: {MAX_HANGS} calls of the kind timed out")
+            return Outcome("not applicable", text=f"not run: {MAX_HANGS} similar calls timed out")
         try:
             outcome = process.run(name, trial, self._seconds)
         except RuntimeUnusableError as error:
-            return Outcome("not applicable", text=f"not run: the runtime does not start again: {error}")
+            return Outcome("not applicable", text=f"not run: the runtime cannot be restarted: {error}")
         self._hung[alike] += outcome.kind == "hung"
         return outcome
 
     def _judge(self, case: Case, trial: Trial, outcome: Outcome) -> _Judged:
         judgement = judge(case, trial, outcome)
-        # what is to be refused is small as it is, and what crashes takes a process for each try
+        # invalid calls are already small, and a crashing call takes a new process for each try
         is_small = trial.is_refusal or (
             outcome.kind in ("crashed", "hung")
             and len(trial.feeds) == 1
@@ -279,8 +281,8 @@ class _Session:
         return replace(trial, call=replace(trial.call, row=case.row))
 
     def _is_applicable(self, case: Case) -> bool:
-        """Whether a refusal is required, by a standard that the runtime claims or by one that shares the trial."""
-        asks = (case.id, case.shared)  # the row itself, and the first of those that share its trial
+        """Return whether the runtime claims the case's standard or one that shares its trial; results always apply."""
+        asks = (case.id, case.shared)  # the row itself, and the first row with the same trial
         claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
@@ -339,9 +341,9 @@ class _Session:
             return each.counterexample
 
         def run(trial: Trial) -> Outcome:
-            # a trial that several rows judge is made smaller for each, by much the same steps
+            # a trial that several rows judge is shrunk once for each row, mostly by the same steps
             key = hashlib.blake2b(pickle.dumps((trial.call, trial.feeds, trial.layout))).digest()
-            if sum(array.size for array in trial.feeds[0]) > FEW_ELEMENTS:  # too large to keep
+            if sum(array.size for array in trial.feeds[0]) > FEW_ELEMENTS:  # too large to cache
                 return process.run(each.case.id, trial, self._seconds)
             if key not in self._outcomes:
                 self._outcomes[key] = process.run(each.case.id, trial, self._seconds)
@@ -350,7 +352,7 @@ class _Session:
         trial = self._under_named_standard(each.case, each.case.make())
         try:
             return shrink(each.case, trial, each.original, run)
-        except RuntimeUnusableError:  # it does not start again: what it did before stays found
+        except RuntimeUnusableError:  # the runtime cannot be restarted; the finding stays, without a smaller call
             return None
 
 
@@ -372,7 +374,7 @@ def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
 
 
 def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
-    """Return a small result as a whole, and of a large result only the element that differs."""
+    """Return a small result in full, and only the element that differs of a large result."""
     if array.size <= MAX_ELEMENTS:
         return elements(array)
     if index is not None:

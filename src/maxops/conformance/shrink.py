@@ -25,11 +25,11 @@ from maxops.plan import Array
 from maxops.spec import SCATTERS
 
 MAX_TRIES = 80
-MANY = 4096  # items, for which half the budget would not do
-FEW_INPUTS = 16  # of a call, that are left out one by one
-MAX_RESTARTS = 6  # of a process, which starts again after each crash
+MANY = 4096  # items; longer sequences are bisected, because delta debugging would exceed the budget
+FEW_INPUTS = 16  # for more inputs, the list is bisected before inputs are removed one by one
+MAX_RESTARTS = 6  # budget for crashes and hangs, after which a process restarts
 
-Whole = list[Array | None]  # all inputs of a call, the constant ones too
+Whole = list[Array | None]  # all inputs of a call, including constants
 Item = TypeVar("Item")
 
 
@@ -53,7 +53,7 @@ class Search:
         self.found: Counterexample | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
-        """Whether these inputs show the finding; `found` keeps the last inputs that do."""
+        """Return whether these inputs show the finding; `found` keeps the last inputs that do."""
         if self._left == 0:
             return False
         call, feed = resized(call, whole)
@@ -72,7 +72,7 @@ class Search:
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
     """Return the smallest call that shows a finding; None if its feed does not show it when it runs alone."""
     number = judgement.feed
-    if judgement.verdict in ("crashes", "hangs"):  # after which the feed is unknown
+    if judgement.verdict in ("crashes", "hangs"):  # the failing feed is unknown
         number = _feed_that_ends_it(case, trial, judgement, run)
     search = Search(case, trial, replace(judgement, feed=number), run)
     call, whole = trial.call, trial.call.whole(trial.feeds[number])
@@ -153,7 +153,7 @@ class _Form:
 
     items: Sequence[int]
     of: Callable[[Sequence[int]], tuple[Call, Whole]]
-    then: Callable[[Sequence[int]], _Form] | None = None  # the next way, once so few items are left
+    then: Callable[[Sequence[int]], _Form] | None = None  # the next form, from the items that are left
 
 
 def _index(items: Sequence[int]) -> Any:
@@ -198,7 +198,7 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
     yield _Form(range(row.size), of)
     if data.ndim > 1 and len(taken) == 1:
         moved, first_axis = np.moveaxis(data, taken[0], -1), taken[0] == 0
-        if at is not None:  # where it takes many rows, whatever they hold: the same one again and again
+        if at is not None:  # repeats one row, for findings that need many rows with any contents
             yield _form_of_matrix(call, np.broadcast_to(moved[at], moved.shape), rest, first=first_axis)
         yield _form_of_matrix(call, moved, rest, first=first_axis)
 
@@ -307,7 +307,7 @@ def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> 
     return kept
 
 
-# ------------------------------------------------------------------------------------- fewer inputs, plainer values
+# ------------------------------------------------------------------------------------- fewer inputs, simpler values
 
 
 def _fewer_inputs(search: Search) -> None:
@@ -351,7 +351,7 @@ def _plainer(search: Search) -> None:
             if array is None or (number > 0 and not is_max):
                 continue
             whole[number] = np.full_like(array, plain)
-            if is_max and index is not None:  # of the result: shapes are aligned at their ends, and 1 is repeated
+            if is_max and index is not None:  # broadcasting aligns shapes at their ends and repeats sizes of 1
                 ends = index[len(index) - array.ndim :]
                 at = tuple(min(place, size - 1) for place, size in zip(ends, array.shape, strict=True))
                 whole[number][at] = array[at]  # type: ignore[index]

@@ -50,7 +50,7 @@ class Subprocesses:
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
-    """Return a command that calls a module's `main`, and finds modules where this process does.
+    """Return a command that calls a module's `main` with the module search path of this process.
 
     `-m` would find modules in the current folder first: a downloaded model may have a random.py beside it. PYTHONPATH
     would affect programs of another Python that a runtime starts.
@@ -61,12 +61,12 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
 
 def kill_group(group: int) -> None:
     """Kill a process group; do nothing if it has ended."""
-    with suppress(ProcessLookupError, PermissionError):  # macOS raises the latter
+    with suppress(ProcessLookupError, PermissionError):  # macOS raises PermissionError
         os.killpg(group, signal.SIGKILL)
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, if it has one."""
+    """Return the name of a signal, or its number if it has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal

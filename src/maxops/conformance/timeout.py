@@ -10,6 +10,6 @@ MINIMUM, MAXIMUM = 0.1, 1e6  # the system counts milliseconds in 32 bits
 
 def check(seconds: float) -> float:
     """Return the timeout; raise ConfigurationError if it is out of range."""
-    if not MINIMUM <= seconds <= MAXIMUM:  # NaN is neither
-        raise ConfigurationError(f"{seconds} is not a number of seconds from {MINIMUM} to {MAXIMUM:g}")
+    if not MINIMUM <= seconds <= MAXIMUM:  # also rejects NaN
+        raise ConfigurationError(f"the timeout must be between {MINIMUM} and {MAXIMUM:g} seconds, got {seconds}")
     return seconds

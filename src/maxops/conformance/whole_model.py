@@ -31,7 +31,7 @@ Inputs = Mapping[str, Array]
 
 
 class RuntimeFailedError(MaxopsError, RuntimeError):
-    """Raised if another runtime gave no outputs for a model: it refused the model, or its process ended."""
+    """Raised if a runtime returns no outputs because it refused the model or its process ended."""
 
 
 class Answer(NamedTuple):
@@ -47,20 +47,20 @@ def known() -> list[str]:
 
 
 def check(name: str, model: Path | bytes) -> None:
-    """Refuse in advance a runtime that is unknown, not installed, or unable to run the model."""
+    """Raise an error if a runtime is unknown, not installed, or unable to run the model."""
     if name in runtimes.GROUPS:
-        raise BrokenRuntimeError(f"{name!r} names several runtimes; --against takes one: {_TAKERS}")
+        raise BrokenRuntimeError(f"--against requires a single runtime, got {name!r}; choose {_TAKERS}")
     runtime = runtimes.resolve(name)
     if name not in _RUNNERS and not isinstance(runtime, ThirdParty | Command):
-        raise BrokenRuntimeError(f"the runtime {name!r} is given operators, not models; models are for {_TAKERS}")
+        raise BrokenRuntimeError(f"the runtime {name!r} cannot run models; choose {_TAKERS}")
     if _is_ir(model) and name not in _OF_IR:
-        raise BrokenRuntimeError(f"the runtime {name!r} takes ONNX models; an IR is for {', '.join(_OF_IR)}")
+        raise BrokenRuntimeError(f"the runtime {name!r} only runs ONNX models; for an IR, choose {' or '.join(_OF_IR)}")
 
 
 def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
-    """Run a model with `count` outputs, given as a file or as the bytes of an ONNX model, on inputs by name.
+    """Run a model with `count` outputs on inputs by name; the model is a file or the bytes of an ONNX model.
 
-    Raises RuntimeFailedError with the runtime's own words, or with the end of its process.
+    Raises RuntimeFailedError with the runtime's message, or with the exit status of its process.
     """
     check(name, model)
     model = _as_runtimes_take_it(model, inputs)
@@ -78,9 +78,9 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
             check=False,
         )
         if done.returncode < 0:
-            raise RuntimeFailedError(f"{name}: its process was ended by {signal_name(-done.returncode)}")
+            raise RuntimeFailedError(f"{name}: the process was killed by {signal_name(-done.returncode)}")
         if done.returncode > 0 or not reply.is_file():
-            said = (done.stderr.strip().splitlines() or [f"its process ended with status {done.returncode}"])[-1]
+            said = (done.stderr.strip().splitlines() or [f"the process ended with status {done.returncode}"])[-1]
             raise RuntimeFailedError(f"{name}: {said}")
         answer, error = pickle.loads(reply.read_bytes())
     if error:
@@ -91,11 +91,11 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
     """Return the model, or its bytes if functions must be inlined or defaults of given inputs must be removed.
 
-    Runtimes support functions partly, and some treat defaults as constants.
+    Some runtimes support functions only partly, or treat defaults as constants.
     """
     if _is_ir(model):
         return model
-    # onnx takes longer to import than most commands to run
+    # importing onnx takes longer than most commands
     from maxops.onnx.inline import by_key, inlined  # noqa: PLC0415
     from maxops.onnx.load import parse, read, take_data_in, to_bytes  # noqa: PLC0415
 
@@ -162,7 +162,7 @@ def _compiled(module: Any, core: Any, model: Any, inputs: Inputs) -> list[Any]:
         )
         request.set_tensor(port, tensor)
     request.start_async()
-    request.wait()  # `infer` loses errors, see the kit's runtime
+    request.wait()  # `infer` loses errors; see conformance/runtimes/openvino.py
     found = [request.get_output_tensor(number) for number in range(len(compiled.outputs))]
     return [
         each.data.view(BFLOAT16_TYPE.numpy).copy() if each.element_type == module.Type.bf16 else each.data.copy()
@@ -179,7 +179,7 @@ _RUNNERS: dict[str, Callable[[Any, Path | bytes, Inputs], list[Any]]] = {
 }
 _OF_IR = ("openvino", "maxops:openvino")
 _TAKERS = (
-    f"{', '.join(_RUNNERS)}, a module or class with the protocol of onnx.backend.base.Backend, or a program as "
+    f"{', '.join(_RUNNERS)}, a module or class with the protocol of onnx.backend.base.Backend, or a program such as "
     "'command:./program'"
 )
 
@@ -212,9 +212,9 @@ def main(arguments: list[str]) -> None:
         if len(outputs) == count:
             answer = f"{name} {runtime.version}".strip(), outputs
         else:
-            error = f"gave {counted(len(outputs), 'output')}; the model has {count}"
+            error = f"returned {counted(len(outputs), 'output')}; the model has {count}"
     except MaxopsError as found:
         error = str(found)
-    except Exception as found:  # noqa: BLE001  (a runtime raises whatever it likes, and that is its answer)
+    except Exception as found:  # noqa: BLE001  (any exception is the runtime's answer)
         error = " ".join(f"{type(found).__name__}: {found}".split())
     reply.write_bytes(pickle.dumps((answer, error)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from maxops.conformance.result import Elements, Message, Run, Verdict
 
 MAX_ELEMENTS = 4  # elements of an array in a line
-MAX_TEXT = 160  # letters of a result in a cell
+MAX_TEXT = 160  # characters of a result in a cell
 
 
 class Words(NamedTuple):
@@ -29,14 +29,14 @@ WORDS: dict[Verdict, Words] = {
     ),
     "corrupted state": Words("corrupted state", "C", "after its error, valid calls fail or give other results"),
     "hangs": Words("hang", "H", "no result before the timeout"),
-    "violates": Words("violate", "V", "another result than the clause specifies"),
+    "violates": Words("violate", "V", "a result other than the clause specifies"),
     "missing error": Words("missing errors", "M", "a result for an invalid call"),
     "refuses": Words("refuse", "R", "an error for a valid call"),
-    "permitted": Words(
-        "permitted", "\N{ALMOST EQUAL TO}", "another result, where the standard leaves it open: no fault"
-    ),
+    "permitted": Words("permitted", "\N{ALMOST EQUAL TO}", "a different result that the standard permits: not a fault"),
     "not the same twice": Words(
-        "not the same twice", "2", "two runs on the same inputs differ, and the standard allows each result: no fault"
+        "not the same twice",
+        "2",
+        "two runs on the same inputs differ, and the standard permits each result: not a fault",
     ),
     "conforms": Words("conform", "\N{CHECK MARK}", "the result that the clause specifies, bit for bit"),
     "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support such a call"),
@@ -58,7 +58,7 @@ def runtime_label(run: Run) -> str:
 
 
 def shortened(text: str, max_text: int = MAX_TEXT) -> str:
-    """Shorten a runtime's own words, which may be long; reports in files have the whole text."""
+    """Shorten a runtime's message; reports in files have the full text."""
     return text if len(text) <= max_text else f"{text[: max_text - 3]}..."
 
 

@@ -1,8 +1,8 @@
-"""The main program of a runtime's own process, which `child` starts with RUNTIME PIPE PARENT_PID MEMORY_BYTES.
+"""The main program of a runtime's process; `child` starts it with RUNTIME PIPE PARENT_PID MEMORY_BYTES.
 
 It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
-("sanity call", trial)  whether the runtime gave an answer, which it must repeat after every error
+("sanity call", trial)  whether the runtime returned a result, which it must repeat after every error
 ("trial", trial, repeats)  (outcome, whether the sanity calls come next), then their fault or ""
 """
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
     name, pipe, parent, memory = arguments[0], *map(int, arguments[1:])
     resource_limits.die_with_parent(parent)
     resource_limits.limit_resources(memory)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     os.set_inheritable(pipe, False)
     connection = Connection(pipe)
     try:
@@ -75,7 +75,7 @@ class _Serving:
 
     def _try(self, trial: Trial, repeats: int) -> None:
         if not self._frozen:
-            gc.freeze()  # what the frameworks loaded is not looked through after each error
+            gc.freeze()  # later collections skip the objects that the frameworks loaded
             self._frozen = True
         outcome = attempt(self._runtime, trial, self._memory, repeats)
         errors = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
@@ -85,13 +85,13 @@ class _Serving:
 
     def _corrupted(self, operator: str) -> str:
         """Return the fault of a sanity call of the same operator or, if there is none, of the first sanity call."""
-        gc.collect()  # what the error left behind ends now, not in the next trial
+        gc.collect()  # destroys the error's leftovers now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:
             after = attempt(self._runtime, trial, self._memory)
             call = f"{trial.call.row.name} of {trial.call.dtype}"
             if after.kind != "returned":
-                return f"{call}, right before, is {after.kind} after it: {after.text}"
+                return f"{call} returned a result before this call, but is {after.kind} after it: {after.text}"
             if not all(map(same_bits, before.outputs, after.outputs)):
-                return f"{call} gives another answer after it than before"
+                return f"{call} returns a different result after this call than before"
         return ""

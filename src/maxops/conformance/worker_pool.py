@@ -19,10 +19,10 @@ Result = TypeVar("Result")
 
 
 class WorkerPool:
-    """A context manager of worker processes. It raises the errors of Process if the runtime cannot be started."""
+    """A context manager of worker processes. Raises the errors of Process if the runtime cannot be started."""
 
     def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int, repeats: int = repeat.DEFAULT) -> None:
-        # the system ends a process with the thread that started it, so each has one that lasts as long
+        # Linux ends a process with the thread that started it, so each process has its own long-lived thread
         self._threads = [ThreadPoolExecutor(1, f"maxops conform {number}") for number in range(size)]
         self._processes: list[Process] = []
         self._stopped = False
@@ -95,6 +95,6 @@ class WorkerPool:
         if graceful:
             self.amended()
         for process in self._processes:
-            process.kill()  # from here: its own thread may be waiting for an answer
+            process.kill()  # from this thread, because the process's own thread may be waiting for an answer
         for thread in self._threads:
             thread.shutdown()

@@ -49,7 +49,7 @@ def test_the_detail_says_everything(browser: Browser) -> None:
         "-0 where +0 is larger",
         "Inf > positive > 0 > -0 > negative > -Inf", "SONNX.Max.value · SONNX Max",
         "1 of 16 bits differs: the sign.",
-        "1 of 32 bits differs: the sign.", "import swiftmax", "It was run, and showed this.", ZERO,
+        "1 of 32 bits differs: the sign.", "import swiftmax", "This script reproduced the finding.", ZERO,
     ):  # fmt: skip
         assert part in text
     browser.one("#detail details summary").click()
@@ -76,19 +76,19 @@ def test_of_an_array_the_elements_that_differ_are_marked(browser: Browser) -> No
     assert "Call number 1 of the case, the first difference at [1, 2]." in text
     assert "float32[3, 4], at [1, 2]" in text
     assert "6 of 32 bits differ: 6 in the exponent." in text
-    assert "It was run, and did not show this again." in text
+    assert "This script did not reproduce the finding." in text
     assert "keepdims=1" in text
 
 
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("ONNX.ReduceMax-13.empty/int8", "The shape is [1, 1]; expected [1]."),
+        ("ONNX.ReduceMax-13.empty/int8", "Expected shape [1], got [1, 1]."),
         ("ONNX.ReduceMax-18.axes.range/int8", "an error: axes lie in -r..r-1"),
         ("OpenVINO.SegmentMax-16.ids/int8", "ended by SIGSEGV"),
         ("OpenVINO.SegmentMax-16.num_segments.no_ids/int8", "float32[0], empty"),
-        ("ONNX.Max-13.nan/float16", "No fault: the standard leaves it open."),
-        ("ONNX.Max-13.nan/float16", "the source leaves it open, maxops decided"),
+        ("ONNX.Max-13.nan/float16", "Not a fault: the standard permits it."),
+        ("ONNX.Max-13.nan/float16", "decided by maxops, because the source leaves it open"),
     ],
 )
 def test_results_of_every_kind_are_shown(browser: Browser, case: str, words: str) -> None:

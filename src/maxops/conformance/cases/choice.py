@@ -19,7 +19,7 @@ class NoSuchCaseError(MaxopsError, LookupError):
 def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     """Return the cases that match a pattern, or all cases without patterns; with `quick`, only those of a short run.
 
-    A pattern is a part of an id or, with `*`, `?` or `[...]`, a pattern for a whole id. Case is ignored, and commas
+    A pattern is a substring of an id or, with `*`, `?` or `[...]`, a glob for a whole id. Case is ignored, and commas
     separate several patterns. Raises NoSuchCaseError for a pattern that no case matches, and if all patterns are blank.
 
     >>> from maxops.conformance.cases import cases
@@ -30,7 +30,7 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
     patterns = [part.strip() for text in only for part in text.split(",") if part.strip()]
     if not patterns and only:
         near = ", ".join(_near("", offered))
-        raise NoSuchCaseError(f"all patterns are blank, so no case is selected; try, for example, {near}")
+        raise NoSuchCaseError(f"all patterns are blank; pass a pattern such as {near}")
     if not patterns:
         return offered
     ids = {case.id.lower(): case for case in offered}
@@ -39,8 +39,8 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
         found = {each for each in ids if _fits(each, pattern.lower())}
         if not found:
             raise NoSuchCaseError(
-                f"no case{' of a quick run' if quick else ''} has an id that fits {pattern!r}; "
-                f"near are {', '.join(_near(pattern, offered))}"
+                f"no case{' of a quick run' if quick else ''} matches {pattern!r}; "
+                f"closest matches: {', '.join(_near(pattern, offered))}"
             )
         chosen |= found
     return [case for name, case in ids.items() if name in chosen]

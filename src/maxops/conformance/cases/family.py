@@ -14,19 +14,18 @@ from maxops.conformance.pool import is_nan
 from maxops.dtypes import DType
 from maxops.spec import Spec
 
-# What a family asks, by the short names of the clauses that may have it: the first that a row knows.
+# The short names of the clauses that may specify a meaning; the first one that a row has applies.
 _CLAUSES = {
     "inputs": ("L", "inputs"),
     "shape": ("C2", "shape", "C1"),
     "mismatch": ("C1", "shape"),
     "propagates": ("NaN", "nan"),
 }
-# How widely a short run asks something, the newest versions in any case:
-# for one type of theirs (True), for each, for one type of the older versions too, or for each and for one of the older
-# ones.
+# How widely a short run covers a case: one type of the newest version (True), each type of the newest version, one type
+# of every version, or each type of the newest version and one type of every older version.
 Quick = Literal["each type", "each row", "each type and row"] | bool
-Refused = Literal["each row"] | bool  # which are of one type anyway
-CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the others, which have most of it in common
+Refused = Literal["each row"] | bool  # refusals have one type
+CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # tested in full; the other types share most of their code
 
 
 def short(row: Spec, meaning: str) -> str:
@@ -59,7 +58,7 @@ def stored(row: Spec) -> list[DType]:
 
 
 def is_current(row: Spec) -> bool:
-    """Whether a row is the newest of its operator, or profiles the newest."""
+    """Return whether a row is the newest of its operator, or profiles the newest."""
     return row.version is None or row is newest(row)
 
 
@@ -78,7 +77,7 @@ def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
 
 
 def is_quick(row: Spec, dtype: DType, quick: Quick) -> bool:
-    """Whether a short run includes this row and type."""
+    """Return whether a short run includes this row and type."""
     if not quick or not (is_current(row) or str(quick).endswith("row")):
         return False
     if is_current(row) and str(quick).startswith("each type"):

@@ -1,4 +1,4 @@
-"""The same calls in other forms: other memory layouts, one model on changing shapes, constructs, and more axes."""
+"""Cases of the same calls in other forms: memory layouts, changing shapes, model constructs, and more axes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ WITHIN: tuple[tuple[Construct, ...], ...] = (
     ("Loop", "If"),
 )
 TYPES_WITHIN = (*CLOSER, dtypes.FLOAT16)
-# Matrices of these sizes, small ones and some that are past blocks of vectors.
+# Shapes of small matrices, and of matrices that exceed a block of vectors.
 MATRICES: tuple[Shape, ...] = ((3, 4), (37, 65), (90, 111))
-# Sizes that grow, shrink, come again, and are 0.
+# Sizes that grow, shrink, repeat, and are 0.
 TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
 
 
@@ -115,7 +115,7 @@ def _row_repeated(array: Array) -> Array:
 
 
 def _turns(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of one prepared model that runs on several sizes, one after the other, with new values each time."""
+    """Yield cases of one prepared model that runs on several sizes in turn, each time with new values."""
     make = partial(_in_turn, row, dtype)
     of = {"Max": "shape", "ReduceMax": "axes", "SegmentMax": "ids"}[row.operator]
     yield from ask(row, of, dtype, "one model, shapes in turn", make, quick="each type")
@@ -196,7 +196,7 @@ def _segmented(row: Spec, dtype: DType, rank: int) -> Trial:
 
 
 def _within(row: Spec) -> Iterator[Case]:
-    """Yield cases of the operator in branches, in bodies of loops, and in functions."""
+    """Yield cases of the operator in branches, loop bodies and functions."""
     for within, dtype in product(WITHIN, TYPES_WITHIN):
         if dtype not in row.dtypes:
             continue

@@ -24,7 +24,7 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 SIZES = (10_000, 100_000, 1_000_000, 3_000_000)
-# Of these, every kind of call; of the others, one.
+# These types have every kind of call; other types have one kind.
 THOROUGH = (100_000, 1_000_000)
 COUNTS = (100, 1000)  # inputs of a Max
 SHORT, LONG = 8, 250  # sizes of an axis beside a long one
@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, size: int) -> Quick:
-    """Return how widely a short run includes a size: cheap sizes for each type, and other sizes for one type."""
+    """Return how widely a short run covers a size: each type for cheap sizes, one type for other sizes."""
     return "each type" if size <= SIZES[1] else dtype is dtypes.FLOAT32
 
 
@@ -270,7 +270,7 @@ def _gaps(row: Spec, dtype: DType, size: int, mode: str) -> Trial:
 
 
 def _numbers(row: Spec, dtype: DType, size: int, larger: bool) -> Trial:
-    """Return a trial with fewer segments than the ids name, or with more."""
+    """Return a trial with fewer or more segments than the ids define."""
     lengths = thirds(size)
     of = planted(dtype, "value", lengths)
     ids, count = np.repeat(np.arange(len(lengths)), lengths), len(lengths)

@@ -19,7 +19,7 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 NAMES = "abcdefgh"
-SPACING = 11  # between the pairs that short vectors of a sample start from: no row or column of a table is left out
+SPACING = 11  # distance between the first pairs of a sample's short vectors, which covers every row and column
 
 
 def cases() -> Iterator[Case]:
@@ -37,10 +37,10 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
     yield from compute("T", "two short vectors", call(row, dtype, 2), plain, quick="each type and row")
     for which, meaning, words in meanings(dtype):
         quick: Quick = "each type and row" if which == "value" else "each type"
-        if is_quick(row, dtype, quick):  # a full run has these lengths below
+        if is_quick(row, dtype, quick):  # a full run covers these lengths below
             sample = partial(_lanes, row, dtype, which, SAMPLE, True)
             yield from ask(row, meaning, dtype, f"{words}, a sample of lengths 1 to 130", sample, quick=quick)
-        if row.broadcast == "none":  # versions that show with vectors what Max-8 does: a few lengths tell them apart
+        if row.broadcast == "none":  # a few lengths are enough for versions without broadcasting
             full = partial(_lanes, row, dtype, which, SAMPLE, False)
             yield from ask(row, meaning, dtype, f"{words} in each lane of some lengths 1 to 130", full)
         else:

@@ -14,7 +14,7 @@ from maxops.plan import Array
 from maxops.shapes import Shape
 from maxops.spec import Spec
 
-# Each is one model, whose sizes are open.
+# Each entry is one model with dynamic sizes.
 _SEVEN = (2, 1, 2, 1, 2, 1, 3)
 GROUPS: dict[str, list[tuple[Shape, ...]]] = {
     "vectors of one size": [((size,), (size,)) for size in (1, 2, 17, 250)],
@@ -58,7 +58,7 @@ GROUPS: dict[str, list[tuple[Shape, ...]]] = {
     "a scalar and a vector without elements": [((), (0,))],
 }
 QUICK = ("matrices, a size of 1 on either side", "a scalar and a vector")
-# Sizes that no version takes together.
+# Shapes that every version refuses.
 UNEQUAL: list[tuple[Shape, ...]] = [
     ((2,), (3,)),
     ((3,), (2,)),
@@ -69,7 +69,7 @@ UNEQUAL: list[tuple[Shape, ...]] = [
     ((1,), (2,), (3,)),
     ((2,), (2,), (3,)),
 ]
-# The last has a size of 0 beside one of 1; the one before is refused by the versions that do not broadcast.
+# The last entry has a size of 0 beside a size of 1. Versions without broadcasting refuse the entry before it.
 _QUICK_REFUSALS: dict[tuple[Shape, ...], Refused] = {
     ((2,), (3,)): True,
     ((1,), (5,)): "each row",
@@ -95,7 +95,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
-    """Return the meaning of the clause by which a row refuses inputs of these shapes, or ""."""
+    """Return the meaning of the clause for which a row refuses these shapes, or "" if the row accepts them."""
     if row.broadcast == "none":
         return "mismatch" if len(set(sizes)) > 1 else ""
     try:

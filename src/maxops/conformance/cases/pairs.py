@@ -21,7 +21,7 @@ from maxops.plan import Array
 
 Which = Literal["value", "nan", "zeros", "lowest"]
 
-# Vectors of a case: around every width of a register, twice and four times.
+# Lengths of vectors: around every register width, twice and four times.
 MAX_LENGTH = 130
 BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, MAX_LENGTH))
 SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
@@ -61,7 +61,7 @@ def pairs(dtype: DType, which: Which) -> Pairs:
     if which == "nan":
         chosen = pool.is_nan(u) | pool.is_nan(v)
         u, v = u[chosen], v[chosen]
-    row = replace(spec.MAX_13, dtypes=dtypes.ALL)  # what every row means, of every type
+    row = replace(spec.MAX_13, dtypes=dtypes.ALL)  # a row with the common meaning, for every type
     call = Call(row, (Input("a", dtype, (None,)), Input("b", dtype, (None,))))
     both, twice = (u, v), (v, v)
     same = u.view(dtype.word) == v.view(dtype.word)

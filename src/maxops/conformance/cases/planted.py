@@ -1,6 +1,6 @@
 """Large arrays with maxima that are known by construction.
 
-Elements are numbered values of a short ladder, in ascending order. Each group of elements has one element that is
+Elements are numbered values of a short ascending ladder. Each group of elements has one element that is
 higher than all others of the group. Its position differs between groups: first, last, in the middle, or elsewhere.
 Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
 """
@@ -48,7 +48,7 @@ def ladder(dtype: DType, which: Which) -> Array:
     if which == "zeros":
         return pool.zeros(dtype)
     words = sorted(pool.ordinary_words(dtype), key=lambda word: order(dtype, word))
-    zero = [1 << dtype.bits - 1] if dtype.kind == "float" else []  # which zero is the maximum has cases of its own
+    zero = [1 << dtype.bits - 1] if dtype.kind == "float" else []  # other cases test which zero is the maximum
     kept = [word for word in words if word not in zero]
     some = kept[:: ceil(len(kept) / STEPS)]
     return pool.of_words(dtype, [*some, dtype.nan_bits] if which == "nan" else some)
@@ -72,7 +72,7 @@ def planted(
     ends = np.where(group % 2, length - 1, 0 * length)
     place = np.where((group // 2 + column) % 2, any_other, ends) if at is None else np.full((len(of), columns), at)
     begins = starts[:, np.newaxis]
-    beside = begins + (place + 1) % length  # the place itself in a group of one
+    beside = begins + (place + 1) % length  # in a group of one, the place itself
     at_highest, at_nan = (begins + place, beside) if at is None else (beside, begins + place)
     if which != "nan":
         at_highest = begins + place

@@ -139,7 +139,7 @@ def _nothing(row: Spec, dtype: DType) -> Iterator[Case]:
         call = reducing(row, dtype, len(shape), axes, keepdims)
         sentence = f"data {'x'.join(map(str, shape))}, {form(row)} {axes}, keepdims {keepdims}"
         quick: Quick = shape == (2, 0, 3) and keepdims == 0 and len(axes) == 1
-        if quick and meaning == "empty":  # of nothing, each type has its own
+        if quick and meaning == "empty":  # each type has its own maximum of no elements
             quick = "each type"
         yield from compute(meaning, sentence, call, (pool.distinct(dtype, shape),), quick=quick)
     yield from compute("empty", "data 0x0, no axes", reducing(row, dtype, 2, None), (pool.distinct(dtype, (0, 0)),))

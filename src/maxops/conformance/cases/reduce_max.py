@@ -19,10 +19,10 @@ from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
-SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a short run, over which all pairs are there
+SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a short run; together they cover all pairs
 SAMPLE_PARTS = 3
-LONG = 1000  # past what a runtime does in one piece
-PARTS = 8  # of the pairs, one for each whole vector's length: over eight lengths they are all there
+LONG = 1000  # longer than a block of any runtime
+PARTS = 8  # of the pairs; each length of whole vectors has one part, and eight lengths cover all pairs
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
@@ -55,9 +55,9 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
         )
         sentence = f"{layout} with {words}, one among copies of the other"
         quick = how_quick(dtype, which, first=layout == LAYOUTS[0])
-        if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # else all lengths below are enough
+        if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # else the lengths below suffice
             yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=quick)
-        if of_vectors:  # a call each: fewer, and those of the newest version alone
+        if of_vectors:  # each vector is a call, so only the newest version has them, with fewer lengths
             if row is newest(row):
                 make = partial(_along, row, dtype, which, layout, range(1, 131), PARTS)
                 yield from ask(row, meaning, dtype, f"{sentence}, of lengths 1 to 130", make)

@@ -54,13 +54,13 @@ def _unlisted(row: Spec) -> Iterator[Case]:
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:
         refusing = [judge for judge in judges(row) if dtype not in judge.dtypes]
-        if refusing and dtype is not dtypes.REAL:  # which no model holds
+        if refusing and dtype is not dtypes.REAL:  # models cannot hold real numbers
             quick: Refused = "each row" if dtype in later[:1] else dtype in unlisted[:1]
             yield from refuse("T", "a type that is not listed", *small(row, dtype), among=refusing, quick=quick)
 
 
 def _mixed(row: Spec) -> Iterator[Case]:
-    """Yield cases of each type beside the next type, and one pair of types in both orders."""
+    """Yield cases that mix each type with the next type, and one pair of types in both orders."""
     types = stored(row)
     pairs = [*zip(types, [*types[1:], types[0]], strict=True), (types[1], types[0])]
     for first, second in pairs:

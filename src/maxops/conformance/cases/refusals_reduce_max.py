@@ -15,9 +15,9 @@ from maxops.conformance.cases.reduce_max import reducing
 from maxops.spec import Spec
 
 DTYPE = dtypes.FLOAT32
-# The representatives of each kind in a short run, as axes of a rank; -1 is valid in versions with negative axes.
+# Rank and axes of one refusal of each kind for a short run; -1 is valid in versions with negative axes.
 QUICK = [(0, [0]), (1, [1]), (1, [-2]), (1, [0, 0]), (3, [1, -2])]
-# The rank of the data, and axes that are out of its range, or that name an axis twice.
+# The rank of the data, and axes that are out of range or duplicated.
 OUTSIDE: list[tuple[int, list[int]]] = [(1, [1]), (2, [0, 2]), (3, [2**31]), (0, [0])]
 BELOW: list[tuple[int, list[int]]] = [(1, [-2]), (2, [0, -3]), (3, [-(2**63)]), (0, [-1])]
 TWICE: list[tuple[int, list[int]]] = [(1, [0, 0]), (3, [1, 0, 1])]
@@ -31,7 +31,7 @@ def cases(row: Spec) -> Iterator[Case]:
     wrong += [("axes.unique", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
     for meaning, rank, axes in wrong:
         quick: Refused = (rank, axes) in QUICK
-        if axes == [-1] and not row.negative_axes and rank:  # the version's own
+        if axes == [-1] and not row.negative_axes and rank:  # only versions without negative axes refuse it
             quick = "each row"
         data, label = pool.distinct(DTYPE, (2,) * rank), f"{axes} of rank {rank}"
         call = reducing(row, DTYPE, rank, axes, 1)

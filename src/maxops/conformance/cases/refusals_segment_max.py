@@ -27,7 +27,7 @@ WRONG_IDS = {
     "ids that decrease at the start": [2, 1, 1],
     "ids that rise again": [1, 0, 2],
 }
-# The representatives of each kind in a short run: few, because each may end the process of a slow runtime.
+# Refusals of each kind for a short run; few, because each one may end the process of a runtime that starts slowly.
 QUICK = (
     "an id in the middle negative, int64",
     "ids that decrease, int64",

@@ -18,7 +18,7 @@ from maxops.conformance.page.data import data
 from maxops.conformance.result import Run
 from maxops.conformance.wording import runtime_label
 
-# In the order in which they are run: each may use what stands before it.
+# In the order of execution: each script may use the scripts before it.
 SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "detail", "findings", "keys", "main")
 
 

@@ -18,7 +18,7 @@ from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
 from maxops.conformance.runtimes.openvino import OpenVino
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
 
-# They import no package of others before `start`.
+# The constructors import no third-party package; `start` does.
 CLASSES: dict[str, Callable[[], Runtime]] = {
     each.name: each
     for each in (
@@ -52,14 +52,14 @@ def installed() -> list[str]:
 
 
 def expand(name: str) -> list[str]:
-    """Return the runtimes of a name: "maxops" means all runtimes of maxops, and "all" every installed runtime."""
+    """Return the runtimes that a name selects: "maxops" means those of maxops, and "all" all that are installed."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]
 
 
 def resolve(name: str) -> Runtime:
-    """Return the runtime of a name without starting it: nothing of the runtime is imported.
+    """Return the runtime with a name, without importing it.
 
     Raises UnknownRuntimeError for an unknown name, and BrokenRuntimeError if the runtime is not installed.
     """
@@ -73,7 +73,7 @@ def resolve(name: str) -> Runtime:
         return runtime
     if "/" in name and Path(name).is_dir():
         raise UnknownRuntimeError(
-            f"{name}: is a folder, not a runtime; '{PREFIX}PROGRAM' runs a program on test folders"
+            f"{name} is a folder, not a runtime; to run a program on test folders, pass '{PREFIX}PROGRAM'"
         )
     add_cwd_to_path()
     package = name.partition(":")[0].partition(".")[0]
@@ -81,15 +81,15 @@ def resolve(name: str) -> Runtime:
         return ThirdParty(name)
     names = [*GROUPS, *known()]
     near = get_close_matches(name, names, n=3)
-    hint = f"; near it: {', '.join(near)}" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UnknownRuntimeError(
-        f"there is no runtime {name!r}{hint}; known are {', '.join(names)}, a module or class with the protocol of "
-        f"onnx.backend.base.Backend as mypackage.mybackend, and a program as '{PREFIX}./program'"
+        f"unknown runtime {name!r}{hint}; choose {', '.join(names)}, a module or class with the protocol of "
+        f"onnx.backend.base.Backend such as mypackage.mybackend, or a program such as '{PREFIX}./program'"
     )
 
 
 def load(name: str) -> Runtime:
-    """Start and return the runtime of a name; raise the errors of `resolve`, or BrokenRuntimeError."""
+    """Start and return the runtime with a name; raise the errors of `resolve`, or BrokenRuntimeError."""
     runtime = resolve(name)
     try:
         runtime.start()

@@ -36,12 +36,12 @@ class ThirdParty(Runtime):
         try:
             found = _imported(self.name)
         except Exception as error:
-            raise BrokenRuntimeError(f"{self.name}: cannot be imported: {type(error).__name__}: {error}") from error
+            raise BrokenRuntimeError(f"{self.name} cannot be imported: {type(error).__name__}: {error}") from error
         self.backend: Any = _with_prepare(found, self.name)
         self.module: Any = import_module(getattr(self.backend, "__module__", None) or self.backend.__name__)
         supports = getattr(self.backend, "supports_device", None)
         if supports is not None and not supports(DEVICE):
-            raise BrokenRuntimeError(f"{self.name}: supports_device({DEVICE!r}) is false; the kit runs on the CPU")
+            raise BrokenRuntimeError(f"{self.name}: supports_device({DEVICE!r}) is false, but the kit runs on the CPU")
 
     @property
     def version(self) -> str:
@@ -53,7 +53,7 @@ class ThirdParty(Runtime):
         """Pass the model to the backend."""
         ready = self.backend.prepare(onnx_model.model(call), DEVICE)
         if not callable(getattr(ready, "run", None)):
-            raise GarbageError(f"prepare gave {_described(ready)}, which has no run")
+            raise GarbageError(f"prepare returned {_described(ready)}, which has no run method")
 
         def run(feed: Feed) -> object:
             return only_output(ready.run(list(feed)))
@@ -66,7 +66,7 @@ class ThirdParty(Runtime):
         module, _, name = self.name.partition(":")
         if name:
             found = [f"from {module} import {name} as backend"]
-        else:  # which of the two it is shows only when it is imported
+        else:  # only an import shows whether the name is a module or a class
             found = [
                 f"import pkgutil; found = pkgutil.resolve_name({self.name!r})",
                 'classes = [each for each in vars(found).values() if hasattr(each, "prepare")]',
@@ -82,7 +82,7 @@ class ThirdParty(Runtime):
 
 
 def is_dotted(name: str) -> bool:
-    """Whether a name could be the name of a module or class."""
+    """Return whether a name could be the name of a module or class."""
     return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?", name) is not None
 
 
@@ -95,20 +95,20 @@ def add_cwd_to_path() -> None:
 def only_output(outputs: object) -> object:
     """Return the output of a model with one output; raise GarbageError for anything else."""
     if not isinstance(outputs, (list, tuple)):
-        raise GarbageError(f"run gave {_described(outputs)}; it gives a tuple or list of the model's outputs")
+        raise GarbageError(f"run must return a tuple or list of outputs, got {_described(outputs)}")
     if len(outputs) != 1:
-        raise GarbageError(f"run gave {counted(len(outputs), 'output')}; the model has 1")
+        raise GarbageError(f"run returned {counted(len(outputs), 'output')}; the model has 1")
     (output,) = outputs
     if not hasattr(output, "__array__"):
-        raise GarbageError(f"run gave the output {_described(output)}; it gives an array")
+        raise GarbageError(f"run must return arrays, got {_described(output)}")
     try:
         array = np.asarray(output)
     except Exception as error:
         raise GarbageError(
-            f"run gave {_described(output)}, which is not an array: {type(error).__name__}: {error}"
+            f"run returned {_described(output)}, which cannot be converted to an array: {type(error).__name__}: {error}"
         ) from error
     if array.dtype.kind in "OUS":
-        raise GarbageError(f"run gave {_described(output)}, which holds no numbers but {array.dtype}")
+        raise GarbageError(f"run returned {_described(output)}, which has the non-numeric dtype {array.dtype}")
     return array
 
 
@@ -131,22 +131,22 @@ def _with_prepare(found: Any, name: str) -> Any:
     if callable(getattr(found, "prepare", None)):
         return _checked(found, name)
     if not isinstance(found, ModuleType):
-        raise BrokenRuntimeError(f"{name}: is {_described(found)}, which has no prepare; expected a Backend")
-    package = found.__name__.partition(".")[0]  # onnx's own base class, which it may import, is not what is meant
+        raise BrokenRuntimeError(f"{name} has no prepare method; expected an ONNX backend, got {_described(found)}")
+    package = found.__name__.partition(".")[0]  # ignores onnx's own base class, which the module may import
     own = [kind for kind in vars(found).values() if inspect.isclass(kind) and _package(kind) == package]
     backends = [kind for kind in dict.fromkeys(own) if callable(getattr(kind, "prepare", None))]
     if len(backends) > 1:
         listed = ", ".join(f"{name}:{kind.__name__}" for kind in backends)
-        raise BrokenRuntimeError(f"{name}: holds several classes with prepare; name one: {listed}")
+        raise BrokenRuntimeError(f"{name} has several classes with a prepare method; choose one of {listed}")
     if not backends:
         raise BrokenRuntimeError(
-            f"{name}: has no prepare, and holds no class that has it; expected a Backend as onnx.backend.base has it"
+            f"{name} has no prepare method, and no class with one; expected an onnx.backend.base.Backend"
         )
     return _checked(backends[0], name)
 
 
 def _checked(backend: Any, name: str) -> Any:
-    """Refuse a class with a `prepare` that needs an instance: each call would fail, as if the runtime refused it."""
+    """Return the backend; raise an error if `prepare` needs an instance, because every call would fail."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
             f"{name}: {backend.__name__}.prepare must be a class method, as in onnx.backend.base.Backend"

@@ -34,11 +34,11 @@ from maxops.plan import Array
 PREFIX = "command:"
 _OF_SIGNAL = 128
 _NAMES_OF_CRASHES = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV")
-_CRASHES = tuple(getattr(signal, name) for name in _NAMES_OF_CRASHES if hasattr(signal, name))  # Windows has four
+_CRASHES = tuple(getattr(signal, name) for name in _NAMES_OF_CRASHES if hasattr(signal, name))  # Windows lacks some
 
 
 class CommandError(Exception):
-    """Raised if the program refuses the model: it ended with a status other than 0."""
+    """Raised if the program refuses the model with a nonzero exit status."""
 
 
 class Command(Runtime):
@@ -46,22 +46,24 @@ class Command(Runtime):
 
     The folder holds model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it holds
     model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs, and ends
-    with status 0. With another status it refuses the model, and the last line of its stderr gives the reason.
+    with status 0. Any other status refuses the model, and the last line of stderr gives the reason.
     """
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
     takes_arrays = False
-    seconds: float = 120  # for one call, all feeds
+    seconds: float = 120  # for all feeds of one call
 
     def __init__(self, name: str) -> None:
         self.name = name
         try:
             self.words: list[str] = shlex.split(name.removeprefix(PREFIX))
         except ValueError as error:
-            raise BrokenRuntimeError(f"{name!r}: is not a command line: {error}") from error
+            raise BrokenRuntimeError(f"{name!r} is not a valid command line: {error}") from error
         if not self.words or shutil.which(self.words[0]) is None:
-            raise BrokenRuntimeError(f"{name!r}: there is no program {' '.join(self.words[:1])!r} that can be run")
+            raise BrokenRuntimeError(
+                f"{name!r}: the program {' '.join(self.words[:1])!r} does not exist or is not executable"
+            )
 
     def start(self) -> None:
         """Do nothing, because a program needs no import."""
@@ -138,14 +140,14 @@ class Command(Runtime):
                 timeout=self.seconds,
             )
         except subprocess.TimeoutExpired as error:
-            raise ProcessHungError(f"{self.words[0]} did not end in {self.seconds:g} seconds") from error
-        # a shell that runs the program says by 128 and the number that a signal ended it
+            raise ProcessHungError(f"{self.words[0]} timed out after {self.seconds:g} seconds") from error
+        # a shell reports a program that a signal killed as 128 plus the signal's number
         number = -done.returncode if done.returncode < 0 else done.returncode - _OF_SIGNAL
         if done.returncode < 0 or number in _CRASHES:
-            raise ProcessEndedError(f"{self.words[0]} was ended by {signal_name(number)}")
+            raise ProcessEndedError(f"{self.words[0]} was killed by {signal_name(number)}")
         if done.returncode > 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise CommandError(said[-1] if said else f"ended with the status {done.returncode}, and said nothing")
+            raise CommandError(said[-1] if said else f"ended with status {done.returncode} and no message")
 
 
 def _data_set(folder: Path, number: int) -> Path:
@@ -156,10 +158,10 @@ def _output(folder: Path, *, is_ir: bool, number: int = 0) -> Array:
     path = folder / f"output_{number}.{'npy' if is_ir else 'pb'}"
     where = f"{folder.name}/{path.name}"
     if not path.is_file():
-        raise GarbageError(f"the program ended with status 0, but wrote no {where}")
+        raise GarbageError(f"the program ended with status 0, but did not write {where}")
     try:
         array = np.load(path, allow_pickle=False) if is_ir else read_tensor_file(path)[1]
     except (ModelInputError, OSError, ValueError, EOFError) as error:
         raise GarbageError(f"{where}: {str(error).removeprefix(f'{path}: ')}") from error
-    # NumPy writes bfloat16 to its files as two bytes without a meaning
+    # NumPy saves bfloat16 as two untyped bytes
     return array.view(BFLOAT16.numpy) if array.dtype.str == "|V2" else np.asarray(array)

@@ -22,21 +22,21 @@ from maxops.dtypes import DType
 Lines = tuple[str, ...]
 NUMPY, TORCH, JAX = LIBRARIES["numpy"], LIBRARIES["torch"], LIBRARIES["jax"]
 PYARROW, POLARS, NUMBAGG = LIBRARIES["pyarrow"], LIBRARIES["polars"], LIBRARIES["numbagg"]
-NESTED = 64  # calls in each other's arguments; Python takes less than 200
+NESTED = 64  # most nested calls; Python's limit is below 200
 
 
 class Library(Scripted):
     """The base class of libraries. A subclass has the lines of each operator; words in braces depend on the call."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
-    array: ClassVar[str] = "{}"  # one of NumPy's as the library's own, which {tensor} is of the data
-    # Of all inputs: {pairs} is their maximum by `pair`, from the first to the last, {arrays} and {columns} list them.
+    array: ClassVar[str] = "{}"  # converts a NumPy array to the library's own array; {tensor} is the converted data
+    # For all inputs: {pairs} applies `pair` from the first to the last input, {arrays} and {columns} list the inputs.
     elementwise: ClassVar[str] = ""
     pair: ClassVar[str] = ""
-    # Of {data}; {axis} is an expression for a tuple, or for None: all. What cannot keep axes puts them back.
+    # For {data}; {axis} is an expression for a tuple, or None for all axes. Axes that are lost are restored.
     along_axes: ClassVar[Lines] = ()
     expand: ClassVar[Lines] = ()
-    # Of {data} and {ids}, which lie below count; {fill} is for empty segments.
+    # For {data} and {ids}, which are less than count; {fill} is for empty segments.
     by_ids: ClassVar[Lines] = ()
 
     def setup(self, call: Call) -> list[str]:
@@ -44,7 +44,7 @@ class Library(Scripted):
         require_no_constructs(call)
         if call.dtype in self.missing_types:
             raise NotApplicableError(f"{self.name} has no {call.dtype}")
-        self.answer(call)  # whether there is one
+        self.answer(call)  # raises if the library lacks the operator
         return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
 
     def answer(self, call: Call) -> list[str]:
@@ -67,7 +67,7 @@ class Library(Scripted):
 
     def _maximum(self, call: Call) -> list[str]:
         if not call.inputs:
-            raise NotApplicableError("there is nothing to take the maximum of")
+            raise NotApplicableError("a function cannot express a maximum without inputs")
         names = [_given(each).name for each in call.inputs]
         if not self.elementwise:
             raise NotApplicableError(f"{self.name} has no element-wise maximum")
@@ -83,7 +83,7 @@ class Library(Scripted):
         attributes = dict(call.attributes)
         data, axes = (*call.inputs, None)[:2]
         if attributes.get("noop_with_empty_axes"):
-            raise NotApplicableError(f"{self.name} reduces or does not: it has no noop_with_empty_axes")
+            raise NotApplicableError(f"{self.name} has no noop_with_empty_axes")
         if axes is None:
             axis = f"{tuple(attributes.get('axes', ())) or None}"
         elif axes.constant is not None:
@@ -105,7 +105,7 @@ class Library(Scripted):
         if not self.by_ids:
             raise NotApplicableError(f"{self.name} has no maximum by ids")
         lines = [f"count = {f'int({ids}[-1]) + 1 if {ids}.size else 0' if number is None else f'int({number.name})'}"]
-        if number is not None:  # there may be ids past it
+        if number is not None:  # ids may be out of range
             lines += [f"inside = {ids} < count", f"{data}, {ids} = {data}[inside], {ids}[inside]"]
         words = self.words(call)
         words |= {"data": data, "tensor": self.tensor(call, data), "ids": ids}
@@ -121,7 +121,7 @@ def _folded(pair: str, tensors: Sequence[str]) -> str:
 
 def _given(each: Input | None) -> Input:
     if each is None:
-        raise NotApplicableError("a function's array cannot be left out")
+        raise NotApplicableError("functions cannot omit an array")
     return each
 
 
@@ -132,11 +132,11 @@ def _lowest_finite(dtype: DType) -> str:
 
 
 def _spelled(code: str, inputs: str = "") -> str:
-    """Return the expression that benchmarks time, on `data` and `ids` or on inputs, with its braces."""
+    """Return the expression that benchmarks time, for `data` and `ids` or for inputs, with words in braces."""
     return code.format(inputs=inputs, out="", axis="{axis}", keepdims="{keepdims}", count="count")
 
 
-FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # what has no ids
+FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # fills the segments without ids
 
 
 class NumPy(Library):
@@ -199,7 +199,7 @@ class Torch(Library):
     pair: ClassVar[str] = _spelled(TORCH.max[0].code, "{}, {}")
     elementwise = "actual = {pairs}{numpy}"
     along_axes: ClassVar[Lines] = ("data = {tensor}", f"actual = {_spelled(TORCH.reduce_max[0].code)}{{numpy}}")
-    by_ids: ClassVar[Lines] = (  # scatter_reduce_ takes 64-bit ids of the data's shape
+    by_ids: ClassVar[Lines] = (  # scatter_reduce_ requires int64 ids of the data's shape
         "data, ids = {tensor}, torch.from_numpy({ids}).long()",
         "places = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)",
         "highest = torch.full((count, *data.shape[1:]), {lowest}, dtype=data.dtype)",
@@ -269,7 +269,7 @@ class NumpyGroupies(Library):
 
 
 class Columns(Library):
-    """The base class of column libraries: arrays have one axis and one length, and empty arrays have a null maximum."""
+    """The base class of column libraries: arrays are 1-D with equal lengths, and empty arrays have a null maximum."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
@@ -285,9 +285,9 @@ class Columns(Library):
             arrays = [array for array in call.whole(feed) if array is not None]
             data = arrays[: {"ReduceMax": 1, "SegmentMax": 2}.get(call.row.operator)]
             if any(array.ndim != 1 for array in data) or len({array.shape for array in data}) > 1:
-                raise NotApplicableError(f"{self.name} has 1-D columns of one length only")
+                raise NotApplicableError(f"{self.name} only supports 1-D columns of one length")
             if call.row.operator == "ReduceMax" and data[0].size == 0:
-                raise NotApplicableError(f"{self.name} has a null, not a value, for the maximum of nothing")
+                raise NotApplicableError(f"{self.name} returns null for the maximum of no elements")
             return prepared(feed)
 
         return run

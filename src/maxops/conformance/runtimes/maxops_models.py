@@ -61,7 +61,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
 
     def session(self, model: str) -> str:
         """Return the line that makes the session."""
-        del model  # which may stay a message
+        del model  # the session also accepts the unserialized model
         return "import maxops.onnxruntime; session = maxops.onnxruntime.session(model, options)"
 
 
@@ -70,7 +70,7 @@ class MaxopsOpenVino(OpenVino):
 
     name = "maxops:openvino"
     package = "openvino"
-    # not ONNX: OpenVINO reads such a model, and has taken wrong attributes for right ones before `rewrite` sees it
+    # not ONNX, because OpenVINO's reader accepts invalid attributes before `rewrite` sees the model
     claims: ClassVar[frozenset[str]] = frozenset({"OpenVINO"})
 
     @property
@@ -80,6 +80,6 @@ class MaxopsOpenVino(OpenVino):
 
     def model(self, call: Call) -> list[str]:
         """Return lines that read and rewrite the model."""
-        if call.row.is_scatter:  # which OpenVINO's reader has made an operator of its own of
+        if call.row.is_scatter:  # OpenVINO's reader converts these to its own operators
             raise NotApplicableError(f"{self.name} has no {call.row.operator}")
         return [*super().model(call), "import maxops.openvino", "model = maxops.openvino.rewrite(model)"]

@@ -31,7 +31,7 @@ class MaxopsOperators(Scripted):
         super().start()
         if _native.isa() != self.isa:
             raise BrokenRuntimeError(
-                f"{self.name} needs a process with MAXOPS_ISA={self.isa}; this one has {_native.isa()}"
+                f"{self.name} requires a process with MAXOPS_ISA={self.isa}, but this process uses {_native.isa()}"
             )
 
     @property

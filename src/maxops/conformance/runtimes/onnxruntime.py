@@ -9,14 +9,14 @@ from maxops.conformance import onnx_text
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
-BFLOAT16 = 16  # ONNX's number of the type
+BFLOAT16 = 16  # ONNX's number for the type
 OPTIONS = [
     "options = onnxruntime.SessionOptions()",
     "options.intra_op_num_threads, options.log_severity_level = 1, 4",
-    # memory from its arena was written before, which hides what is not written now
+    # the arena reuses memory, which would hide uninitialized results
     "options.enable_cpu_mem_arena = options.enable_mem_pattern = False",
 ]
-MANY_ELEMENTS = 10_000  # from which on runtimes begin threads
+MANY_ELEMENTS = 10_000  # from this size, runtimes use threads
 THREADED = [OPTIONS[0], "options.log_severity_level = 4", OPTIONS[2]]
 
 

@@ -11,7 +11,7 @@ from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.onnxruntime import MANY_ELEMENTS
 from maxops.conformance.runtimes.scripted import Scripted
 
-# The plugin's inference precision by type: nothing narrower than the data, and f32 is its widest.
+# The plugin's inference precision for each type: at least as wide as the data, up to f32.
 PRECISIONS = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16", dtypes.FLOAT32: "f32", dtypes.FLOAT64: "f32"}
 
 

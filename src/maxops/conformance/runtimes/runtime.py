@@ -15,7 +15,7 @@ Prepared = Callable[[Feed], object]
 
 
 class NoResultError(Exception):
-    """Raised if there is no result, but another outcome; the text gives details."""
+    """Raised if a call has an outcome other than a result; the text gives details."""
 
     kind: Kind
 
@@ -31,7 +31,7 @@ class UnknownRuntimeError(MaxopsError, LookupError):
 
 
 class BrokenRuntimeError(MaxopsError, ImportError):
-    """Raised if a runtime is not installed, cannot be imported, or holds nothing that runs models."""
+    """Raised if a runtime is not installed, cannot be imported, or has no backend."""
 
 
 class GarbageError(NoResultError):
@@ -64,12 +64,12 @@ class Runtime:
     """
 
     name: str
-    package: ClassVar[str] = ""  # to import, if it is not the name
-    distribution: ClassVar[str] = ""  # on PyPI, if it is not the package
+    package: ClassVar[str] = ""  # to import, if it differs from the name
+    distribution: ClassVar[str] = ""  # on PyPI, if it differs from the package
     claims: ClassVar[frozenset[str]] = frozenset()
     versioned: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = True
-    environment: Mapping[str, str] = MappingProxyType({})  # of its process
+    environment: Mapping[str, str] = MappingProxyType({})  # for the runtime's process
 
     def start(self) -> None:
         """Import the packages that the runtime needs. Its process calls this once, before prepare, run and version."""
@@ -105,4 +105,4 @@ class Runtime:
 def require_no_constructs(call: Call) -> None:
     """Raise NotApplicableError for a call within a model construct, for runtimes that have only functions."""
     if call.within:
-        raise NotApplicableError(f"functions have no models: none has a {call.within[0]}")
+        raise NotApplicableError(f"functions cannot express the construct {call.within[0]}")

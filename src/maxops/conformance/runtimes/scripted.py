@@ -12,14 +12,14 @@ import numpy as np
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
 
-# What the script around the lines knows.
+# Names that the script around the lines defines.
 KNOWN: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 class Scripted(Runtime):
     """A runtime of lines from a subclass; the lines import packages, and read arrays by the inputs' names."""
 
-    opening: tuple[str, ...] = ()  # lines that are run once in a process, and come first in a script
+    opening: tuple[str, ...] = ()  # lines that run once in each process, and at the start of each script
 
     def start(self) -> None:
         """Import the package and run the opening."""
@@ -42,7 +42,7 @@ class Scripted(Runtime):
         code = _compiled(self.answer(call), "answer")
         names = [each.name for each in call.fed]
         if taken := sorted(set(names) & set(prepared)):
-            raise ValueError(f"{call.row.name} has inputs named {', '.join(taken)}, which the lines use for their own")
+            raise ValueError(f"{call.row.name} has inputs named {', '.join(taken)}, which the lines already use")
 
         def run(feed: Feed) -> object:
             here = prepared | dict(zip(names, feed, strict=True))

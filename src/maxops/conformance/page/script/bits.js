@@ -1,4 +1,4 @@
-// Bits of one element: expected above actual, sign, exponent and mantissa apart, and what differs marked.
+// Bits of one element: expected above actual, split into sign, exponent and mantissa, with differences marked.
 
 const BLOCK = 4; // bits that stay together when a line breaks
 
@@ -42,7 +42,7 @@ function inWords(parts, bits) {
 
 function bitField(part) {
   const blocks = [];
-  // the first block takes what is left over, so that blocks end where bytes do
+  // the first block has the remainder, so that blocks end at byte boundaries
   for (let from = 0, to = part.length % BLOCK || BLOCK; from < part.length; from = to, to += BLOCK) {
     blocks.push(make("span", { class: "block" }, bitLine(part.expected, part.actual, from, to), bitLine(part.actual, part.expected, from, to)));
   }
@@ -53,7 +53,7 @@ function bitLine(bits, other, from, to) {
   return make("span", { class: "line" }, marked(bits.slice(from, to), other.slice(from, to)));
 }
 
-// A text with the letters marked that another does not have at the same place.
+// A text in which the characters that differ from another text are marked.
 function marked(text, other) {
   return [...text].map((letter, place) => (letter === other[place] ? letter : make("mark", {}, letter)));
 }

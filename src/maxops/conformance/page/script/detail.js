@@ -1,6 +1,6 @@
-// One finding, down to its bits and to the script that shows it.
+// One finding, with its bits and the script that reproduces it.
 
-let drawn = null; // the finding that the dialog holds
+let drawn = null; // the finding in the dialog
 
 function openFinding(finding) {
   go({ open: finding.case, of: finding.group.run.name });
@@ -50,11 +50,11 @@ function detail(finding) {
   return [
     head(group.verdict, finding.sentence, [step(-1, "Previous finding (k)", "\u2191"), step(1, "Next finding (j)", "\u2193")]),
     make("p", { class: "lead" }, `${group.run.name} \u00b7 ${own.standard} ${own.operator}${version} \u00b7 ${finding.type}`),
-    make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "No fault: the standard leaves it open."), " ", finding.message),
+    make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "Not a fault: the standard permits it."), " ", finding.message),
     make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, group.statement),
-      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case itself is of:"), clauseText(finding.own, own.statement)]),
+      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case tests another clause:"), clauseText(finding.own, own.statement)]),
     make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.expected, finding.actual, finding.index)),
-    group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "To see it again"), make("p", {}, "There is no smaller call for this finding.")),
+    group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "How to reproduce it"), make("p", {}, "There is no smaller call for this finding.")),
     make("section", {}, make("h3", {}, "Its name"), make("p", { class: "id" }, finding.case)),
   ];
 }
@@ -62,7 +62,7 @@ function detail(finding) {
 function clauseText(name, says) {
   const { source, decided } = DATA.clauses[name];
   return make("blockquote", {}, make("p", {}, says), make("footer", {}, make("code", {}, name), ` \u00b7 ${source}`,
-    decided ? make("span", { class: "decided" }, "the source leaves it open, maxops decided") : null));
+    decided ? make("span", { class: "decided" }, "decided by maxops, because the source leaves it open") : null));
 }
 
 function where(finding) {
@@ -74,18 +74,18 @@ function smallest(group) {
   const { inputs, attributes, expected, actual, script, reproduced, output } = group.smallest;
   const others = group.findings.length - 1;
   const entries = Object.entries(attributes);
-  return make("section", {}, make("h3", {}, "The smallest call that shows it"),
-    others ? make("p", { class: "hint" }, `It stands for ${counted(others, "other case")} too.`) : null,
+  return make("section", {}, make("h3", {}, "The smallest call that reproduces it"),
+    others ? make("p", { class: "hint" }, `It represents ${counted(others, "other case")}, too.`) : null,
     make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), side.text === undefined ? make("span", {}, shape(side)) : null),
       make("dd", {}, side.text ?? (side.values.length ? elementList(side) : "empty"))])),
     entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,
     comparison(expected, actual, null),
     ...(script ? [
-      make("h4", {}, "A script with the runtime alone"), scriptBox(script),
-      make("p", { class: reproduced ? "reproduced yes" : "reproduced" }, reproduced ? "It was run, and showed this." : "It was run, and did not show this again."),
-      output ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, output)) : null,
+      make("h4", {}, "A script without maxops"), scriptBox(script),
+      make("p", { class: reproduced ? "reproduced yes" : "reproduced" }, reproduced ? "This script reproduced the finding." : "This script did not reproduce the finding."),
+      output ? make("details", {}, make("summary", {}, "Output"), make("pre", { tabindex: "0" }, output)) : null,
     ] : [
-      make("p", { class: "hint" }, "This run is abridged: of each kind of finding it has one script. To make this one again: ",
+      make("p", { class: "hint" }, "This run is abridged: it has one script for each kind of finding. To create this script, run ",
         make("code", {}, `maxops conform RUNTIME --only ${group.findings[0].case}`)),
     ]));
 }
@@ -97,7 +97,7 @@ function scriptBox(script) {
   return make("div", { class: "script" }, make("div", { class: "buttons" }, status, copy), text);
 }
 
-// Browsers that give a file no clipboard still let it select.
+// Browsers that deny local files the clipboard still allow a selection.
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text.textContent);

@@ -1,4 +1,4 @@
-// Elements. Names, errors and scripts are of third parties: they become text nodes, and never markup.
+// Elements. Names, errors and scripts come from third parties: they become text nodes, never markup.
 
 function make(tag, properties, ...children) {
   const node = document.createElement(tag);
@@ -21,7 +21,7 @@ function counted(number, word) {
   return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }
 
-// A table in a box that scrolls by itself, so that the page never does sideways.
+// A table in a scrollable box, so that the page itself never scrolls sideways.
 function table(columns, rows, label) {
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     make("table", {},

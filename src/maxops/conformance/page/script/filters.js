@@ -1,4 +1,4 @@
-// The filters: each is a field of the form, and a word in the address.
+// The filters: each one is a field of the form and a key in the address.
 
 const NOTHING = Object.fromEntries(FILTERS.map((key) => [key, ""]));
 
@@ -26,7 +26,7 @@ function choice(key, label, options) {
       make("option", { value: "" }, "all"), options.map(([value, text]) => make("option", { value }, text))));
 }
 
-// The first letter is a new step of the history, those after it are not.
+// Only the first letter adds an entry to the history.
 function search(event) {
   go({ text: event.target.value }, { replace: state.text !== "" });
 }
@@ -36,7 +36,7 @@ function showFilters() {
   for (const key of FILTERS) {
     const field = form.elements[key];
     if (field.value !== state[key]) field.value = state[key];
-    // a link may ask for what this page does not have: nothing is shown then, and the field says why
+    // a link may contain a value that this page lacks: the list is empty, and the field shows the reason
     if (field.value !== state[key] && field.tagName === "SELECT") {
       field.append(make("option", { value: state[key] }, `${state[key]} (not here)`));
       field.value = state[key];

@@ -1,8 +1,8 @@
-// The list: a row for each group, drawn a page at a time, so that thousands stay quick.
+// The list: a row for each group, drawn one page at a time, so that thousands of groups stay fast.
 
 const PAGE = 50;
-let shownGroups = []; // [group, its findings that the filters let through]
-let listed = ""; // the filters that the list was drawn for
+let shownGroups = []; // [group, its findings that match the filters]
+let listed = ""; // the filters of the drawn list
 
 function select() {
   const found = new Map();
@@ -32,7 +32,7 @@ function showFindings() {
   draw(0);
 }
 
-// Why there is nothing: all that was asked conforms, or could not be asked.
+// The reason for an empty list: all cases conform or are not applicable.
 function nothing() {
   const rows = DATA.rows.filter((row) => (!state.clause || row.key === state.clause) && (!state.standard || row.standard === state.standard)
     && (!state.operator || row.operator === state.operator));
@@ -41,7 +41,7 @@ function nothing() {
     const counts = tally(run, clauses, state.type);
     const reasons = run.reasons.filter((reason) => clauses.some((clause) =>
       Object.keys(reason.counts[clause] ?? {}).some((type) => !state.type || type === state.type)));
-    return make("div", { class: "empty" }, make("p", {}, make("b", {}, run.name), `: ${spoken(counts) || "not asked"}.`),
+    return make("div", { class: "empty" }, make("p", {}, make("b", {}, run.name), `: ${spoken(counts) || "not tested"}.`),
       reasons.length ? make("ul", {}, reasons.map((reason) => make("li", {}, `Not applicable: ${reason.text}`))) : null);
   });
 }
@@ -53,7 +53,7 @@ function draw(from) {
     const title = VERDICTS.get(group.verdict).fault ? "Faults" : "Permitted differences";
     if (box.lastElementChild?.dataset.title !== title) {
       box.append(make("section", { "data-title": title, "aria-label": title }, make("h3", {}, title),
-        title === "Faults" ? null : make("p", { class: "hint" }, "The standard leaves these open: they are no faults."), make("ul", { class: "groups" })));
+        title === "Faults" ? null : make("p", { class: "hint" }, "The standard permits these differences: they are not faults."), make("ul", { class: "groups" })));
     }
     box.lastElementChild.querySelector(".groups").append(groupRow(group, findings));
   }
@@ -103,7 +103,7 @@ function unfoldPage(inside, findings, from) {
   }
 }
 
-// Of arrays of one shape, the first element that differs.
+// For arrays of one shape, the first element that differs.
 function change(expected, actual) {
   const arrow = " \u2192 ";
   const at = expected.text === undefined && actual.text === undefined && expected.type === actual.type ? firstDifference(expected, actual, null) : null;
@@ -112,7 +112,7 @@ function change(expected, actual) {
   return [make("span", {}, `${index(at, expected.shape)} of ${shape(expected)}: `), one, arrow, other];
 }
 
-// A result in a few letters: one value with its bits, or an array's first ones.
+// A short form of a result: one value with its bits, or the first elements of an array.
 function brief(side) {
   if (side.text !== undefined) return side.text.length > 60 ? `${side.text.slice(0, 60)}\u2026` : side.text || "an error";
   if (!side.values.length) return `${shape(side)}, empty`;

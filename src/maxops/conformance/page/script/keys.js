@@ -1,4 +1,4 @@
-// Keys that work everywhere, but not where a person types.
+// Keyboard shortcuts, which are disabled in text fields.
 
 function stepFinding(by) {
   const shown = order();

@@ -1,6 +1,6 @@
-// From the data to the page, and again whenever the address changes.
+// Draws the page from its data, and redraws it when the address changes.
 
-let filtered = ""; // what the matrix was drawn for
+let filtered = ""; // the filters of the drawn matrix
 
 function render() {
   const filters = JSON.stringify([state.standard, state.operator, state.type]);
@@ -13,15 +13,15 @@ function render() {
 }
 
 byId("skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address is the filters'
+  event.preventDefault(); // the filters use the address
   toFindings();
 });
 byId("detail").addEventListener("close", closeFinding);
 byId("detail").addEventListener("click", (event) => {
-  if (event.target === byId("detail")) closeFinding(); // beside it
+  if (event.target === byId("detail")) closeFinding(); // a click outside of the dialog
 });
 
-for (const id of ["all", "skip", "keys"]) byId(id).hidden = false; // without scripts there is the short table alone
+for (const id of ["all", "skip", "keys"]) byId(id).hidden = false; // without scripts, only the short table is visible
 drawRuns();
 drawStandards();
 drawLegend();

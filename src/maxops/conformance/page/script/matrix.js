@@ -1,6 +1,6 @@
 // The matrix of runtimes and clauses: a grid with one stop for Tab, and arrow keys inside.
 
-let cells = []; // rows of buttons; null where a runtime was not asked
+let cells = []; // rows of buttons; null if a runtime was not tested
 let stop = [0, 0]; // the cell that Tab goes to
 
 function drawLegend() {
@@ -22,12 +22,12 @@ function drawMatrix() {
     before = operator;
     cells.push(DATA.runs.map((run) => cell(run, row, cells.length)));
     body.push(make("tr", {}, make("th", { scope: "row" }, make("b", {}, row.short), make("small", {}, row.statement)),
-      cells.at(-1).map((button) => make("td", {}, button ?? make("span", { class: "none" }, "not asked")))));
+      cells.at(-1).map((button) => make("td", {}, button ?? make("span", { class: "none" }, "not tested")))));
   }
   fill("matrix", body.length
     ? make("div", { class: "scroll grid" }, make("table", { "aria-labelledby": "h-matrix", "aria-describedby": "matrix-hint" },
       make("thead", {}, head), make("tbody", {}, body)))
-    : make("p", { class: "hint" }, "No clause is of this standard and operator."));
+    : make("p", { class: "hint" }, "No clauses for this standard and operator."));
   const first = cells.flat().find(Boolean);
   if (first) (cells[stop[0]]?.[stop[1]] ?? first).tabIndex = 0;
   markCell();
@@ -56,7 +56,7 @@ function cell(run, row, line) {
   }, counts.map(([verdict, number]) => badge(verdict, number)));
 }
 
-// Which cell the filters are those of.
+// The cell that the filters select.
 function markCell() {
   for (const button of cells.flat()) {
     button?.setAttribute("aria-pressed", String(state.clause === button.dataset.key && state.runtime === button.dataset.run));

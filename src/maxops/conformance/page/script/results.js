@@ -1,6 +1,6 @@
-// the expected and the actual result, side by side: an error's words, one element, or arrays.
+// The expected and the actual result, side by side: an error message, one element, or arrays.
 
-const FEW = 16; // elements that are all shown at once
+const FEW = 16; // arrays of up to this size are shown in full
 
 function shape(side) {
   return side.type + (side.shape.length ? `[${side.shape.join(", ")}]` : "");
@@ -12,19 +12,19 @@ function comparison(expected, actual, position) {
   const parts = [make("div", { class: "pair" }, panel("expected", expected, actual, at), panel("actual", actual, expected, at))];
   if (isMessage) return parts;
   const sameShape = String(expected.shape) === String(actual.shape);
-  if (expected.type !== actual.type) parts.push(make("p", { class: "apart" }, `The type is ${actual.type}; expected ${expected.type}.`));
-  if (!sameShape) parts.push(make("p", { class: "apart" }, `The shape is [${actual.shape.join(", ")}]; expected [${expected.shape.join(", ")}].`));
+  if (expected.type !== actual.type) parts.push(make("p", { class: "apart" }, `Expected type ${expected.type}, got ${actual.type}.`));
+  if (!sameShape) parts.push(make("p", { class: "apart" }, `Expected shape [${expected.shape.join(", ")}], got [${actual.shape.join(", ")}].`));
   const hasBits = expected.type === actual.type && expected.bits.length && actual.bits.length && DATA.types[expected.type]?.bits;
   if (hasBits && at !== null) parts.push(bitView(expected.type, expected.bits[at], actual.bits[at]));
   if (sameShape && expected.values.length > 1) parts.push(elementTable(expected, actual));
   return parts;
 }
 
-// One side: an error's words, the element number `at`, or all elements where they cannot be compared one by one.
+// One side: an error message, the element number `at`, or all elements if they cannot be compared one by one.
 function panel(name, side, other, at) {
   const body = [];
   if (side.text !== undefined) {
-    body.push(make("p", { class: "words-of" }, side.text || "nothing was said"));
+    body.push(make("p", { class: "words-of" }, side.text || "no message"));
   } else {
     const about = !side.values.length ? ", empty" : side.values.length > 1 && at !== null ? `, at ${index(at, side.shape)}` : "";
     body.push(make("p", { class: "hint" }, shape(side) + about));
@@ -40,7 +40,7 @@ function panel(name, side, other, at) {
   return make("div", { class: "side", "data-side": name }, make("h4", {}, name), body);
 }
 
-// The number, in row-major order, of the element that the finding names, or else of the first that differs.
+// The row-major number of the element that the finding names, or else of the first element that differs.
 function firstDifference(expected, actual, position) {
   if (expected.values.length === 1 && actual.values.length === 1) return 0;
   if (String(expected.shape) !== String(actual.shape)) return null;

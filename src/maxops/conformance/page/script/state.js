@@ -1,4 +1,4 @@
-// What is shown stands in the address, so that a view can be shared and the browser's Back works.
+// The address holds the state of the page, so that views can be shared and the browser's Back button works.
 
 const DATA = JSON.parse(byId("data").textContent);
 const VERDICTS = new Map(DATA.verdicts.map((verdict) => [verdict.name, verdict]));
@@ -23,7 +23,7 @@ function split(name) {
   return [name.slice(0, first), name.slice(first + 1, second), name.slice(second + 1)];
 }
 
-// Filters, and the finding that is open: `open` is its case, `of` its runtime.
+// The filters and the open finding: `open` is its case, `of` its runtime.
 const FILTERS = ["runtime", "standard", "operator", "clause", "type", "verdict", "text"];
 const KEYS = [...FILTERS, "open", "of"];
 
@@ -51,7 +51,7 @@ window.addEventListener("popstate", () => {
   render();
 });
 
-// The verdict that is asked for: one of them, every fault, or whatever is found.
+// The selected verdict: a verdict, every fault, or any finding.
 function hasVerdict(verdict) {
   return !state.verdict || state.verdict === verdict || (state.verdict === "faults" && VERDICTS.get(verdict).fault);
 }

@@ -1,4 +1,4 @@
-// The head of the page: who was judged, and each standard's verdicts in numbers.
+// The head of the page: the judged runtimes, and the number of verdicts by standard.
 
 function badge(verdict, number) {
   const { mark } = VERDICTS.get(verdict);
@@ -11,7 +11,7 @@ function named(verdict) {
     make("b", { "aria-hidden": "true" }, VERDICTS.get(verdict).mark), ` ${verdict}`);
 }
 
-// Cases of a run by verdict, the worst first; of some clauses and of one type, if asked.
+// Cases of a run by verdict, the worst first; optionally only for some clauses and one type.
 function tally(run, clauses, type) {
   const found = new Map();
   for (const clause of clauses) {
@@ -23,7 +23,7 @@ function tally(run, clauses, type) {
   return DATA.verdicts.filter(({ name }) => found.has(name)).map(({ name }) => [name, found.get(name)]);
 }
 
-// What is right first, then from the mildest to the worst; what is not applicable is last.
+// Conforming cases first, then faults from mildest to worst; cases that are not applicable are last.
 function rightFirst(counts) {
   const [none, asked] = [true, false].map((isNone) => counts.filter(([verdict]) => (verdict === "not applicable") === isNone));
   return [...asked.reverse(), ...none];
@@ -43,7 +43,7 @@ function drawRuns() {
         DATA.runs.map((run) => [run.name, facts(run.kit), facts(run.machine), run.seconds.toFixed(1)]), "Kit and machine")));
 }
 
-// How many cases, and whether they are not all that there are.
+// The number of cases, and the selection if it excludes cases.
 function asked(run) {
   const { quick, only } = run.kit;
   const cases = counted(total(tally(run, Object.keys(run.counts))), "case");
@@ -64,7 +64,7 @@ function drawStandards() {
 }
 
 function standing(run, standard, counts) {
-  if (!counts.length) return make("div", { class: "standing" }, make("h4", {}, run.name), make("p", { class: "hint" }, "not asked"));
+  if (!counts.length) return make("div", { class: "standing" }, make("h4", {}, run.name), make("p", { class: "hint" }, "not tested"));
   const bar = make("div", { class: "bar", "aria-hidden": "true" }, rightFirst(counts).map(([verdict, number]) => {
     const part = make("i", { "data-verdict": verdict });
     part.style.flexGrow = number;
@@ -75,7 +75,7 @@ function standing(run, standard, counts) {
     make("ul", { class: "chips" }, rightFirst(counts).map(([verdict, number]) => make("li", {}, chip(run, standard, verdict, number)))));
 }
 
-// A count that leads to its findings, if it has any.
+// A count that links to its findings, if there are any.
 function chip(run, standard, verdict, number) {
   const text = [make("b", { "aria-hidden": "true" }, VERDICTS.get(verdict).mark), ` ${number.toLocaleString("en")} ${VERDICTS.get(verdict).many}`];
   const about = { class: "badge", "data-verdict": verdict, title: VERDICTS.get(verdict).means };
