@@ -125,7 +125,5 @@ def browser(chromium: Browser) -> Iterator[Browser]:
     yield chromium
     assert chromium.complaints == []
     schemes = {address.split(":")[0] for address in chromium.requested}
-    assert "file" in schemes, (
-        "the log does not show the request of the page, so it is incomplete"
-    )
+    assert "file" in schemes, "the log does not show the request of the page, so it is incomplete"
     assert schemes <= {"file", "data"}

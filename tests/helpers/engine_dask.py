@@ -30,9 +30,7 @@ def _dask_unknown(array: Array) -> Any:
     """Return a Dask array with blocks of two rows and an unknown number of rows."""
     import dask.array as da  # noqa: PLC0415
 
-    if (
-        array.ndim == 2 and array.shape[1] == 1
-    ):  # the error for ids of a wrong rank names their shape
+    if array.ndim == 2 and array.shape[1] == 1:  # the error for ids of a wrong rank names their shape
         return da.from_array(array)
     lazy = da.from_array(array, chunks=(2, *[-1] * (array.ndim - 1)) if array.ndim else ())
     return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
