@@ -1,4 +1,4 @@
-"""What every test may ask for: each instruction set of this machine, and numbers of threads."""
+"""Fixtures of all tests: the instruction sets of this machine, and numbers of threads."""
 
 from __future__ import annotations
 

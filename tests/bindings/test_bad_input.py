@@ -1,4 +1,4 @@
-"""Every bad input gets an error that says where, what it got, what it expected and the clause; `out` is unchanged."""
+"""Invalid inputs: each error names the place, the actual and the expected value, and the clause; `out` is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between NumPy's arrays and the core: types that are not ours, code of users' classes, memory and polls."""
+"""The bindings between NumPy arrays and the core: unsupported dtypes, user classes, memory, and interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that another thread changes while a call plans: a tracer changes one before each line of Python that runs."""
+"""Arrays that another thread changes during planning: a tracer changes one before each line of Python."""
 
 from __future__ import annotations
 

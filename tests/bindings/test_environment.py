@@ -1,4 +1,4 @@
-"""What the environment says: the instruction set, the number of threads, and what CI adds to the tests."""
+"""The environment: the instruction set, the number of threads, and the tests that CI adds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Other machines than this one: without a feature, whose streaming stores are seen late, with pages at any place.
+"""Other hardware: missing features, streaming stores that become visible late, and pages at any address.
 
-The core's own sources are compiled beside stand-ins for instructions and for the system's functions.
+The core's sources are compiled with fakes for instructions and system functions.
 """
 
 from __future__ import annotations

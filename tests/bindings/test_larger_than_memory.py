@@ -1,4 +1,4 @@
-"""The example of a store larger than memory, run small."""
+"""A small run of the example with a store that is larger than memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls leave behind, of each engine and each kind of error; leaks.py measures it in a process of its own."""
+"""Memory leaks of calls, for each engine and each kind of error; leaks.py measures them in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that are longer than any number of axes, inputs or elements that a call has room for, by each function."""
+"""Lists longer than any supported number of axes, inputs or elements, for each function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of large outputs: the same bits with and without, its limit, and what it hands out and takes back."""
+"""The cache of large outputs: results do not depend on it, its limit, and how it reuses memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peak memory of large calls: a few MB above their inputs and their output, each call in a process of its own."""
+"""Peak memory of large calls: a few MB more than inputs and output. Each call runs in a separate process."""
 
 from __future__ import annotations
 

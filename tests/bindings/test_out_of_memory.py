@@ -1,8 +1,9 @@
-"""Memory that ends during a call: an error that says so, a MemoryError, and nothing has been written to `out`. And how
-much a call asks for, which docs/safety.md bounds.
+"""Out of memory during a call: a MemoryError with a clear message, and `out` is unchanged.
 
-Once for real, under a limit of the process that grows until the call is done; and with each allocation of a call
-failing in turn, since those that are small find room under any limit.
+Also the memory that a call allocates, which docs/safety.md bounds.
+
+Some tests run under a process limit that grows until the call succeeds. In others, each allocation of a call fails in
+turn, because small allocations succeed under any limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Outputs that share memory with inputs or with themselves, by every small layout there is, each place of a byte.
+"""Outputs that overlap inputs or themselves, for every small layout and every byte offset.
 
-What the core decides from extents and strides is held to the bytes themselves: every element's, one by one. Then calls
-of each operator, into outputs that lie anywhere in the memory of each argument.
+The core's decisions, based on extents and strides, are compared with the bytes of every element. Then each operator
+writes to outputs at any position in the memory of each argument.
 """
 
 from __future__ import annotations

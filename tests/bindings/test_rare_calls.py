@@ -1,4 +1,4 @@
-"""Calls that few programs make: odd arguments, objects that are rarely given, memory that ends."""
+"""Rare calls: unusual arguments and objects, and out of memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What was attacked and held: memory that may not be touched, ids that are garbage, the processor's modes, leaks.
+"""Robustness: inaccessible memory, random ids, floating-point modes, and leaks.
 
-Each attack has a process of its own, which would end by a signal.
+Each test runs in a separate process, because a failure would end it by a signal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The bits of every scalar argument: each kind of value of each type, in each form, by each function that takes it.
+"""The bits of scalar arguments: each kind of value and dtype, in each form, for each function that accepts scalars.
 
-A scalar of a maximum or of an empty segment has its own bits in the result, except that a NaN is the one quiet NaN and
-a True is 1.
+The result has the bits of a scalar that is the maximum or the value of an empty segment, except that NaN becomes the
+canonical quiet NaN and True becomes 1.
 """
 
 from __future__ import annotations

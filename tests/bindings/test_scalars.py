@@ -1,4 +1,4 @@
-"""NumPy's scalars, and Python's beside arrays: a float is rounded to nearest, every other number is held exactly."""
+"""NumPy scalars, and Python scalars with arrays: floats are rounded to nearest, all other numbers are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operator, option and way in threads with a stack of 128 KiB, musl's default: Python's and the pool's."""
+"""Every operator, option and code path in threads with 128 KiB of stack, musl's default: Python's and the pool's."""
 
 from __future__ import annotations
 

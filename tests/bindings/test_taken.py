@@ -1,7 +1,7 @@
-"""Which calls the core takes itself: everything that is clearly valid, in each spelling, with the result of the first.
+"""Calls that the core handles itself: all clearly valid calls, in each spelling, with the result of the first spelling.
 
-The planner would give the same result for any of them, later: so `_native` is asked. For what it does not take, it
-gives None.
+The planner would return the same results, but more slowly, so the tests call `_native` directly. It returns None for
+calls that it does not handle.
 """
 
 from __future__ import annotations

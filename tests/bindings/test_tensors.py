@@ -1,6 +1,6 @@
-"""A framework's table of DLPack's functions: what calls make of its tensors, and of each function that fails.
+"""The table of DLPack functions of a framework: the tensors of calls, and failures of each function.
 
-The framework is one of ctypes, in a process of its own, since a table stays for good.
+The framework is made with ctypes in a separate process, because a registered table stays for the life of the process.
 """
 
 from __future__ import annotations

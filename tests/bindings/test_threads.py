@@ -1,6 +1,6 @@
-"""The pool: the same bits from any number of threads, of Python's and ours; forks; Ctrl-C; the GIL.
+"""The thread pool: the same bits for any number of threads, of Python's and of maxops; forks; Ctrl-C; the GIL.
 
-What needs a process of its own runs in one. The timeouts there are no measure: they end a process that hangs.
+Some tests run in a separate process. Their timeouts are not measurements: they end a process that hangs.
 """
 
 from __future__ import annotations

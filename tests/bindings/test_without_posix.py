@@ -1,4 +1,4 @@
-"""What a Python without POSIX's modules and names, as it is on Windows, has of maxops."""
+"""maxops on a Python without POSIX modules and names, as on Windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops check` as people and programs use it: tables, JSON, SARIF, and exit codes."""
+"""`maxops check` for users and programs: tables, JSON, SARIF, and exit codes."""
 
 from __future__ import annotations
 

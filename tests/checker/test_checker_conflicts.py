@@ -1,6 +1,6 @@
-"""Types that a model writes or inference finds, held against each other: every pair of small types, by what is of each.
+"""Conflicts between declared and inferred types: every pair of small types, judged by the values in each.
 
-A type stands for the set of values of a small world that are of it.
+A type represents the set of its values in a small universe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What onnx.checker says of a model, as a finding: when it is asked, and what its refusal means."""
+"""Findings from onnx.checker: when it runs, and how to interpret its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a model: how much their calls come to, which need which, their bodies, and each call's own types."""
+"""Functions of a model: the size of their calls, their dependencies, their bodies, and the types of each call."""
 
 from __future__ import annotations
 

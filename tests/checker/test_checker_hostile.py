@@ -1,4 +1,4 @@
-"""What comes in from anywhere: models that are broken in every way are a report or one error, and soon."""
+"""Hostile models: any broken model quickly results in a report or a single error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenVINO IRs before they run: layers of every type, bodies, types from ports, and weights that are not read."""
+"""Static checks of OpenVINO IRs: layers of every type, bodies, types from ports, and skipped weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An IR's layers against their ports and versions, with OpenVINO as the oracle: what it refuses, check calls broken."""
+"""IR layers and the types of their ports and versions, with OpenVINO as the oracle: check rejects the same models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every malformation in every place of a model: check names it there, and onnx.checker is heard once."""
+"""Every malformation at every place in a model: check names the place, and reports onnx.checker's error once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX models before they run: graphs, graphs in nodes, functions by call, and what is wrong with a model."""
+"""Static checks of ONNX models: graphs, nested graphs, functions at each call, and invalid models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each verdict of the checker beside each other, of one model and of two, as every output tells it."""
+"""Every pair of verdicts of the checker, for one model and for two, in every output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every clause of every row, on facts alone: cases that hold, that are broken, and that cannot be known."""
+"""Every clause of every row, on facts alone: cases that conform, violate the clause, or are undetermined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker's sandbox: works of which each may end the process, and how many processes a check takes."""
+"""The checker's sandbox: tasks that may end the process, and the number of processes for a check."""
 
 from __future__ import annotations
 

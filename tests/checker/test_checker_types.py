@@ -1,4 +1,4 @@
-"""Types come from tensors and inference: what a model writes beside a value is a claim, which is judged."""
+"""Types from tensors and inference: a declared type is a claim that the checker verifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: results, files, exit codes, and one line for everything that goes wrong."""
+"""The command line: results, files, exit codes, and one-line errors."""
 
 from __future__ import annotations
 

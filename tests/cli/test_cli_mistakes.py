@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong: files, options and values; each has one line that says what is wrong and what to do."""
+"""Common mistakes with files, options and values: each error is one line with the problem and the next step."""
 
 from __future__ import annotations
 

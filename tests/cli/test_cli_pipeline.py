@@ -1,4 +1,4 @@
-"""The command line in pipelines: many models, a finding a line, clauses, streams, and what may be written."""
+"""The command line in pipelines: many models, one finding per line, clauses, streams, and writable files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops run` on inputs drawn by a seed, and beside another runtime, bit by bit."""
+"""`maxops run` on random inputs with a seed, and the bitwise comparison with another runtime."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""All commands over all that a machine and a file can do to them: one line, exit 2, and nothing left behind.
+"""All commands under every machine and file error: one line, exit code 2, and no leftover files.
 
-1 means that outputs differ or that a clause is broken, and nothing else. What a command reads and writes are slots of
-its words; each slot is filled in turn with what goes wrong.
+Exit code 1 only means that outputs differ or that a clause is violated. The files that a command reads and writes are
+slots in its arguments; each error fills each slot in turn.
 """
 
 from __future__ import annotations

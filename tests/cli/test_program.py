@@ -1,4 +1,4 @@
-"""The command as installers start it, beside other programs: what each is told of a wrong environment."""
+"""The command as installers start it, next to other programs: the errors for a broken environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command prints on a terminal: no broken words, however narrow; colors; and what is imported for it."""
+"""Terminal output: no broken words at any width, colors, and the modules that it imports."""
 
 from __future__ import annotations
 

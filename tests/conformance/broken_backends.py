@@ -1,6 +1,7 @@
-"""ONNX backends, each broken in its own way, for the kit to catch; what is not said to be broken is numpy's maximum.
+"""ONNX backends with a fault each, for tests of the kit; everything else is NumPy's maximum.
 
-Each is broken when the first input begins with BAD. `Each` is all of them, for processes take time to start.
+Each backend fails when the first input begins with BAD. `Each` combines all backends, because processes are slow to
+start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Calls for tests of the kit, with feeds and what is expected; run as a program, all of them at one runtime.
+"""Calls for tests of the kit, with feeds and expected results. Run as a program, it makes all calls on one runtime.
 
-A runtime of others runs in a process of its own: jax and torch leave threads behind, which the tests that fork mind.
+Third-party runtimes run in a separate process, because jax and torch leave threads behind, which break tests that fork.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Backends of somebody's own, as the kit's command finds them: a right one, and some with a fault each."""
+"""A user's own backends for the kit's command: a correct backend, and backends with a fault each."""
 
 from __future__ import annotations
 

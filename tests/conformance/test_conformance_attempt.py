@@ -1,4 +1,4 @@
-"""A trial in one process: what a runtime is given, and what is made of what it gives."""
+"""A trial in one process: the arguments that a runtime gets, and the outcomes of its results."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_what_is_no_array_is_garbage(result: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("result", "text", "feed"),
     [
-        (lambda feeds: None, "gave None for 2 feeds", 0),
-        (lambda feeds: [np.maximum(*feeds[0])], "gave a list of 1 for 2 feeds", 0),
+        (lambda feeds: None, "expected a list of 2 results, got None", 0),
+        (lambda feeds: [np.maximum(*feeds[0])], "expected a list of 2 results, got a list of length 1", 0),
         (lambda feeds: [np.maximum(*feeds[0]), None], "expected an array, got None", 1),
     ],
     ids=["None", "too few", "None for one"],

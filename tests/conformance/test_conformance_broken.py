@@ -1,4 +1,4 @@
-"""The tester tested: runtimes that are right but for one clause, and the kit's verdict on each, clause by clause."""
+"""Tests of the kit: runtimes that violate a single clause, and the kit's verdict on each clause."""
 
 from __future__ import annotations
 

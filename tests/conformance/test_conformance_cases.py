@@ -1,4 +1,4 @@
-"""The kit's cases: they are all there, under names that stay, and expect what the reference gives."""
+"""The kit's cases: they are complete, their names are stable, and they expect the results of the reference."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""No case is lost, and none changes, unless that is meant: their digests by family, in `case_digests.json`.
+"""No case is lost or changed by accident: `case_digests.json` has a digest for each family.
 
-To write the file again: python tests/conformance/test_conformance_cases_kept.py
+To regenerate the file: python tests/conformance/test_conformance_cases_kept.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`maxops conform`: what it prints and writes, how it exits, and one line for everything that goes wrong."""
+"""`maxops conform`: its output, its files, its exit codes, and its one-line errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
     ("arguments", "text"),
     [
         (["nosuch"], "unknown runtime 'nosuch'; choose maxops, all, "),
-        (["onnxruntim"], "near it: onnxruntime"),
+        (["onnxruntim"], "did you mean onnxruntime"),
         (["/tmp"], "/tmp is a folder, not a runtime"),
         (["own_backend.Missing"], "has no attribute 'Missing'"),
         (["broken_imports.raises"], "broken_imports.raises cannot be imported: "),

@@ -1,4 +1,4 @@
-"""A case saved to a folder is a model that other tools take, with the arrays of the case, bit for bit."""
+"""Cases in folders: models in standard formats, with the arrays of the case bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge alone: what a clause that a source leaves open does permit, and what it does not."""
+"""The judge: the results that it permits or rejects for clauses that a source leaves open."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_a_difference_is_told_with_its_feed_and_its_index(
     if runs == "one run":
         assert (found.verdict, found.message, found.run) == ("violates", wrong, 0)
     else:
-        message = f"two runs differ, and one is wrong: {wrong}"
+        message = f"two runs differ, and one result is wrong: {wrong}"
         run = ["the first of two", "the second of two"].index(runs)
         assert (found.verdict, found.message, found.run) == ("uninitialized memory", message, run)
     assert (found.clause, found.feed, found.index) == (case.clause, feed, index)

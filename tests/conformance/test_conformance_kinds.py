@@ -1,4 +1,4 @@
-"""Findings are merged over versions and types where they look the same, and only there."""
+"""Findings are merged over versions and types only if they look alike."""
 
 from __future__ import annotations
 

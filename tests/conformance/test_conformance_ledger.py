@@ -1,4 +1,4 @@
-"""The ledger of known findings: its page, and a sample of its cases, asked again of the runtimes that are here."""
+"""The ledger of known findings: its pages, and a sample of its cases on the installed runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops conform` told what makes no sense: one line, and nothing is run."""
+"""Invalid options of `maxops conform`: a one-line error, and nothing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each verdict beside each other, as every output tells it; the lists here say what is expected."""
+"""Every pair of verdicts, in every output format, compared with the lists in this module."""
 
 from __future__ import annotations
 

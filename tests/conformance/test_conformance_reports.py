@@ -1,4 +1,4 @@
-"""What is made from runs, the page aside: files, tables, JUnit XML, comparisons."""
+"""Reports of runs, except the page: files, tables, JUnit XML, and comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtimes of the kit: each gives its own answers, and its scripts give the same."""
+"""The kit's runtimes: each returns its own results, and its scripts return the same results."""
 
 from __future__ import annotations
 

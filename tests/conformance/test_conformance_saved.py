@@ -1,4 +1,4 @@
-"""Runs in files: what is written is read, and what is no run is one line."""
+"""Saved runs: files round-trip, and invalid files result in a one-line error."""
 
 from __future__ import annotations
 

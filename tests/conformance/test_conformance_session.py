@@ -1,4 +1,4 @@
-"""Whole runs of the kit: what it finds, the smallest call that shows it, and the script that does."""
+"""Whole runs of the kit: the findings, the smallest call of each, and the script that reproduces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subprocesses that end with what they started."""
+"""Subprocesses that are killed together with their child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call as text: in ONNX's format, as an IR, and its arrays in Python; each means what the call means."""
+"""Calls as text: ONNX's text format, IRs, and arrays in Python; each text has the meaning of the call."""
 
 from __future__ import annotations
 

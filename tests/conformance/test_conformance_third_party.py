@@ -1,4 +1,4 @@
-"""Others' runtimes: a Backend by its dotted name, and a program that takes a test folder."""
+"""Third-party runtimes: backends by their dotted name, and programs that read test folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts beside each other: of runs that differ, of cases of one type, and of selections that leave nothing."""
+"""Combinations of verdicts: different runs, cases of one type, and empty selections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kit's processes: whatever a runtime does in one is an outcome, and belongs to the trial that did it."""
+"""The kit's worker processes: every effect of a runtime is an outcome of the trial that caused it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as data, the rows of engines, and what is said of the first fault of ids, without an engine."""
+"""Calls as data, the engines' rows, and the error for the first invalid id, without an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and tables of pandas, Polars and Arrow: their own elements, or an error that says what to do."""
+"""Columns and tables of pandas, Polars and Arrow: results of the same kind, or an error with the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops.compat.array_api` on the arrays of each engine, beside NumPy."""
+"""`maxops.compat.array_api` on the arrays of each engine, compared with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine for CuPy: on CuPy itself where there is a GPU, else on a stand-in over tensors on the CPU."""
+"""The CuPy engine: on CuPy if there is a GPU, otherwise on a fake with CPU tensors."""
 
 from __future__ import annotations
 

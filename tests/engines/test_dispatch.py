@@ -1,4 +1,4 @@
-"""Which engine a call goes to: by the types of all arguments, without importing anything, and never silently."""
+"""Dispatch to engines by the types of all arguments, without imports and without silent fallbacks."""
 
 # mypy: disable-error-code="call-overload"
 # Arrays of classes that type checkers take for no arrays.

@@ -1,4 +1,4 @@
-"""Every engine gives the reference's bits and NumPy's errors, in its own kind of arrays."""
+"""Every engine returns the reference's bits and raises NumPy's errors, with its own kind of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of `maxops.order` beside the reference's order: every value of 8 and 16 bits, the pool of wider types."""
+"""The keys of `maxops.order`, compared with the reference: every 8-bit and 16-bit value, and a pool of wider values."""
 
 from __future__ import annotations
 

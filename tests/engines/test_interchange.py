@@ -1,4 +1,4 @@
-"""Arrays of others: what their hooks raise is an error of ours with that as its cause."""
+"""Third-party arrays: an exception in one of their hooks becomes the cause of a maxops error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What xarray's arrays have beyond the shared table: names, coordinates, attributes, labels, Datasets, Variables."""
+"""Features of xarray arrays beyond the common table: names, coordinates, attributes, labels, Datasets, Variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds the elements of xarray's arrays: classes stay, coordinates and attributes are shared, not copied."""
+"""Metadata of xarray arrays: classes are kept, and coordinates and attributes are shared without a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of breaks stays true to the code that it breaks; `make faults` runs it."""
+"""The table of breaks matches the code that it breaks; `make faults` runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix of evidence, its files and pages, and the command that says whether it speaks of this build."""
+"""The evidence matrix, its files and pages, and the command that checks whether it belongs to this build."""
 
 from __future__ import annotations
 

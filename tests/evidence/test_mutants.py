@@ -1,4 +1,4 @@
-"""Which places mutants change, which tests speak of a file, and the rates that `make mutants` prints."""
+"""The places that mutants change, the tests that cover a file, and the rates that `make mutants` prints."""
 
 from __future__ import annotations
 

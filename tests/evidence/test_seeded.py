@@ -1,4 +1,4 @@
-"""The table of faults in the proofs' sources stays true to them; `make faults` tries them."""
+"""The table of faults in the sources of the proofs matches them; `make faults` tries them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors about values that are long: integers that Python writes no digits of, long lists, sizes past a float's."""
+"""Errors about long values: integers that Python does not print, long lists, and sizes beyond the range of a float."""
 
 from __future__ import annotations
 

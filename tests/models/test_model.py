@@ -1,4 +1,4 @@
-"""Models: what loads, what is refused and how, and what a run checks and gives."""
+"""Models: loading, errors for unsupported models, and the checks and results of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes of ONNX nodes in every form: onnx.checker says what is right, and onnxruntime what it means."""
+"""Attributes of ONNX nodes in every form: onnx.checker decides validity, and onnxruntime the meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models whose max operators lie in functions and inner graphs: each way of running them gives the reference's bits."""
+"""Models with max operators in functions and nested graphs: every code path returns the reference's bits."""
 
 from __future__ import annotations
 

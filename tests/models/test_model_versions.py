@@ -1,4 +1,4 @@
-"""Every operator set that a model or a function can name, through every entry: a result, or an error of ours."""
+"""Every opset version of a model or a function, through every entry point: a result, or a maxops error."""
 
 from __future__ import annotations
 

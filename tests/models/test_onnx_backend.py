@@ -1,4 +1,4 @@
-"""maxops as an ONNX backend: the standard's own tests, and the same cases again by their bits."""
+"""maxops as an ONNX backend: the standard's own tests, repeated with a bitwise comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any ONNX model with our operators inside, and SegmentMax as an operator of ONNX: custom, and portable."""
+"""ONNX models that contain maxops operators, and SegmentMax as an ONNX operator: custom, and portable."""
 
 from __future__ import annotations
 

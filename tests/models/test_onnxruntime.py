@@ -1,4 +1,4 @@
-"""ONNX Runtime with our operators: their bits, their errors, wherever in a model they stand."""
+"""ONNX Runtime with maxops operators: their bits and errors, anywhere in a model."""
 
 from __future__ import annotations
 

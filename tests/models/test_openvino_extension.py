@@ -1,4 +1,4 @@
-"""Our operators inside OpenVINO's compiled models: every type's bits, open shapes, save and load, and clear errors."""
+"""maxops operators in compiled OpenVINO models: the bits of every dtype, dynamic shapes, saving, and clear errors."""
 
 from __future__ import annotations
 

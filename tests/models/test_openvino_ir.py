@@ -1,4 +1,4 @@
-"""OpenVINO's IR without OpenVINO: what its document prints, what it writes itself, and every way to be wrong."""
+"""OpenVINO IRs without OpenVINO: the examples of its specification, files that it writes, and every kind of error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spellings of an IR: what OpenVINO takes means the same here, and what it refuses is refused."""
+"""Spellings of an IR: maxops accepts exactly the spellings that OpenVINO accepts, with the same meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The portable SegmentMax on onnxruntime's own operators: the statements of docs/integrations/onnx.md."""
+"""The portable SegmentMax on onnxruntime's own operators, as documented in docs/integrations/onnx.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models moved to our domain: what is written, and what is refused."""
+"""Rewriting models to the maxops domain: the written models, and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with ScatterElements and ScatterND: nodes with the reduction "max" are ours, and all others another's."""
+"""Models with ScatterElements and ScatterND: maxops runs nodes with the reduction "max", and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One way of reading a model: both names of ONNX's own domain, every graph, node, function and name there is."""
+"""The structure of models: both names of the default domain, and all graphs, nodes, functions and names."""
 
 from __future__ import annotations
 

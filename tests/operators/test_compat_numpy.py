@@ -1,4 +1,4 @@
-"""`maxops.compat.numpy` beside NumPy."""
+"""`maxops.compat.numpy`, compared with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every version of every standard as a callable contract: what it takes, what it refuses, and by which clause."""
+"""Every version of every standard as a callable contract: valid calls, and errors with their clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices, strides, ids, offsets and numbers past 32 bits, in arrays of a few elements of lazily mapped memory."""
+"""Indices, strides, ids, offsets and sizes beyond 32 bits, in small arrays on lazily mapped memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Once wrong, each found by an attack on the core: it stays here so that it stays right."""
+"""Regression tests for bugs that attacks on the core found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of any integer type: each means what it holds, and the named standard takes int32 and int64 alone."""
+"""Ids of any integer dtype keep their values, and the named standard only accepts int32 and int64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where results stand, natively: along axes of every kind, in segments, with ties, NaNs and threads."""
+"""Indices of maxima from the core: along axes of every kind, in segments, with ties, NaNs and threads."""
 
 from __future__ import annotations
 

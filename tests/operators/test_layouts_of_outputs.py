@@ -1,4 +1,4 @@
-"""Data and an output in every order of their axes, with gaps: the bits are those of arrays in C order."""
+"""Data and outputs with any order of axes, with gaps: the bits equal those of arrays in C order."""
 
 from __future__ import annotations
 

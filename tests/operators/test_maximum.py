@@ -1,4 +1,4 @@
-"""Max against the reference, bit for bit, for every type on every instruction set."""
+"""Max compared with the reference, bit for bit, for every dtype on every instruction set."""
 
 from __future__ import annotations
 

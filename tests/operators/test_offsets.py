@@ -1,4 +1,4 @@
-"""SegmentMax by offsets: segments of every length, many rows in few of them, threads, layouts, and hostile offsets."""
+"""SegmentMax by offsets: segments of every length, many rows in few segments, threads, layouts, and hostile offsets."""
 
 from __future__ import annotations
 

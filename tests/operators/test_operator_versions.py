@@ -1,4 +1,4 @@
-"""Which row `maxops.operator` gives for every version and operator set, and what it says of all others."""
+"""The row that `maxops.operator` returns for every version and opset, and its errors for all others."""
 
 from __future__ import annotations
 

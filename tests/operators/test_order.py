@@ -1,4 +1,4 @@
-"""The one order of values: every pair of the 8- and 16-bit types, and the wider types' boundaries and random bits."""
+"""The order of values: every pair of 8-bit and 16-bit values, and boundaries and random bits of wider dtypes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Each path of Max and ReduceMax reached on purpose: one element against a row, streaming stores, vectors with
-masked tails, thresholds from just below to just above, and the processor's float modes."""
+"""Tests for each code path of Max and ReduceMax.
+
+The paths include one element with a row, streaming stores, vectors with masked tails, sizes just below and above each
+threshold, and floating-point modes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner alone: what calls of NumPy arrays have from the native core, and those of other arrays from it."""
+"""The planner: calls on NumPy arrays that the native core plans, and calls on other arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Arrays of rank 5 to 8: every way to broadcast each axis, every set of reduced axes, layouts in any order of axes.
+"""Arrays of rank 5 to 8: every way to broadcast each axis, every set of reduced axes, and any order of axes.
 
-Sizes are 0, 1 and 2, so that the number of cases depends on the rank alone. `tests/exhaustive/ranks.py` has all of what
-is sampled here.
+Sizes are 0, 1 and 2, so that the number of cases depends only on the rank. These tests are a sample of
+`tests/exhaustive/ranks.py`.
 """
 
 from __future__ import annotations

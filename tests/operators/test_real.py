@@ -1,4 +1,4 @@
-"""`real`: object arrays of exact rationals, against Python's own comparison."""
+"""`real`: object arrays of exact rationals, compared with Python's own comparison."""
 
 from __future__ import annotations
 

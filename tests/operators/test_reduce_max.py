@@ -1,4 +1,4 @@
-"""ReduceMax against the reference, bit for bit, for every type on every instruction set."""
+"""ReduceMax compared with the reference, bit for bit, for every dtype on every instruction set."""
 
 from __future__ import annotations
 

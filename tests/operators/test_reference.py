@@ -1,4 +1,4 @@
-"""The reference alone: the order that it goes by, and what it gives where the engines never ask it."""
+"""The reference itself: its order of values, and its results for calls that the engines do not make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SegmentMax on ids spelled from runs, with lengths around every constant of native/core/parameters.def."""
+"""SegmentMax of ids in runs, with lengths around every constant in native/core/parameters.def."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ScatterElements and ScatterND with the reduction "max": against the reference, whatever the indices and arrays."""
+"""ScatterElements and ScatterND with the reduction "max", compared with the reference for all indices and arrays."""
 
 from __future__ import annotations
 

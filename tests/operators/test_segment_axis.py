@@ -1,4 +1,4 @@
-"""The axis of segment_max: every layout in memory, and gradients, batches, names, labels and files along it."""
+"""The axis of segment_max: every memory layout, and gradients, batches, names, labels and files along it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ids are looked at: in the same pass as the data, ahead of it for the caller's own output, or not at all."""
+"""Validation of ids: in the same pass as the data, before it if the caller supplies `out`, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SegmentMax against the reference, bit for bit, for every type on every instruction set."""
+"""SegmentMax compared with the reference, bit for bit, for every dtype on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SegmentMax's loops over short segments, each reached on purpose: gaps, single rows, parts of vectors, wrong ids."""
+"""Tests for each loop of SegmentMax over short segments: gaps, single rows, partial vectors, and invalid ids."""
 
 from __future__ import annotations
 

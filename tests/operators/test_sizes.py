@@ -1,4 +1,4 @@
-"""ReduceMax and Max of shapes around every constant of native/core/parameters.def: the highest at each boundary."""
+"""ReduceMax and Max of shapes around every constant in native/core/parameters.def, with the maximum at boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Max of inputs that run across each other: tiles of 64 columns by 256 bytes, transposed in blocks of 16 bytes."""
+"""Max of inputs with transposed layouts: tiles of 64 columns by 256 bytes, transposed in blocks of 16 bytes."""
 
 from __future__ import annotations
 

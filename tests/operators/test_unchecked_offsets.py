@@ -1,6 +1,6 @@
-"""Unchecked offsets, right or wrong: every engine gives the same values, indices and empty segments.
+"""Unchecked offsets, valid or invalid: every engine returns the same values, indices and empty segments.
 
-Offsets that do not run from 0 to the number of rows without a decrease leave every segment empty.
+All segments are empty if the offsets decrease or do not run from 0 to the number of rows.
 """
 
 from __future__ import annotations

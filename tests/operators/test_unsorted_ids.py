@@ -1,4 +1,4 @@
-"""SegmentMax of ids in any order: every way in which threads share out the rows, every layout, and hostile ids."""
+"""SegmentMax of unsorted ids: every distribution of rows to threads, every layout, and hostile ids."""
 
 from __future__ import annotations
 

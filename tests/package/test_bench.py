@@ -1,4 +1,4 @@
-"""`maxops bench`: the grid, what is expected, the verdicts, the tables and the page. No time is asserted anywhere."""
+"""`maxops bench`: the grid, the expected results, the verdicts, the tables and the page. No test asserts a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops bench --random`: what is drawn, what is expected of it, and what the report lists."""
+"""`maxops bench --random`: the random calls, their expected results, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explanations of clauses: one for each, with an example that does what the page says."""
+"""The explanations of clauses: one for each clause, with an example that behaves as described."""
 
 from __future__ import annotations
 

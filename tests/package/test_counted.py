@@ -1,4 +1,4 @@
-"""Numbers agree with their nouns; files of arrays are not taken for models."""
+"""Numbers agree with their nouns, and models are not confused with files of arrays."""
 
 from __future__ import annotations
 

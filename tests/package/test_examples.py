@@ -1,4 +1,4 @@
-"""The examples: run as their README says, reproducible, and small."""
+"""The examples run as their README describes, are reproducible, and are small."""
 
 from __future__ import annotations
 

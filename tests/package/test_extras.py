@@ -1,4 +1,4 @@
-"""A part of maxops without what its extra installs says which extra that is, in an environment that has none."""
+"""Without the packages of an extra, the error names the extra, in an environment without extras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports go one way, as design.md has them; read from the source, so that an import inside a function counts too."""
+"""Imports follow the layers in design.md; the test reads the source, so imports inside functions count, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package says of itself, on its page and to tools; each fact is in pyproject.toml, and nothing disagrees."""
+"""Package metadata, the package's page, and facts for tools: all agree with pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages say is what is there: examples, generated tables, commands and the wrong answer of a runtime."""
+"""The pages are correct: examples, generated tables, commands, and the wrong result of a runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make release`: what it refuses, without building anything."""
+"""`make release`: its errors, without building anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site of docs/: that its links are looked at, that it is read and searched from a folder alone, what is found."""
+"""The documentation site: checked links, and reading and searching it from a local folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mypy and pyright make of scripts that use maxops: nothing of a correct one, and something of each mistake."""
+"""mypy and pyright on scripts that use maxops: no errors for correct scripts, and an error for each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make wheels`: its table and what it refuses, without building anything."""
+"""`make wheels`: its table and its errors, without building anything."""
 
 from __future__ import annotations
 

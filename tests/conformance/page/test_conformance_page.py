@@ -1,4 +1,4 @@
-"""What the page holds, without a browser."""
+"""The contents of the page, without a browser."""
 
 from __future__ import annotations
 

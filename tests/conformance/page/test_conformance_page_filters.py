@@ -1,4 +1,4 @@
-"""The page in a browser: filters, the matrix, and the address that they stand in."""
+"""The page in a browser: filters, the matrix, and the address that holds their state."""
 
 from __future__ import annotations
 

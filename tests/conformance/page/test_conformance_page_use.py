@@ -1,4 +1,4 @@
-"""The page in a browser: a finding down to its bits, by keys alone, on a phone, and with names that mean it harm."""
+"""The page in a browser: a finding with its bits, keyboard use, phones, and hostile names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Dask's workers as processes of their own: killed in the middle, short of memory, and the same bits as in memory.
+"""Dask workers in separate processes: killed during a call, short of memory, and the bits of calls in memory.
 
-The two workers have 400 MB each, Python and its packages included.
+Each of the two workers has 400 MB, including Python and its packages.
 """
 
 from __future__ import annotations

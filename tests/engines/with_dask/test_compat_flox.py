@@ -1,4 +1,4 @@
-"""flox's maxima by `maxops.compat.flox`, beside flox's own: groups, types, fill values, methods, labels."""
+"""flox's maxima by `maxops.compat.flox`, compared with flox: groups, dtypes, fill values, methods, labels."""
 
 from __future__ import annotations
 

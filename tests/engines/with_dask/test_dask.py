@@ -1,4 +1,4 @@
-"""Max and ReduceMax of Dask arrays: no way to cut them changes a bit, and nothing is computed unasked."""
+"""Max and ReduceMax of Dask arrays: chunks do not change any bit, and nothing is computed early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong ids in Dask arrays: for each way to cut them, the error of a call in memory."""
+"""Invalid ids in Dask arrays: for any chunks, the error equals the error of a call in memory."""
 
 from __future__ import annotations
 

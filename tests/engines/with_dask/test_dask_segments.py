@@ -1,4 +1,4 @@
-"""SegmentMax of Dask arrays: no way to cut rows, columns, ids or offsets changes a bit."""
+"""SegmentMax of Dask arrays: chunks of rows, columns, ids or offsets do not change any bit."""
 
 from __future__ import annotations
 

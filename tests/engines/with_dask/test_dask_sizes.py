@@ -1,4 +1,4 @@
-"""What blocks hand on weighs what it holds: Dask plans memory and transfers by it."""
+"""Data that is communicated between tasks reports its size, which Dask uses to plan memory and transfers."""
 
 from __future__ import annotations
 

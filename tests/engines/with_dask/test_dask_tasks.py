@@ -1,4 +1,4 @@
-"""The number of SegmentMax's tasks, and what they compute for each number of blocks of data and result."""
+"""The number of tasks of SegmentMax, and their work for each number of data and result chunks."""
 
 from __future__ import annotations
 

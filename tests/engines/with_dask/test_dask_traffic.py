@@ -1,4 +1,4 @@
-"""What SegmentMax's tasks hand on grows with the result, and not with blocks times segments."""
+"""The data communicated between SegmentMax's tasks grows with the result, not with chunks times segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxops.compat.jax` beside JAX."""
+"""`maxops.compat.jax`, compared with JAX."""
 
 from __future__ import annotations
 

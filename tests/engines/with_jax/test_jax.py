@@ -1,4 +1,4 @@
-"""JAX's arrays under jit, vmap, loops and donation: the reference's bits, from both lowerings."""
+"""JAX arrays under jit, vmap, loops and donation: both lowerings return the reference's bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX as it is set up: without 64-bit types, and with its options that forbid what is implicit."""
+"""Configurations of JAX: without 64-bit types, and with options that forbid implicit conversions."""
 
 from __future__ import annotations
 

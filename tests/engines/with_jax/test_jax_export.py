@@ -1,4 +1,4 @@
-"""JAX's functions exported: for every platform, with sizes that are known or symbols, and read back from bytes."""
+"""Exported JAX functions: for every platform, with static or symbolic sizes, and deserialized from bytes."""
 
 from __future__ import annotations
 

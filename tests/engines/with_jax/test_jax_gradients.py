@@ -1,4 +1,4 @@
-"""Gradients of JAX's arrays: split evenly, or to the first element that holds a maximum, forwards and backwards."""
+"""Gradients of JAX arrays: split evenly or assigned to the first maximum, in forward and reverse mode."""
 
 from __future__ import annotations
 

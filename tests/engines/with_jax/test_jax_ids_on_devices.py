@@ -1,4 +1,4 @@
-"""Ids and offsets of JAX on a device: looked at there, and copied from it only if they are wrong; of each type."""
+"""JAX ids and offsets on a device, of each dtype: validated on the device, and copied to the host only if invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX's meshes: the operators and their gradients under shard_map with Auto, Explicit and Manual axes."""
+"""JAX meshes: the operators and their gradients under shard_map with Auto, Explicit and Manual axes."""
 
 from __future__ import annotations
 

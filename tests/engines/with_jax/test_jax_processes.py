@@ -1,4 +1,4 @@
-"""JAX in processes of their own: beside a broken module of the custom calls, and over several devices."""
+"""JAX in separate processes: with a broken module of custom calls, and on several devices."""
 
 from __future__ import annotations
 

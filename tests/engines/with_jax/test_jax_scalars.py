@@ -1,4 +1,4 @@
-"""JAX's weak types: a traced Python scalar is what the Python scalar is."""
+"""Weak types in JAX: a traced Python scalar behaves like the Python scalar."""
 
 from __future__ import annotations
 

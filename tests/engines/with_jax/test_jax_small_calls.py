@@ -1,4 +1,4 @@
-"""Plain calls on JAX's arrays are planned once for shapes, types and options, and each of those counts."""
+"""Plain calls on JAX arrays are planned once for each combination of shapes, dtypes and options."""
 
 from __future__ import annotations
 

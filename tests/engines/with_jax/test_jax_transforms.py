@@ -1,7 +1,6 @@
-"""JAX's transforms: whichever arguments are mapped and wherever, and each transform in each other.
+"""JAX transforms: any mapped arguments and axes, and each transform inside each other one.
 
-A mapped call is judged by a loop over its members. Derivatives are judged by the same transforms of a formula of JAX's
-own operations.
+A loop over the members verifies a mapped call. The same transforms of a formula with JAX operations verify derivatives.
 """
 
 from __future__ import annotations

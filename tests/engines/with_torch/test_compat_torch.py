@@ -1,4 +1,4 @@
-"""`maxops.compat.torch` beside PyTorch's own functions: results, types, classes, gradients, `out` and errors."""
+"""`maxops.compat.torch`, compared with PyTorch's functions: results, dtypes, classes, gradients, `out` and errors."""
 
 from __future__ import annotations
 

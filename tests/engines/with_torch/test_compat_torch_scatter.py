@@ -1,4 +1,4 @@
-"""`maxops.compat.torch_scatter` beside loops that say what torch_scatter computes."""
+"""`maxops.compat.torch_scatter`, compared with loops that define torch_scatter's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PyTorch module, exported by torch's own exporter, gives the same bits through every integration."""
+"""A PyTorch module that torch exports returns the same bits through every integration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only tensors have: the table by way of torch's dispatcher, memory that is shared, kinds that are refused."""
+"""Features of tensors: the common table through torch's dispatcher, shared memory, and rejected kinds of tensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # ruff: noqa: E402 - what needs torch comes after the look for it
-"""What other devices than the CPU run, on the CPU: torch's own operators, held to the reference's bits.
+"""The code path of devices other than the CPU, run on the CPU: torch operators with the reference's bits.
 
-`only_torch_operators` asks for it. The tables of all engines hold it too, as the adapter "torch-any-device".
+`only_torch_operators` selects this path. The tables of all engines also test it, as the adapter "torch-any-device".
 """
 
 from __future__ import annotations

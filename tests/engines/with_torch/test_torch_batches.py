@@ -1,4 +1,4 @@
-"""`torch.vmap`: a batch gives what its members give one by one, whichever arguments are batched and wherever."""
+"""`torch.vmap`: a batch returns the results of its members, for any batched arguments and dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.func.functionalize: alone, beside each other transform and in traces, for each operator."""
+"""torch.func.functionalize: alone, with each other transform, and in traces, for each operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of tensors: backwards and forwards, alone and in batches, to the first winner or split evenly."""
+"""Gradients of tensors in reverse and forward mode, alone and in batches, for the first maximum or split evenly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.onnx.export` of programs that call us: standard operators, with the same bits on maxops and on onnxruntime."""
+"""`torch.onnx.export` of programs that call maxops: standard operators, with equal bits on maxops and onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.ops.maxops`, called as exported programs call it: schemas, and the same checks and results by every kernel."""
+"""`torch.ops.maxops` as exported programs call it: schemas, and equal checks and results of every kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Torch's tensors with every combination of options, by each way that a call takes: what NumPy's arrays give."""
+"""Torch tensors with every combination of options, on each code path: the results of NumPy arrays."""
 
 from __future__ import annotations
 

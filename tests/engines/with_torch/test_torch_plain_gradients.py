@@ -1,4 +1,4 @@
-"""Gradients of plain tensors, which the core computes: the same bits as by torch's operators, in every layout."""
+"""Gradients of plain tensors, which the core computes: the bits of torch's operators, in every layout."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Small calls on torch's tensors, which run natively: the bits are NumPy's, and all that torch has to know of is left
-to Python.
-"""
+"""Small calls on torch tensors, which run natively with the bits of NumPy, except calls that torch must observe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.jit.trace`: the calls stand in the trace, and are not what they gave for the example."""
+"""`torch.jit.trace`: the trace contains the calls, not their results for the example."""
 
 from __future__ import annotations
 

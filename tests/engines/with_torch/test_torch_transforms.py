@@ -1,7 +1,6 @@
-"""Torch's transforms: whichever arguments are batched and wherever, and each transform in each other.
+"""Torch transforms: any batched arguments and dimensions, and each transform inside each other one.
 
-A batch is judged by a loop over its members. Derivatives are judged by the same transforms of a formula of torch's own
-operators.
+A loop over the members verifies a batch. The same transforms of a formula with torch operators verify derivatives.
 """
 
 from __future__ import annotations
