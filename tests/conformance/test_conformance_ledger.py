@@ -206,7 +206,7 @@ def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> Non
     bodies = [block.split("```")[0] for block in page.split("```python\n")[1:]]
     codes = ["\n".join(line for line in body.splitlines() if not line.startswith("#")) for body in bodies]
     assert len(set(codes)) == len(codes) > 0
-    assert page.count("<summary>A script ") == len(codes) == page.count("```text\n")
+    assert page.count("<summary>Script ") == len(codes) == page.count("```text\n")
     assert page.count("<details ") == page.count("</details>")
 
 

@@ -180,7 +180,7 @@ def test_a_case_of_one_run_alone(only: Verdict) -> None:
     longer, cases = _run(("violates", only), "clauses")
     now, then = compare.compare(short, longer), compare.compare(longer, short)
     assert (now.only_new, now.only_old, then.only_new, then.only_old) == ({cases[1]: only}, {}, {}, {cases[1]: only})
-    assert f"1 only now, {int(only in FAULTS)} of them" in compare.summary(now)
+    assert f"1 only now, including {int(only in FAULTS)} fault" in compare.summary(now)
     assert [each["case"] for each in compare.not_in_baseline(longer, short)] == cases[1:] * (only in FAULTS)
 
 

@@ -109,7 +109,7 @@ def test_a_fault_is_found_after_many_results_that_are_permitted(wrong: str) -> N
     found = judge(case, trial, outcome)
     assert found.verdict == "uninitialized memory"
     assert same_bits(outcome.runs[found.run][0], RESULTS[wrong][0])
-    assert found.message.startswith("at least 9 different results in 22 runs, and one is wrong: ")
+    assert found.message.startswith("at least 9 different results in 22 runs, and one result is wrong: ")
 
 
 @pytest.mark.parametrize("refused", [*product((True, False), repeat=2)], ids=str)
