@@ -121,7 +121,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--seed", "1", "--size", "n"], "'n' is not a name and a size"),
         (["--seed", "-1"], "--seed"),
         (["--seed", "1", "--against", "numpy"], "'numpy' cannot run models; choose onnxruntime, "),
-        (["--seed", "1", "--against", "onnxruntim"], "near it: onnxruntime"),
+        (["--seed", "1", "--against", "onnxruntim"], "did you mean onnxruntime"),
         (
             ["--seed", "1", "--against", "maxops"],
             "--against requires a single runtime, got 'maxops'; choose onnxruntime, ",

@@ -75,7 +75,7 @@ def answers(name: str) -> dict[str, Any]:
 def test_plain_values_are_right_and_the_script_gives_the_same(name: str, operator: str) -> None:
     found = answers(name)
     if operator in LACKS.get(name, ()):
-        assert re.match(r"NotApplicableError: .* has no ", found[operator])
+        assert re.match(r"NotApplicableError: .* (has no|cannot contain) ", found[operator])
         return
     call, feed, expected = ASKED[operator]
     assert found[operator] == [bits(expected)] * 3
@@ -233,7 +233,7 @@ def test_what_a_library_does_not_have_is_not_applicable() -> None:
 
 def test_the_lines_keep_their_names_from_the_inputs() -> None:
     call = Call(spec.MAX_13, (Input("model", dtypes.FLOAT32, (None,)),), (), 1)
-    with pytest.raises(ValueError, match="inputs named model, which the lines use"):
+    with pytest.raises(ValueError, match="inputs named model, which the lines already use"):
         runtimes.load("onnx-reference").prepare(call)
 
 
@@ -290,12 +290,12 @@ def test_groups_stand_for_what_is_installed() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("onnxruntim", r"no runtime 'onnxruntim'; near it: onnxruntime.*; known are maxops, all, .*, numpy"),
-        ("", r"no runtime ''; known are"),
-        ("no_such_package.backend", r"no runtime 'no_such_package\.backend'"),
-        ("onnx reference", r"no runtime 'onnx reference'; near it: onnx-reference"),
-        ("maxops:onx", r"no runtime 'maxops:onx'; near it: maxops:onnx"),
-        ("../numpy", r"no runtime '\.\./numpy'"),
+        ("onnxruntim", r"unknown runtime 'onnxruntim' \(did you mean onnxruntime.*\); choose maxops, all, .*, numpy"),
+        ("", r"unknown runtime ''; choose"),
+        ("no_such_package.backend", r"unknown runtime 'no_such_package\.backend'"),
+        ("onnx reference", r"unknown runtime 'onnx reference' \(did you mean onnx-reference"),
+        ("maxops:onx", r"unknown runtime 'maxops:onx' \(did you mean maxops:onnx"),
+        ("../numpy", r"unknown runtime '\.\./numpy'"),
     ],
 )
 def test_an_unknown_name_is_one_line_with_near_names(name: str, words: str) -> None:

@@ -86,7 +86,10 @@ WRONG = {
     "a case without a type": (edited(cases={"ONNX.Max-13.T": "conforms"}), "is not a case id"),
     "a run of the first schema": (edited(schema=1), "has schema 1, but this version reads 2; run maxops conform again"),
     "a clause without a standard": (edited(clauses={"value": "?"}), "'value' is not a clause id"),
-    "a finding of an unnamed clause": (with_finding(clause="value"), r"findings\[0\].clause is 'value', which clauses"),
+    "a finding of an unnamed clause": (
+        with_finding(clause="value"),
+        r"findings\[0\].clause is 'value', which is not in clauses",
+    ),
     "a finding without a message": (with_finding(message=None), r"findings\[0\].message is null; expected a string"),
     "a result of neither kind": (with_finding(actual={"a": 1}), r"findings\[0\].actual.text is missing"),
     "a reproducer past the end": (
@@ -109,7 +112,7 @@ WRONG = {
         with_actual([1], ["1"], ["01"], "int7"),
         "has bits of the unknown type 'int7'",
     ),
-    "bits of rationals": (with_actual([1], ["1"], ["01"], "real"), "has bits of type 'real', which maxops does not"),
+    "bits of rationals": (with_actual([1], ["1"], ["01"], "real"), "has bits of the unknown type 'real'"),
     "bits in small letters": (with_actual([1], ["1"], ["ff"]), "has bits 'ff'; expected 2 digits from 0-9 and A-F"),
     "too few bits": (with_actual([2], ["1", "2"], ["01", "2"]), "has bits '2'; expected 2 digits from 0-9 and A-F"),
     "too many bits": (
@@ -140,7 +143,10 @@ WRONG = {
     "another verdict in the finding": (with_finding(verdict="hangs"), "verdict is 'hangs', but cases has 'permitted'"),
     "a finding of no case": (edited(cases={}), r"findings\[0\].verdict is .*cases has 'no entry' for 'ONNX"),
     "a fault without its finding": (edited(findings=[]), "but findings has no entry for it"),
-    "a finding twice": (edited(findings=[*swift()["findings"], swift()["findings"][0]]), "has a case twice"),
+    "a finding twice": (
+        edited(findings=[*swift()["findings"], swift()["findings"][0]]),
+        "has several entries for one case",
+    ),
 }
 
 

@@ -214,7 +214,7 @@ def test_each_verdict_beside_each_other(kinds: tuple[Kind, Kind, Kind]) -> None:
         outcomes[case.id] = Outcome(kind, wrong if kind == "returned" else (), text="so it was")
         alone[case.id] = judge(case, trial, outcomes[case.id]).verdict
     if set(kinds) == {"not applicable"}:
-        with pytest.raises(session.NothingToJudgeError, match="none of the 3 chosen cases is applicable"):
+        with pytest.raises(session.NothingToJudgeError, match="none of the 3 selected cases is applicable"):
             verdicts(OF_TYPE, outcomes)
         return
     made = run_of(OF_TYPE, outcomes)
@@ -370,7 +370,7 @@ def test_blank_patterns_choose_nothing(only: str) -> None:
         (["numpy", "--only", ","], "all patterns are blank"),
         (["numpy", "--only", "ONNX.Max-13.T/int8/two*", "--select", "OpenVINO"], "leave nothing to report"),
         (["--list", "--only", ","], "all patterns are blank"),
-        (["numpy", "--repeat", "1"], "from 2 to 1000"),
+        (["numpy", "--repeat", "1"], "between 2 and 1000"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -185,7 +185,7 @@ def test_a_crash_in_company_that_alone_comes_at_the_end_is_the_trials_own() -> N
     with process(broken_backends.AbortsInCompanyOrAtTheEnd, ()) as running:
         assert returned(running.run("fine", GOOD, SECONDS), GOOD)
         outcome = running.run("crashes", trial_of(BAD), SECONDS)
-    assert outcome == Outcome("crashed", text="at its end, the process was killed by SIGABRT")
+    assert outcome == Outcome("crashed", text="during shutdown, the process was killed by SIGABRT")
 
 
 def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
@@ -235,7 +235,7 @@ def test_an_end_is_found_even_if_the_runtime_does_not_start_again(name: str, kin
         assert returned(running.run("before", GOOD, SECONDS), GOOD)
         outcome = running.run(name, trial_of(BAD, second=number(name)), 2)
         assert outcome.kind == kind
-        assert outcome.text.startswith(f"{how}; the runtime does not start again: broken_imports.starts_once:Backend")
+        assert outcome.text.startswith(f"{how}; the runtime cannot be restarted: broken_imports.starts_once:Backend")
         with pytest.raises(RuntimeUnusableError, match="FileExistsError"):
             running.run("after", GOOD, SECONDS)
 

@@ -188,7 +188,7 @@ def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
 
 
 def _array(result: object) -> Array:
-    """Return a copy of a result, because the runtime may reuse its memory; NumPy's scalars have rank 0."""
+    """Return a copy of a result as an array, because the runtime may reuse the memory; scalars become rank 0."""
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):

@@ -11,7 +11,7 @@ from maxops.conformance.result import Run
 
 
 class Bounds(TypedDict):
-    """The most elements and axes of an array, the most inputs of a call, and the memory layouts of the inputs."""
+    """The maximum elements and rank of an array, the maximum inputs of a call, and the memory layouts of inputs."""
 
     elements: int
     rank: int

@@ -1,4 +1,4 @@
-"""The kit's question to a runtime: a call, its arrays, and the expectation of each standard.
+"""Calls that the kit makes on a runtime, with their arrays and the results that each standard requires.
 
 A `Call` is one operator in one model. A `Trial` runs it on one or more sets of arrays, its feeds. A `Case` is a trial
 as judged by one clause of one row of the spec table. If several standards judge a trial, it has several cases.

@@ -1,4 +1,4 @@
-"""Memory poisoning: fills free memory with a different pattern in each run, so that uninitialized memory shows.
+"""Memory poisoning: fills free memory with a different pattern in each run, to reveal uses of uninitialized memory.
 
 With glibc, malloc fills new blocks with a byte (MALLOC_PERTURB_), except blocks from a thread's own cache: start the
 process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` takes all of them, fills them

@@ -25,7 +25,7 @@ def read(path: Path) -> list[Run]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RunFileError(f"{path}: cannot be read: {error.strerror}") from error
+        raise RunFileError(f"{path} cannot be read: {error.strerror}") from error
     return parse(data, str(path))
 
 

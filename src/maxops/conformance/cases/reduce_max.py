@@ -108,7 +108,7 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
 def along(
     table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
 ) -> Trial:
-    """Return a trial of copies of u and one v, of each length: `laid` makes feeds of them, each with a result index."""
+    """Return a trial with copies of u and one v for each length; `laid` makes feeds, each with a result index."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []

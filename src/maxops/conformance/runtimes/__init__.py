@@ -81,7 +81,7 @@ def resolve(name: str) -> Runtime:
         return ThirdParty(name)
     names = [*GROUPS, *known()]
     near = get_close_matches(name, names, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     raise UnknownRuntimeError(
         f"unknown runtime {name!r}{hint}; choose {', '.join(names)}, a module or class with the protocol of "
         f"onnx.backend.base.Backend such as mypackage.mybackend, or a program such as '{PREFIX}./program'"
