@@ -5,7 +5,7 @@ from maxops.version import version as __version__
 
 try:
     from maxops.engines.native import get_num_threads, memory_info, set_num_threads
-except errors.ConfigurationError as _error:  # the environment says what maxops does not understand
+except errors.ConfigurationError as _error:  # invalid environment variables
     program.end_command(_error)
     raise
 from maxops import threadpool_controller as _threadpool_controller  # noqa: F401  (for threadpoolctl)

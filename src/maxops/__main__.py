@@ -1,4 +1,4 @@
-"""Runs the command line: `python -m maxops`."""
+"""Run the command line: `python -m maxops`."""
 
 from maxops.cli import main
 

@@ -1,4 +1,4 @@
-"""Writes files atomically: to a temporary file in the same folder, which is then renamed.
+"""Write files atomically: write a temporary file in the same folder, then rename it.
 
 maxops writes all files for users with this module.
 """
@@ -20,7 +20,7 @@ from maxops.plan import Array
 
 TemporaryPath = Callable[[Path], Path]
 
-_NUMBERS = count()  # of files in this process, whose threads may write into one folder
+_NUMBERS = count()  # unique file numbers, because threads of this process may write to the same folder
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
                 return path
             target = Path(os.path.realpath(path))
             if target in partial:
-                raise OutputError(f"{path}: is to be written twice; give each output a file of its own")
+                raise OutputError(f"{path} cannot be written twice; pass a different path for each output")
             missing = [each for each in target.parents if not each.exists()] if make_folders else []
             for folder in reversed(missing):
                 folder.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
                 path.replace(target)
     except BaseException:
         for path in partial.values():
-            # asked first, since a read-only file system refuses to remove what is not there, too
+            # check first, because removing a missing file on a read-only file system is an error
             if path.is_dir():
                 shutil.rmtree(path)
             elif os.path.lexists(path):
@@ -79,13 +79,13 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
 
 
 def _is_special(path: Path) -> bool:
-    """Check whether the path is a device or a pipe; raise an error for a folder."""
+    """Return whether the path is a device or a pipe; raise an error for a folder."""
     try:
-        path.stat()  # which tells what is wrong on the way there; `exists` would not
+        path.stat()  # raises errors of parent folders, which `exists` would hide
     except FileNotFoundError:
         return False
     if path.is_dir():
-        raise OutputError(f"{path}: cannot be written: it is a folder")
+        raise OutputError(f"{path} cannot be written: it is a folder")
     return not path.is_file()
 
 
@@ -95,11 +95,11 @@ def check_writable(path: Path) -> None:
         try:
             path.parent.stat()
         except FileNotFoundError as error:
-            raise OutputError(f"{path}: there is no folder {path.parent}") from error
+            raise OutputError(f"{path} cannot be written: folder {path.parent} does not exist") from error
     with suppress(_Checked), atomic_write() as temporary, errors_of(path):
         if (partial := temporary(path)) != path:
             partial.touch()
-        raise _Checked  # which removes it
+        raise _Checked  # removes the temporary file
 
 
 class _Checked(Exception):  # noqa: N818 - no error
@@ -113,13 +113,13 @@ def write_text(path: Path, text: str, errors: str = "strict", *, make_folders: b
 
 
 def save_npy(path: Path, array: Array) -> None:
-    """Write a .npy file directly (not atomically) with `np.save`, with the system's own error messages."""
+    """Write a .npy file with `np.save`, but not atomically; errors have the messages of the operating system."""
     with path.open("wb") as file:
         np.save(PlainWriter(file), array, allow_pickle=False)
 
 
 class PlainWriter:
-    """A file that offers NumPy only `write`, because the errors of `tofile` do not name the cause."""
+    """A file with only `write`, which keeps NumPy from calling `tofile`, whose errors do not name the cause."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write: Callable[[bytes], int] = file.write
@@ -127,8 +127,8 @@ class PlainWriter:
 
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Translate the system's errors into OutputError while a file is written."""
+    """Raise OutputError for errors of the operating system while a file is written."""
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

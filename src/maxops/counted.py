@@ -1,10 +1,10 @@
-"""Counts nouns in messages: "1 node", "2 nodes"."""
+"""Format counts in messages: "1 node", "2 nodes"."""
 
 from __future__ import annotations
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number and its noun or verb; `many` is the plural if it is not the singular with an s.
+    """Return a number with its noun or verb; `many` is the plural, by default the singular with an s.
 
     >>> counted(1, "max node"), counted(0, "max node"), counted(2, "is broken", "are broken")
     ('1 max node', '0 max nodes', '2 are broken')

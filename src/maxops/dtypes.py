@@ -1,4 +1,4 @@
-"""The types, one row each; everything that depends on a type's format derives from its row."""
+"""The table of element types, from which everything that depends on the format of a type derives."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Kind = Literal["float", "int", "uint", "bool", "real"]
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type: its names, its NumPy type and its format.
+    """An element type: its names, its NumPy dtype and its format.
 
-    ``bits`` is the width, 0 for `real`; ``exponent_bits`` is 0 for types that are not floats.
+    ``bits`` is the width, or 0 for `real`. ``exponent_bits`` is 0 except for floats.
     """
 
     name: str
@@ -30,44 +30,44 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
-        """Pickled by name, since there is one of each, and much asks `dtype is REAL`."""
+        """Pickle the type by name, because code compares types by identity, as in `dtype is REAL`."""
         return _named, (self.name,)
 
     @property
     def word(self) -> np.dtype:
-        """The unsigned type of the same width: what the type's bits are looked at as."""
+        """The unsigned integer dtype of the same width, for access to the bits."""
         return np.dtype(f"u{self.bits // 8}")
 
     @property
     def mantissa_bits(self) -> int:
-        """Stored bits of the significand."""
+        """The number of stored bits of the significand."""
         return self.bits - 1 - self.exponent_bits
 
     @property
     def infinity_bits(self) -> int:
-        """Bits of +Inf."""
+        """The bits of +Inf."""
         return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
 
     @property
     def nan_bits(self) -> int:
-        """Bits of the one NaN that results hold: quiet, sign 0, payload 0."""
+        """The bits of NaN in results: the quiet NaN with sign 0 and payload 0."""
         return self.infinity_bits | 1 << self.mantissa_bits - 1
 
     @property
     def lowest_bits(self) -> int:
-        """Bits of the lowest value: -Inf for floats. The maximum of an empty set."""
+        """The bits of the lowest value, -Inf for floats, which is the maximum of an empty set."""
         if self.kind == "float":
             return 1 << self.bits - 1 | self.infinity_bits
         return 1 << self.bits - 1 if self.kind == "int" else 0
 
     @property
     def lowest_finite_bits(self) -> int:
-        """Bits of the lowest finite value: what SegmentMax's LOWEST fills with."""
+        """The bits of the lowest finite value, which is LOWEST in SegmentMax."""
         return self.lowest_bits - 1 if self.kind == "float" else self.lowest_bits
 
 
 def _numeric(name: str, onnx: str, kind: Kind, exponent_bits: int = 0) -> DType:
-    numpy = np.dtype(getattr(ml_dtypes, name, name))  # ml_dtypes has those that NumPy lacks
+    numpy = np.dtype(getattr(ml_dtypes, name, name))  # ml_dtypes for dtypes that NumPy lacks
     return DType(name, onnx, kind, 8 * numpy.itemsize, numpy, exponent_bits)
 
 
@@ -84,7 +84,7 @@ UINT16 = _numeric("uint16", "uint16", "uint")
 UINT32 = _numeric("uint32", "uint32", "uint")
 UINT64 = _numeric("uint64", "uint64", "uint")
 BOOL = _numeric("bool", "bool", "bool")
-# Exact rationals (fractions.Fraction and int) in an object array: SONNX's real numbers.
+# SONNX's real numbers: exact rationals (fractions.Fraction and int) in an object array.
 REAL = DType("real", "", "real", 0, np.dtype(object))
 
 ALL = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, REAL)
@@ -95,12 +95,12 @@ def _named(name: str) -> DType:
     return BY_NAME[name]
 
 
-# By scalar type, which NumPy shares between byte orders; "q" and "Q" are int64 and uint64 under C's other name.
+# Keys are scalar types, which are equal for all byte orders; "q" and "Q" are C's long long, also int64 and uint64.
 _BY_SCALAR = {dtype.numpy.type: dtype for dtype in ALL} | {np.dtype("q").type: INT64, np.dtype("Q").type: UINT64}
 
 
 def of(numpy: np.dtype) -> DType | None:
-    """The row of a NumPy type in any byte order, or None if it is not one of ours.
+    """Return the DType of a NumPy dtype in any byte order, or None if maxops does not support it.
 
     >>> import numpy as np
     >>> str(of(np.dtype(">f4")))

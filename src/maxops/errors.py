@@ -1,6 +1,6 @@
-"""Exceptions, each with the clause that a call violates.
+"""Exceptions that name the clause that a call violates.
 
-Every error says where, what it got, what was expected and, in brackets at the end, the id of the clause.
+Each message says where the error is, the actual and the expected value, and the id of the clause in brackets.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from numpy.exceptions import AxisError
 
 
 class MaxopsError(Exception):
-    """Base of all errors that maxops raises on purpose.
+    """The base class of all errors that maxops raises.
 
-    ``clause`` is the id of the broken clause, as `maxops.operators` lists them: a standard's for its named versions,
-    ``maxops.maximum.types`` and the like for the plain functions; or "" where neither speaks. ``message`` is the text
-    without it.
+    ``clause`` is the id of the violated clause, as listed by `maxops.operators`: a clause of the standard for its
+    operators, a clause such as ``maxops.maximum.types`` for the plain functions, or "" if no clause applies.
+    ``message`` is the text without the clause.
     """
 
     def __init__(self, message: str, clause: str = "") -> None:
         self.message = message
-        # not by super().__init__, which PyTorch's compiler does not follow
+        # not super().__init__, which PyTorch's compiler cannot trace
         self.args: tuple[Any, ...] = (f"{message} [{clause}]" if clause else message,)
         self.clause = clause
 
     def at(self, where: str) -> Self:
-        """The same error with a place before its text.
+        """Return the same error with a location before its message.
 
         >>> ShapeError("input 1 is too long", "ONNX.Max-6.shape").at("model.onnx")
         ShapeError('model.onnx: input 1 is too long [ONNX.Max-6.shape]')
@@ -34,29 +34,29 @@ class MaxopsError(Exception):
 
 
 class DTypeError(MaxopsError, TypeError):
-    """A type that the operator does not take, types that differ, or no array at all."""
+    """A dtype is not supported, dtypes differ, or an argument is not an array."""
 
 
 class EngineError(MaxopsError, TypeError):
-    """Arrays of kinds that no engine takes together, or something that an engine does not have."""
+    """No engine supports the given kinds of arrays together, or an engine does not support an option."""
 
 
 class ShapeError(MaxopsError, ValueError):
-    """Shapes that do not go together, or a rank that is not allowed."""
+    """Shapes are incompatible, or a rank is not allowed."""
 
 
 class InputCountError(MaxopsError, TypeError):
-    """Too few or too many inputs."""
+    """A call has too few or too many inputs."""
 
 
 class AttributeValueError(MaxopsError, ValueError):
-    """An attribute that is missing, unknown to the version, or outside its values."""
+    """An attribute is missing, unknown to the version, or has an invalid value."""
 
 
 class AxesError(MaxopsError, AxisError):
-    """Axes out of range, twice, or not a list of integers. Also a `numpy.exceptions.AxisError`."""
+    """Axes are out of range, repeated, or not integers. Also a `numpy.exceptions.AxisError`."""
 
-    axis: int | None = None  # as NumPy has it for an error with a text of its own
+    axis: int | None = None  # None, as in NumPy for an AxisError with a custom message
     ndim: int | None = None
 
     def __str__(self) -> str:
@@ -64,52 +64,52 @@ class AxesError(MaxopsError, AxisError):
 
 
 class SegmentIdsError(MaxopsError, ValueError):
-    """Segment ids that are negative, unsorted, or of the wrong length, rank or type."""
+    """Segment ids are negative, unsorted, or have the wrong length or rank."""
 
 
 class OffsetsError(MaxopsError, ValueError):
-    """Offsets of segments that decrease, or do not run from 0 to the number of rows."""
+    """Segment offsets decrease, or do not run from 0 to the number of rows."""
 
 
 class IndicesError(MaxopsError, ValueError, IndexError):
-    """An index of ScatterElements or ScatterND that lies outside the data. As NumPy's AxisError, also an IndexError."""
+    """An index of ScatterElements or ScatterND is out of range. Also an `IndexError`, like NumPy's AxisError."""
 
 
 class NumSegmentsError(MaxopsError, ValueError):
-    """A number of segments that is negative or no scalar."""
+    """The number of segments is negative, or not an integer scalar."""
 
 
 class OutputError(MaxopsError, ValueError):
-    """An ``out`` that cannot take the result."""
+    """The ``out`` argument cannot store the result."""
 
 
 class RunFileError(MaxopsError, ValueError):
-    """A file that should hold runs of the conformance kit, and does not."""
+    """A file does not contain valid runs of the conformance kit."""
 
 
 class OutputTooLargeError(MaxopsError, MemoryError):
-    """An output that this machine's memory cannot hold."""
+    """The output does not fit in this machine's memory."""
 
 
 class EmptyReductionError(MaxopsError, ValueError):
-    """A maximum over nothing, for a type without a lowest value."""
+    """A maximum is over no elements, and the dtype has no lowest value."""
 
 
 class UnknownOperatorError(MaxopsError, LookupError):
-    """A standard, operator or version that is not in the table."""
+    """A standard, operator or version is unknown to maxops."""
 
 
 class VersionError(MaxopsError, TypeError):
-    """A version or an operator set that is not an integer, or both of them."""
+    """A version or opset is not an integer, or both are given."""
 
 
 class ConfigurationError(MaxopsError, ValueError):
-    """An environment variable or setting that maxops does not understand."""
+    """An environment variable or setting has an invalid value."""
 
 
 class ModelError(MaxopsError, ValueError):
-    """A model that cannot be read, is not well formed, or holds what maxops does not run."""
+    """A model cannot be read, is malformed, or contains something that maxops does not run."""
 
 
 class ModelInputError(MaxopsError, ValueError):
-    """Inputs that do not fit a model, or files that do not hold them."""
+    """Inputs do not match a model, or a file of inputs cannot be read."""

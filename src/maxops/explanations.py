@@ -1,4 +1,4 @@
-"""Reads the explanation of each clause, a reason and an example, from clauses.toml."""
+"""Read the explanations of clauses, each with a reason and an example, from clauses.toml."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ IMPORTS = ("import numpy as np", "import maxops as mo")
 class Explanation:
     """The reason for a clause, and an example.
 
-    The example is Python code or, if `is_model`, an ONNX model as text that breaks the clause. `breaks` means that the
-    last line of the code raises an error that cites the clause.
+    The example is Python code or, if `is_model`, an ONNX model as text that violates the clause. If `breaks`, the last
+    line of the code raises an error that cites the clause.
     """
 
     why: str
@@ -27,7 +27,7 @@ class Explanation:
     breaks: bool
 
     def code(self, row: Spec) -> str:
-        """Return the example as a program on the operator of a row, or as a model."""
+        """Return the example as a Python program that uses the operator of a row, or as a model."""
         if self.is_model:
             return self.example
         version = "" if row.version is None else f", version={row.version}"
@@ -47,7 +47,7 @@ def without_version(clause: str) -> str:
 
 @cache
 def explanations() -> dict[str, Explanation]:
-    """Return the explanations, by the ids of clauses without versions."""
+    """Return the explanations, keyed by clause ids without versions."""
     table = tomllib.loads(files("maxops").joinpath("clauses.toml").read_text(encoding="utf-8"))
     return {
         name: Explanation(

@@ -1,4 +1,4 @@
-"""Names the extras of the package: an import without the required extra raises an error that names it."""
+"""Raise errors that name the required extra of the package if an optional import fails."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def needed(part: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package in ("", "maxops"):  # no package of others
+        if package in ("", "maxops"):  # not an optional package
             raise
         raise ModuleNotFoundError(
-            f'{part} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"',
+            f'{part} requires the package {package!r}, which is not installed: pip install "maxops[{extra}]"',
             name=error.name,
         ) from error

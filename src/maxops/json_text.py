@@ -1,4 +1,4 @@
-"""Writes compact JSON with one line for each entry, for diffs."""
+"""Write compact JSON with one line for each entry, for readable diffs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def in_lines(value: Mapping[str, object]) -> str:
-    """Return an object as JSON with a line for each entry of its lists and objects, so that diffs show the changes.
+    """Return an object as JSON with a line for each entry of its lists and objects.
 
     >>> print(in_lines({"format": 1, "cases": [{"id": "a"}, {"id": "b", "ratio": 2.5}]}))
     {

@@ -1,4 +1,4 @@
-"""Describes the machine and the versions that affect figures and findings."""
+"""Describe the machine and the versions that affect benchmarks and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.physical_memory import physical_memory
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Return the properties of the machine that affect figures."""
+    """Return the properties of the machine that affect benchmarks."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
@@ -44,7 +44,7 @@ def installed(distribution: str) -> str:
 
 
 def _lines(file: str) -> list[str]:
-    """Return the lines of one of the kernel's files, or none if it is not readable."""
+    """Return the lines of a file of the kernel, or an empty list if the file is not readable."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -61,7 +61,7 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the source tree that contains a package, if there is one."""
+    """Return the commit of the source tree that contains a package, or "" for an installed package."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""

@@ -1,4 +1,4 @@
-"""A checked model that runs on arrays: inputs and outputs are given by name."""
+"""A checked model that runs on arrays, with named inputs and outputs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.plan import Array
 from maxops.sizes import Dims
 
-# What runs a model's operators that are not max operators: onnx's reference evaluator, or ONNX Runtime.
+# The runtime for operators of other kinds in a model: onnx's reference evaluator, or ONNX Runtime.
 Other = Literal["onnx", "onnxruntime"]
 
-# What holds a value's arrays: nothing, a list of any length, or what may be left out.
+# The container of a value's arrays: none, a list, or an optional.
 Container = Literal["", "sequence", "optional", "optional sequence"]
 
-# Called before each node with its number from 0, the number of nodes, and the node in words.
+# A callback before each node, with the number of the node from 0, the number of nodes, and the name of the node.
 Progress = Callable[[int, int, str], None]
 
 
@@ -37,7 +37,7 @@ class OtherType:
 
 
 def has_type(array: Any, dtype: DType | OtherType) -> bool:
-    """Whether an array's elements have a type."""
+    """Return whether an array has an element type."""
     if isinstance(dtype, DType):
         return dtypes.of(array.dtype) is dtype
     return array.dtype.kind in "UO" if dtype.numpy.kind == "O" else array.dtype == dtype.numpy
@@ -50,9 +50,9 @@ def type_name(array: Any) -> str:
 
 @dataclass(frozen=True)
 class Value:
-    """A graph's input or output as declared: an array, a sequence (a list of arrays), or an optional (maybe None).
+    """A declared input or output of a graph: an array, a sequence (a list of arrays), or an optional (maybe None).
 
-    `dims` are None if even the rank is not declared, which is possible in a container.
+    `dims` is None if the rank is not declared, which is possible in a container.
     """
 
     name: str
@@ -73,14 +73,14 @@ class Value:
         return [given]
 
     def holds(self, given: Any) -> bool:
-        """Whether a value has the declared container and element type."""
+        """Return whether a value has the declared container and element type."""
         arrays = self.arrays(given)
         if arrays is None:
             return False
         return all(isinstance(each, np.ndarray | np.generic) and has_type(each, self.dtype) for each in arrays)
 
     def admits(self, given: Any) -> bool:
-        """Whether a value has the declared type, rank and fixed sizes. `Model.run` compares the named sizes."""
+        """Return whether a value has the declared type, rank and fixed sizes. `Model.run` checks the named sizes."""
         return self.holds(given) and (self.dims is None or all(map(self._fits, self.arrays(given) or [])))
 
     def _fits(self, array: Array) -> bool:
@@ -91,7 +91,7 @@ class Value:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the arrays of values by name. A sequence adds the number to the name; an empty optional has no array.
+    """Return all arrays by name. An array of a sequence has its number in the name; an empty optional has no array.
 
     >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
     ['y', 'z[0]', 'z[1]']
@@ -101,7 +101,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Array]:
         members = [(f"{name}[{number}]", array) for number, array in enumerate(value)] if _is_list(value) else []
         for key, array in members or ([(name, value)] if value is not None and not _is_list(value) else []):
             if key in found:
-                raise ModelError(f"an element of a sequence and another value are both named {key!r}")
+                raise ModelError(f"duplicate name {key!r}: an element of a sequence and another value have this name")
             found[key] = array
     return found
 
@@ -137,7 +137,7 @@ class Placement:
 
 
 class Evaluator(Protocol):
-    """The protocol of evaluators, which run a whole model with operators other than ours."""
+    """The protocol of evaluators, which run whole models with operators that maxops does not implement."""
 
     placements: tuple[Placement, ...]
 
@@ -158,7 +158,7 @@ class Model:
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
     steps: tuple[Step, ...]
-    evaluator: Evaluator | None = None  # of the whole, in place of steps, where it holds more than our operators
+    evaluator: Evaluator | None = None  # runs the whole model instead of `steps` if it has other operators
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -195,7 +195,7 @@ class Model:
         if inputs is not None:
             args = (*args, inputs)
         if not 1 <= len(args) <= 2:
-            raise TypeError(f"run() takes inputs, or output_names and inputs; it was given {len(args)} arguments")
+            raise TypeError(f"run() expects inputs, or output_names and inputs, got {len(args)} arguments")
         names = self._asked(args[0]) if len(args) == 2 else None
         results = self._run(args[-1], progress)
         return results if names is None else [results[name] for name in names]
@@ -208,27 +208,29 @@ class Model:
         listed = ", ".join(map(str, self.outputs)) or "none"
         if isinstance(output_names, str) or not isinstance(output_names, Sequence):
             raise ModelInputError(
-                f"{self.source}: output_names is of type {type(output_names).__name__}; it is None or a list of names, "
-                f"and the inputs are a mapping after it. The model's outputs are {listed}"
+                f"{self.source}: output_names must be None or a list of names, got {type(output_names).__name__}; "
+                f"the model's outputs are {listed}"
             )
         for name in output_names:
             if name not in there:
                 raise ModelInputError(f"{self.source}: output {name!r} is unknown; the model's outputs are {listed}")
         if len({*output_names}) < len(output_names):
-            raise ModelInputError(f"{self.source}: output_names names an output twice, {list(output_names)!r}")
+            raise ModelInputError(
+                f"{self.source}: output_names must not contain duplicates, got {list(output_names)!r}"
+            )
         return output_names
 
     def _run(self, inputs: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
         if not isinstance(inputs, Mapping):
             raise ModelInputError(
-                f"{self.source}: the inputs are of type {type(inputs).__name__}; they are a mapping of names to arrays"
+                f"{self.source}: inputs must be a mapping of names to arrays, got {type(inputs).__name__}"
             )
         given = self._checked(inputs)
         if self.evaluator is not None:
             if progress is not None:
                 progress(0, 1, "the graph")
             made = self.evaluator(given, [value.name for value in self.outputs])
-            # all are copied: they may be views of an input or of another result, or constants that the evaluator keeps
+            # copy all, because they may be views of inputs or other results, or constants of the evaluator
             return self._results(
                 made, owned=[each for value in self.outputs for each in value.arrays(made[value.name]) or []]
             )
@@ -252,16 +254,18 @@ class Model:
         results: dict[str, Any] = {}
         for value in self.outputs:
             made = values[value.name]
-            if not value.admits(made):  # names of sizes are free: exporters use them loosely in outputs
-                differs = f"{self.source}: the model declares output {value}, but its nodes make {_kind(made)}"
+            if not value.admits(made):  # ignores names of sizes, because exporters often declare wrong names in outputs
+                differs = f"{self.source}: the model declares output {value}, but its nodes return {_kind(made)}"
                 if self.evaluator is None or not value.holds(made):
                     raise ModelError(differs)
-                warnings.warn(differs, stacklevel=4)  # as ONNX Runtime has it: exporters declare wrong shapes
+                warnings.warn(
+                    differs, stacklevel=4
+                )  # a warning as in ONNX Runtime, because exporters often declare wrong shapes
             arrays = value.arrays(made) or []
             for number, array in enumerate(arrays):
                 if id(array) in taken:
-                    # an Identity returns its input: a change of a result must not change an input, the model or another
-                    # result; and results have the machine's byte order
+                    # copy, because a change of a result must not change an input (which Identity returns), the model or
+                    # another result; results have the native byte order
                     arrays[number] = array.astype(array.dtype.newbyteorder("="))
                 taken.add(id(arrays[number]))
             results[value.name] = arrays if _is_list(made) else (*arrays, None)[0]
@@ -275,7 +279,7 @@ class Model:
                 listed = ", ".join(map(str, self.inputs)) or "none"
                 raise ModelInputError(f"{self.source}: input {name!r} {fixed}; the model's inputs are {listed}")
         if missing := [value for value in self.required if value.name not in inputs]:
-            raise ModelInputError(f"{self.source}: no array is given for {', '.join(map(str, missing))}")
+            raise ModelInputError(f"{self.source}: missing inputs: {', '.join(map(str, missing))}")
         sizes: dict[str, tuple[int, str]] = {}
         given: dict[str, Any] = {}
         for name, value in known.items():
@@ -288,11 +292,11 @@ class Model:
             if arrays is None:
                 none = " or None" if value.container.startswith("optional") else ""
                 raise ModelInputError(
-                    f"{self.source}: input {name!r} is of type {type(array).__name__}, not a list of arrays{none}; the "
+                    f"{self.source}: input {name!r} must be a list of arrays{none}, got {type(array).__name__}; the "
                     f"model expects {value}"
                 )
             is_list = value.container.endswith("sequence")
-            for number, each in enumerate(arrays):  # whose named sizes may differ from each other's
+            for number, each in enumerate(arrays):  # named sizes may differ between the arrays of a sequence
                 member = replace(value, name=f"{name}[{number}]" if is_list else name, container="")
                 _check_input(self.source, member, each, {})
             arrays = [self._taken(each) for each in arrays]
@@ -300,7 +304,7 @@ class Model:
         return given
 
     def _taken(self, array: Any) -> Array:
-        """Return an input for the computation; other evaluators require bytes in the machine's order."""
+        """Return an input for the computation; other evaluators require the native byte order."""
         taken: Array = np.asarray(array)
         return taken if self.evaluator is None else taken.astype(taken.dtype.newbyteorder("="), copy=False)
 
@@ -312,16 +316,16 @@ def _kind(value: Any) -> str:
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
-    """Compare an array with the graph's declaration; `sizes` collects the named sizes and their origins."""
+    """Check an array against the declaration of the graph; `sizes` collects named sizes with their origins."""
     expected = f"the model expects {value}"
-    # other subclasses, such as masked arrays, mean more than their data says
+    # other subclasses, such as masked arrays, have more information than their data
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)
     if not plain and not isinstance(array, np.generic):
         raise ModelInputError(
-            f"{source}: input {value.name!r} is of type {type(array).__name__}, not a NumPy array; {expected}"
+            f"{source}: input {value.name!r} must be a NumPy array, got {type(array).__name__}; {expected}"
         )
     if not has_type(array, value.dtype):
-        raise ModelInputError(f"{source}: input {value.name!r} is {type_name(array)}; {expected}")
+        raise ModelInputError(f"{source}: input {value.name!r} has dtype {type_name(array)}; {expected}")
     if value.dims is None:
         return
     if array.ndim != len(value.dims):

@@ -1,6 +1,6 @@
-"""The operators as functions, and every version of every standard as a callable contract.
+"""The plain functions, and the operators of every standard and version as callables.
 
-Results are always arrays, of rank 0 too: an operator's result is a tensor, whatever its rank.
+Results are always arrays, also at rank 0, because the results of operators are tensors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from maxops.typing import (
 
 
 def run(call: Call | ScatterCall) -> Any:
-    """Run a request of `maxops.calls`: a plain function's on the engine of its arrays, a standard's on NumPy's alone.
+    """Run a request of `maxops.calls`. Requests of plain functions run on the engine of their arrays, others on NumPy.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
@@ -60,20 +60,20 @@ def run(call: Call | ScatterCall) -> Any:
 
 
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
-    """The Python body of the functions below, for compilers that read Python and cannot follow native code."""
+    """Run one of the functions below in Python, for compilers that trace Python code and cannot trace native code."""
     if "torch" in sys.modules:
-        import maxops.engines.torch  # noqa: F401, PLC0415 - it follows this import, and none by name
+        import maxops.engines.torch  # noqa: F401, PLC0415 - the compiler traces this import, but not one by name
     return self.__wrapped__(*args, **options)
 
 
-# The docstrings below are those of the native entry points, which come here for all but plain, valid calls.
+# The native entry points use the docstrings below, and call these functions unless a call is simple and valid.
 #
-# The overloads, for type checkers: NumPy's arrays keep their element type; arrays of PyTorch, JAX, Dask, xarray and the
-# array API standard give their own kind; and of other arrays, and of flags that are not known, the result is `Any`.
-# None has a form that takes everything: it would hide each mistake in the others.
+# The overloads for type checkers: NumPy arrays keep their dtype; arrays of PyTorch, JAX, Dask, xarray and the array API
+# standard keep their kind; for other arrays, and for flags of unknown value, the result is `Any`. There is no overload
+# that accepts everything, because it would hide mistakes in the others.
 
 _Numpy: TypeAlias = NDArray[RealT] | RealT
-_Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # what every kind of arrays may have beside it
+_Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # arguments that combine with every kind of array
 
 
 @overload
@@ -314,17 +314,18 @@ def reduce_max(
         for name, value in (("axes", axes), ("dim", dim)):
             if value is not None:
                 raise AxesError(
-                    f"{spec.REDUCE_MAX.name} got {name} {shown(value)} and axis {shown(axis)}; give one of them",
+                    f"{spec.REDUCE_MAX.name} got both {name} {shown(value)} and axis {shown(axis)}; "
+                    "pass only one of them",
                     spec.REDUCE_MAX.clause("axes"),
                 )
         if flag(spec.REDUCE_MAX, "noop_with_empty_axes", noop_with_empty_axes):
             raise AttributeValueError(
-                f"{spec.REDUCE_MAX.name} got noop_with_empty_axes and axis {shown(axis)}; that option is for axes: "
-                "axis=() returns the elements of the data",
+                f"{spec.REDUCE_MAX.name} got both noop_with_empty_axes and axis {shown(axis)}; pass axis=() to return "
+                "the data unchanged",
                 spec.REDUCE_MAX.clause("noop_with_empty_axes"),
             )
         axes = axis
-        noop_with_empty_axes = axis is not None  # where it is empty, nothing is reduced
+        noop_with_empty_axes = axis is not None  # axis=() reduces no axes
     if keepdims is None:
         keepdims = axis is NOT_GIVEN and dim is None
     return table.run(
@@ -470,7 +471,7 @@ def segment_max(
     segment_ids: AnyArray | None = None,
     num_segments: Count | None = None,
     *,
-    fill_mode: FillMode | None = None,  # or another fill: the planner's error says more than Python's own would
+    fill_mode: FillMode | None = None,  # optional, because the planner's error says more than Python's
     fill_value: Scalar | None = None,
     out: AnyArray | None = None,
     check_ids: Flag = True,
@@ -543,7 +544,7 @@ def segment_max(
         DTypeError: the type is not supported.
         ShapeError: the data has rank 0.
         AxesError: the axis is out of range, or not an integer.
-        SegmentIdsError: an id is negative or out of order, or the number of ids is not that of rows.
+        SegmentIdsError: an id is negative or out of order, or the number of ids differs from the number of rows.
         OffsetsError: the offsets decrease, or do not run from 0 to n.
         NumSegmentsError: the number of segments is negative, or not an integer.
         AttributeValueError: fill_mode is missing, or an option has an invalid value.
@@ -579,9 +580,9 @@ def segment_max(
 
 
 class Operator(_native.Entry):
-    """One operator at one version of one standard, or a plain function: called, it takes what that takes and no more.
+    """An operator of a standard at a version, or a plain function. It accepts only what its specification allows.
 
-    Inputs come by position and attributes by name, both as the document has them, and ``out`` beside them.
+    Inputs are positional arguments. Attributes and ``out`` are keyword arguments.
 
     >>> import numpy as np
     >>> operator("ONNX", "Max", 8)(np.float32([1, 2]), np.float32([2, 1]))
@@ -592,7 +593,7 @@ class Operator(_native.Entry):
     __wrapped__: Callable[..., Any]
 
     def __new__(cls, spec: Spec) -> Self:
-        """The operator of a row of the spec table."""
+        """Return the operator of a row of the spec table."""
         function = partial(_run_plain if spec.operator in _PLAIN else _run_operator, spec)
         self = super().__new__(cls, function, **_native_rules(spec))
         self.__dict__.update(
@@ -611,7 +612,7 @@ class Operator(_native.Entry):
             out: NDArray[RealT] | None = None,
             **attributes: Unpack[Attributes],
         ) -> NDArray[RealT]: ...
-        @overload  # of the plain functions: a result for each flag, and arrays of every kind
+        @overload  # for the plain functions, with a result for each flag and arrays of every kind
         def __call__(
             self,
             data: _Numpy[RealT],
@@ -637,12 +638,12 @@ class Operator(_native.Entry):
             """Run the operator."""
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{self!r} does not change: cannot set {name!r}")
+        raise AttributeError(f"{self!r} is immutable: cannot set {name!r}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"{self!r} does not change: cannot delete {name!r}")
+        raise AttributeError(f"{self!r} is immutable: cannot delete {name!r}")
 
-    def __get__(self, instance: object, owner: type | None = None) -> Self:  # no method of what it is an attribute of
+    def __get__(self, instance: object, owner: type | None = None) -> Self:  # do not bind as a method
         return self
 
     def __reduce__(self) -> tuple[type[Self], tuple[Spec]]:
@@ -666,17 +667,17 @@ class Operator(_native.Entry):
 
     @property
     def version(self) -> int | None:
-        """The version, or None where the standard has no versions."""
+        """The version, or None if the standard has no versions."""
         return self.spec.version
 
     @property
     def types(self) -> tuple[DType, ...]:
-        """The element types that it takes."""
+        """The supported element types."""
         return self.spec.dtypes
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """The clauses of its specification."""
+        """The clauses of the specification."""
         return self.spec.clauses
 
     def __repr__(self) -> str:
@@ -691,7 +692,7 @@ _CALLS: dict[str, type[ReduceCall | SegmentCall | ScatterCall]] = {
 
 
 def _signature(row: Spec) -> inspect.Signature:
-    """The inputs of a row by position, its attributes by name; the plain functions have their own."""
+    """Return the signature of a row: positional inputs and keyword attributes, or that of the plain function."""
     if row.operator in _PLAIN:
         return inspect.signature(_PLAIN[row.operator])
     parameter = inspect.Parameter
@@ -712,19 +713,19 @@ def _signature(row: Spec) -> inspect.Signature:
 
 
 def _document(row: Spec) -> str:
-    """The text of `help` for a row."""
+    """Return the docstring of an operator."""
     if row.operator in _PLAIN:
         return str(_PLAIN[row.operator].__doc__)
     clauses = "\n".join(f"    {clause.id}: {clause.statement}" for clause in row.clauses)
     return (
-        f"{row.standard} {row.name}, with only what its document allows.\n\n"
+        f"{row.standard} {row.name}, exactly as specified.\n\n"
         f"Types: {', '.join(map(str, row.dtypes))}.\n\n"
-        f"Inputs go by position, attributes and ``out`` by name. The result is ``out`` or a new array.\n\n"
-        f"Clauses, one of which each error names:\n\n{clauses}\n"
+        "Inputs are positional arguments. Attributes and ``out`` are keyword arguments. "
+        f"Returns ``out`` or a new array.\n\nEach error names one of these clauses:\n\n{clauses}\n"
     )
 
 
-_native.set_readable_call(_readable_call)  # a class of entries that came after it would be called through it
+_native.set_readable_call(_readable_call)  # after Operator: later subclasses of Entry would be called through it
 
 
 _PLAIN: dict[str, Callable[..., Any]] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
@@ -740,10 +741,10 @@ def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attrib
 
 
 def _native_rules(row: Spec) -> dict[str, Any]:
-    """The rules of a row for the native entry point; the planner judges all other calls."""
+    """Return the rules of a row for the native entry point; the planner checks all other calls."""
     if row.operator in _PLAIN:
         return {"operator": row.operator, "keywords": ["out", *row.attributes]}
-    if row.is_scatter:  # no call fits, so that each goes to the planner
+    if row.is_scatter:  # matches no call, so that every call goes to the planner
         return {"operator": "segment_max", "types": [], "positional": 0, "keywords": []}
     name, positional = {
         "Max": ("maximum", 0),
@@ -757,7 +758,7 @@ def _native_rules(row: Spec) -> dict[str, Any]:
         "broadcast": row.broadcast,
         "negative_axes": row.negative_axes,
         "positional": positional,
-        "keywords": ["out", *(name for name in row.attributes if name != "consumed_inputs")],  # which Max ignores
+        "keywords": ["out", *(name for name in row.attributes if name != "consumed_inputs")],  # ignored by Max
     }
 
 
@@ -774,13 +775,12 @@ def operator(standard: str, name: str, version: int | None = None, *, opset: int
     Args:
         standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for the plain functions. Case does not matter.
         name: the operator's name in that standard. Case does not matter.
-        version: the version. It may be left out where the standard has one version only.
-        opset: in place of ``version``: an operator set, as a model imports it. It selects the newest version that is
-            not above it.
+        version: the version. Optional if the standard has only one version.
+        opset: an opset, as imported by a model, instead of ``version``. Selects the newest version in the opset.
 
     Raises:
-        UnknownOperatorError: no such operator or version; the message lists what there is.
-        VersionError: a version or an operator set that is not an integer, or both.
+        UnknownOperatorError: there is no such operator or version. The message lists the known ones.
+        VersionError: the version or opset is not an integer, or both are given.
     """
     return Operator(spec.find(standard, name, version, opset))
 

@@ -1,9 +1,8 @@
-"""The order as integer keys, by operations of every array library, for engines that do not use the native core.
+"""Convert elements to integer keys with the same order, for engines that do not use the native core.
 
-Keys are signed integers that compare as the elements do, and are equal where the order has the elements equal. A
-float's key is made of its bits alone: every NaN becomes the one NaN, and the magnitude's bits of negative numbers are
-flipped. Where NaN is ignored, that NaN has the sign bit, and so the lowest key of all. There is no float arithmetic, so
-no mode of a processor and no compiler optimization changes a bit.
+Keys are signed integers that compare like the elements. The key of a float depends only on its bits: every NaN becomes
+the same quiet NaN, and the magnitude bits of negative numbers are flipped. If NaN is ignored, NaN gets the sign bit,
+and therefore the lowest key. There is no float arithmetic, so processor modes and compiler optimizations change no bit.
 
 `xp` is the array library, such as `jax.numpy` or `torch`.
 
@@ -23,7 +22,7 @@ from maxops.dtypes import DType
 
 
 def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
-    """The keys of an array's elements."""
+    """Return the keys of the elements of an array."""
     bits = array.view(_signed(xp, dtype))
     if dtype.kind == "bool":  # any byte but 0 is True
         return (bits != 0).view(bits.dtype)
@@ -37,39 +36,39 @@ def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
 
 
 def values_of(xp: Any, keys: Any, dtype: DType, nan: str = "propagate") -> Any:
-    """The elements whose keys these are; a NaN is the one quiet NaN."""
+    """Return the elements for keys: the inverse of `keys_of`, except that every NaN is the same quiet NaN."""
     if dtype.kind == "bool":
         return keys != 0
     if dtype.kind == "uint":
         keys = keys ^ -(1 << dtype.bits - 1)
     elif dtype.kind == "float":
         keys = _flipped(keys, dtype)
-        if nan == "ignore":  # the NaN has the sign bit there
+        if nan == "ignore":  # NaN has the sign bit
             keys = xp.where((keys & _magnitude(dtype)) > dtype.infinity_bits, dtype.nan_bits, keys)
     return keys.view(getattr(xp, dtype.name))
 
 
 def identity_bits(dtype: DType, nan: str) -> int:
-    """The bits of the value that changes no maximum: the lowest, or NaN where that is ignored."""
+    """Return the bits of the identity of max: the lowest value, or NaN if NaN is ignored."""
     return dtype.nan_bits if dtype.kind == "float" and nan == "ignore" else dtype.lowest_bits
 
 
 def filled(xp: Any, shape: Any, bits: int, dtype: DType, **where: Any) -> Any:
-    """An array of one value, by its bits; `where` says on which device, in the library's own words."""
+    """Return an array filled with the value of `bits`; `where` is the library's keyword argument for the device."""
     signed = bits - (1 << dtype.bits) if bits >> dtype.bits - 1 else bits
     return xp.full(shape, signed, dtype=_signed(xp, dtype), **where).view(getattr(xp, dtype.name))
 
 
 def _flipped(bits: Any, dtype: DType) -> Any:
-    """Bits as keys, and keys as bits: the magnitude's bits flipped where the sign bit is set."""
+    """Convert bits to keys, or keys to bits: flip the magnitude bits if the sign bit is set."""
     return bits ^ (bits >> dtype.bits - 1 & _magnitude(dtype))
 
 
 def _magnitude(dtype: DType) -> int:
-    """All bits but the sign."""
+    """Return a mask of all bits except the sign bit."""
     return (1 << dtype.bits - 1) - 1
 
 
 def _signed(xp: Any, dtype: DType) -> Any:
-    """The signed integer type of a type's width."""
+    """Return the signed integer dtype of the same width."""
     return getattr(xp, f"int{dtype.bits}")

@@ -1,4 +1,4 @@
-"""Finds out how much memory this machine has."""
+"""Determine the size of the machine's memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def physical_memory() -> int:
-    """Return the machine's memory in bytes, or the size of the address space if it is unknown, as on Windows.
+    """Return the size of the physical memory in bytes, or the size of the address space if unknown, as on Windows.
 
-    Callers compare it with allocations that the system would promise but could not keep. Windows promises only memory
-    that it has.
+    Callers reject larger allocations, which some operating systems grant although the memory does not exist. Windows
+    grants only existing memory.
     """
     if not hasattr(os, "sysconf"):
         return sys.maxsize

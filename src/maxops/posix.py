@@ -1,4 +1,4 @@
-"""Limits on a process's resources, which POSIX systems have and Windows does not."""
+"""Resource limits of processes, which exist only on POSIX systems."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from maxops.errors import ConfigurationError
 
 
 def resource_of(what: str) -> ModuleType:
-    """Return Python's module `resource`; raise ConfigurationError on systems without it."""
+    """Return Python's module `resource`, or raise ConfigurationError on systems without it."""
     try:
-        import resource  # noqa: PLC0415 - it is not everywhere
+        import resource  # noqa: PLC0415 - not available on all systems
     except ImportError as error:
         raise ConfigurationError(
-            f"{what} needs a POSIX system, for its limits on a process's resources; this is {sys.platform}"
+            f"{what} requires the resource limits of a POSIX system, got {sys.platform}"
         ) from error
     return resource

@@ -1,4 +1,4 @@
-"""Identifies the program that imports maxops: its own command, or another program."""
+"""Determine whether maxops runs as a command or is imported by another program, and end the command on errors."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import PurePath
 from typing import TextIO
 
 # The exit codes; docs/reference/commands.md explains each.
-FAILED = 1  # it ran to its end, and outputs differ, a clause is broken, or a result is wrong
+FAILED = 1  # completed, but outputs differ, a clause is violated, or a result is wrong
 BAD_USE = 2
 OUR_FAULT = 70  # an internal error, as in sysexits.h
-INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
-CLOSED_PIPE = 141  # likewise SIGPIPE
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+CLOSED_PIPE = 141  # 128 + SIGPIPE
 
 
 def is_command() -> bool:
-    """Whether the program is the command: the script `maxops`, or `python -m maxops`.
+    """Return whether the program is the command: the script `maxops`, or `python -m maxops`.
 
-    While Python looks for the module, which begins with the import of the package, the program's name is "-m". Only
-    `sys.orig_argv` has the module's name and the options before it: "maxops", "-mmaxops" or "-Immaxops".
+    While Python imports the package to find the module, the program name is "-m". Only `sys.orig_argv` has the name of
+    the module, possibly with options before it: "maxops", "-mmaxops" or "-Immaxops".
     """
     if sys.argv[:1] != ["-m"]:
         return PurePath(*sys.argv[:1]).name == "maxops"
@@ -28,14 +28,14 @@ def is_command() -> bool:
 
 
 def end_command(error: Exception) -> None:
-    """End the program with one line if it is the command: no code of the command runs before maxops is imported."""
+    """Print the error and exit if the program is the command, whose error handling is not imported yet."""
     if is_command():
         print_line(f"maxops: error: {error}")
         sys.exit(BAD_USE)
 
 
 def print_line(line: str) -> None:
-    """Print a line to stderr. If stderr cannot be written, the exit code is unchanged."""
+    """Print a line to stderr. If writing fails, the exit code does not change."""
     if sys.stderr is None:  # closed
         return
     try:
@@ -45,5 +45,5 @@ def print_line(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard the buffer of a stream, which Python would write again at exit, and exit with status 120."""
+    """Discard the buffer of a stream; otherwise Python would write it at exit, fail, and exit with status 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

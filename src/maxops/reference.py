@@ -1,7 +1,7 @@
-"""The reference implementation: slow, plain and separate. It never uses the native core, and shares no code with it.
+"""The reference implementation: slow, simple and independent. It shares no code with the native core.
 
-Floats are decoded from their bits into exact integers, compared as such, and picked by position; object arrays of
-rationals are compared as Python compares them. The functions expect valid arguments, because the planner checks them.
+Floats are decoded from their bits into exact integers, which are compared. Object arrays of rationals are compared by
+Python. The functions expect valid arguments, because the planner checks them.
 
 >>> import numpy as np
 >>> maximum(np.array([-0.0, 1.0]), np.array([0.0, np.nan])).view("u8").tolist()
@@ -25,10 +25,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
-    """A value's rank among all of its type: compare as tuples.
+    """Return a tuple that orders a value among all values of its type.
 
-    (1, 0, 0) for NaN; otherwise 0, then the exact value in units of the smallest subnormal (infinities as the next
-    power of two would be), then 0 for -0 and 1 for everything else.
+    NaN is (1, 0, 0). For other values, the tuple has 0, the exact value in units of the smallest subnormal (Inf counts
+    as the next power of two), and 0 for -0 or 1 for all other values.
 
     >>> order(dtypes.FLOAT16, 0x8000) < order(dtypes.FLOAT16, 0x0000) < order(dtypes.FLOAT16, 0x0001)
     True
@@ -47,9 +47,9 @@ def order(dtype: DType, bits: int) -> tuple[int, int, int]:
 
 
 def _highest_bits(dtype: DType, column: Iterable[int], nan: str = "propagate") -> int:
-    if dtype.kind == "bool":  # NumPy lets a bool's byte be any; all but 0 are True
+    if dtype.kind == "bool":  # NumPy allows any byte for a bool; all bytes except 0 are True
         return int(any(column))
-    if nan == "ignore":  # NaN counts only where there is nothing else
+    if nan == "ignore":  # NaN counts only if there are no numbers
         column = list(column)
         column = [bits for bits in column if order(dtype, bits)[0] == 0] or column
     best = max(column, key=partial(order, dtype), default=dtype.lowest_bits)
@@ -57,7 +57,7 @@ def _highest_bits(dtype: DType, column: Iterable[int], nan: str = "propagate") -
 
 
 def _to_items(array: Array) -> tuple[DType, Array]:
-    """The type, and the array's bits as Python integers (or its rationals) in an object array."""
+    """Return the type of an array, and an object array of its bits as Python integers, or of its rationals."""
     dtype = dtypes.of(array.dtype)
     assert dtype is not None
     if dtype is dtypes.REAL:
@@ -78,7 +78,7 @@ def _highest(dtype: DType, nan: str) -> Callable[[Sequence[Any]], Any]:
 
 
 def maximum(*arrays: Array, nan: str = "propagate") -> Array:
-    """Max of arrays of one type, broadcast."""
+    """Compute Max of arrays of one dtype with broadcasting."""
     dtype, _ = _to_items(arrays[0])
     highest = _highest(dtype, nan)
     shape = shapes.broadcast([array.shape for array in arrays])
@@ -98,7 +98,7 @@ def reduce_max(
     initial: Array | None = None,
     nan: str = "propagate",
 ) -> Array:
-    """ReduceMax over axes in 0..r-1, all if there are none, and over one element more; or the data itself."""
+    """Compute ReduceMax along axes in 0..r-1 (all if empty) with an initial value; with `identity`, copy the data."""
     dtype, items = _to_items(data)
     if identity:
         return _from_items(dtype, items.copy())
@@ -113,7 +113,7 @@ def reduce_max(
 
 
 def first_in_axes(data: Array, axes: Sequence[int], result: Array) -> Array:
-    """The index (argmax) along the reduced axes, all if there are none, of the first that holds each result; or -1."""
+    """Return the index (argmax) of the first element that equals each result of ReduceMax, or -1 if there is none."""
     dtype, items = _to_items(data)
     kept = [axis for axis in range(data.ndim) if axis not in (axes or range(data.ndim))]
     maxima = _to_items(result)[1].reshape([data.shape[axis] for axis in kept])
@@ -131,7 +131,7 @@ def segment_max(
     initial: Array | None = None,
     nan: str = "propagate",
 ) -> Array:
-    """SegmentMax by ids in any order, those outside the segments being dropped; over one element more, if there is."""
+    """Compute SegmentMax for ids in any order, with an optional initial value. Ids out of range are dropped."""
     dtype, items = _to_items(data)
     lowest: Any = Fraction(0) if dtype is dtypes.REAL else dtype.lowest_finite_bits
     zero: Any = Fraction(0) if dtype is dtypes.REAL else 0
@@ -145,7 +145,7 @@ def segment_max(
 
 
 def scatter_max(data: Array, indices: Array, updates: Array, axis: int | None = None) -> Array:
-    """ScatterElements along an axis, or ScatterND without one, with the reduction "max".
+    """Compute ScatterElements along an axis, or ScatterND if `axis` is None, with the reduction "max".
 
     >>> scatter_max(np.int8([1, 2, 3]), np.array([-1, 0, -1]), np.int8([7, 0, 9]), 0)
     array([1, 2, 9], dtype=int8)
@@ -170,7 +170,7 @@ def scatter_max(data: Array, indices: Array, updates: Array, axis: int | None = 
 
 
 def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
-    """The first row of each segment that holds the result there; or -1."""
+    """Return the first row of each segment that equals each result of SegmentMax, or -1 if there is none."""
     dtype, items = _to_items(data)
     maxima = _to_items(result)[1]
     rows = np.full(result.shape, -1, np.int64)
@@ -182,7 +182,7 @@ def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
 
 
 def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
-    """The rows of each segment that has any."""
+    """Return the rows of each non-empty segment."""
     rows: dict[int, list[int]] = {}
     for row, segment in enumerate(segment_ids.tolist()):
         if 0 <= segment < num_segments:
@@ -191,7 +191,7 @@ def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
 
 
 def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...], list[Any]]]:
-    """For each index on the kept axes, the elements there, in C order."""
+    """Yield each index along the kept axes, with the list of elements that are reduced there, in C order."""
     for position in np.ndindex(*[items.shape[axis] for axis in kept]):
         index: list[Any] = [slice(None)] * items.ndim
         for axis, at in zip(kept, position, strict=True):
@@ -200,7 +200,7 @@ def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...
 
 
 def _first(dtype: DType, column: Sequence[Any], result: Any) -> int:
-    """The index of the first element of a column that is a result, or -1."""
+    """Return the index of the first element of a column that equals the result, or -1."""
     for position, item in enumerate(column):
         if item == result if dtype is dtypes.REAL else _highest_bits(dtype, [item]) == _highest_bits(dtype, [result]):
             return position

@@ -1,4 +1,4 @@
-"""Shapes and axes as arithmetic on plain integers; the rules that differ by standard are arguments."""
+"""Shape arithmetic on plain integers; rules that differ between standards are parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Size = TypeVar("Size")
 
 
 class MismatchError(Exception):
-    """An input whose size along an axis (counted from the end) does not go with that of those before it."""
+    """An input does not broadcast with the inputs before it; `axis` counts from the end."""
 
     number: int
     axis: int
@@ -18,12 +18,12 @@ class MismatchError(Exception):
     other: int
 
     def __init__(self, number: int, axis: int, size: int, other: int) -> None:
-        super().__init__(f"input {number}, axis {axis}: {size} against {other}")
+        super().__init__(f"input {number} has size {size} along axis {axis}, expected {other}")
         self.number, self.axis, self.size, self.other = number, axis, size, other
 
 
 def broadcast(shapes: Sequence[Shape], *, zero_with_one: bool = True) -> Shape:
-    """The common shape by NumPy's rule; without `zero_with_one`, a size of 0 goes only with 0.
+    """Broadcast shapes by NumPy's rule. Without `zero_with_one`, size 0 does not broadcast with size 1.
 
     >>> broadcast([(2, 1), (3,)])
     (2, 3)
@@ -46,7 +46,7 @@ def broadcast(shapes: Sequence[Shape], *, zero_with_one: bool = True) -> Shape:
 
 
 def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> tuple[Size | int, ...]:
-    """The shape after reducing the axes, each in 0..r-1; its sizes may be names or symbols.
+    """Return the shape after a reduction along `axes`, each in 0..r-1. Sizes may be names or symbols.
 
     >>> reduced((2, 3, 4), [1], keepdims=True), reduced((2, 3, 4), [1], keepdims=False)
     ((2, 1, 4), (2, 4))
@@ -57,7 +57,7 @@ def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> 
 
 
 def is_empty_along(shape: Shape, axis: int | Sequence[int] | None) -> bool:
-    """Whether there are no elements along axes, all of them for None; NumPy and JAX have no maximum there.
+    """Return whether the given axes (None: all axes) have no elements. NumPy and JAX define no maximum for that.
 
     >>> is_empty_along((0, 3), 0), is_empty_along((0, 3), -1), is_empty_along((0, 0), 1)
     (True, False, True)

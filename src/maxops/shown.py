@@ -1,4 +1,4 @@
-"""Formats values in messages."""
+"""Format values in messages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ _MOST = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, shortened if long; if repr fails, return the type, and the size of an integer.
+    """Return the repr of a value, truncated if long. If repr fails, return the type, and the size of an integer.
 
     >>> shown("a"), shown(10**5000), shown([10**5000])
-    ("'a'", '<int of 16610 bits>', '<list that is not written>')
+    ("'a'", '<int of 16610 bits>', '<list without repr>')
     >>> len(shown(list(range(1000))))
     200
     """
     kind = type(value).__name__
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - anybody's __repr__ may fail, and Python's own does for long integers
-        return f"<{kind} of {value.bit_length()} bits>" if isinstance(value, int) else f"<{kind} that is not written>"
+    except Exception:  # noqa: BLE001 - a user's __repr__ may fail, and Python's repr of long integers does
+        return f"<{kind} of {value.bit_length()} bits>" if isinstance(value, int) else f"<{kind} without repr>"
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
 
 

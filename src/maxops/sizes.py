@@ -1,18 +1,18 @@
-"""Compares and broadcasts the shapes of models as far as their sizes are known."""
+"""Compare and broadcast shapes of models, in which sizes may be unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# An unnamed size is None, and may differ from any other; sizes of one name are equal.
+# None is an unnamed size, which may differ from any other; sizes with the same name are equal.
 Size = int | str | None
 Dims = tuple[Size, ...]
-MAX_ELEMENTS = 2**62  # no array has more, and the product is not computed
+MAX_ELEMENTS = 2**62  # no array has more; larger products are not computed
 
 
 def text(dims: Dims) -> str:
-    """Return a shape in words, with ? for an open size.
+    """Return a shape as text, with ? for an unknown size.
 
     >>> text((2, None)), text(("n",))
     ('(2, ?)', '(n,)')
@@ -22,7 +22,7 @@ def text(dims: Dims) -> str:
 
 
 class Broadcast(NamedTuple):
-    """The common shape as far as it is known, and the axes, counted from the end, that conflict or are open."""
+    """The result of `broadcast`: the shape, None if unknown, and lists of axes, which count from the end."""
 
     dims: Dims | None
     conflicts: tuple[int, ...]
@@ -32,7 +32,7 @@ class Broadcast(NamedTuple):
 
 
 def equal(one: Dims | None, other: Dims | None) -> bool | None:
-    """Whether two shapes are equal; None if this is unknown. Sizes with the same name are equal.
+    """Return whether two shapes are equal, or None if unknown. Sizes with the same name are equal.
 
     >>> equal((2, "n"), (2, "n")), equal((2, "n"), (2, 3)), equal((2, "n"), (3, "n"))
     (True, None, False)
@@ -46,7 +46,7 @@ def equal(one: Dims | None, other: Dims | None) -> bool | None:
 
 
 def admits(declared: Dims | None, made: Dims | None) -> bool | None:
-    """Whether a declared shape allows an actual shape; an open size, or no declared shape, allows any size.
+    """Return whether a declared shape allows an actual shape, or None if unknown. Unknown sizes allow any size.
 
     >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
     (True, False, None)
@@ -60,12 +60,12 @@ def admits(declared: Dims | None, made: Dims | None) -> bool | None:
 
 
 def is_static(dims: Dims | None) -> bool:
-    """Whether every size is a number."""
+    """Return whether every size is a number."""
     return dims is not None and all(isinstance(size, int) for size in dims)
 
 
 def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
-    """Broadcast shapes with open sizes by NumPy's rule.
+    """Broadcast shapes with unknown sizes by NumPy's rule.
 
     >>> broadcast([("n", 1), (3,)]).dims
     ('n', 3)
@@ -74,7 +74,7 @@ def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
     """
     known = [dims for dims in shapes if dims is not None]
     ranks = [len(shape) for shape in known]
-    # by axis, from the last one; axes that the shortest shape lacks count as 1
+    # sizes by axis, from the last axis; missing axes have size 1
     along: list[list[Size]] = [[1] if axis >= min(ranks) else [] for axis in range(max(ranks, default=0))]
     for shape in known:
         for axis, size in enumerate(reversed(shape)):
@@ -106,7 +106,7 @@ def _equal(one: Size, other: Size) -> bool | None:
 
 
 def _together(sizes: set[Size], lone: bool) -> tuple[Size, bool | None]:
-    """Return the common size along one axis, and whether all sizes are compatible."""
+    """Return the common size along one axis, and whether all sizes broadcast (None if unknown)."""
     fixed = {size for size in sizes if isinstance(size, int)} - {1}
     free = {size for size in sizes if not isinstance(size, int)}
     if len(fixed) > 1:

@@ -1,7 +1,7 @@
-"""The table of specifications, from which all else derives: operators by standard and version, and maxops' functions.
+"""The table of specifications: a row for each operator of each standard and version, and for each maxops function.
 
-A row names its types, attributes and clauses. A clause is one sentence of a source document, in few words, with
-the place where it stands; "undecided" marks those where the document leaves something open and maxops decided.
+A row lists dtypes, attributes and clauses. A clause is a short form of one sentence of a source document, with a
+reference. The level "undecided" marks clauses that the document leaves open and that maxops decides.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from maxops.errors import UnknownOperatorError, VersionError
 from maxops.shown import shown
 
 Level = Literal["must", "undecided"]
-# What a source may leave open of values: whether a NaN propagates, which bits a NaN has, and how zeros are ordered.
+# The questions about values that a source may leave open: NaN propagation, the bits of NaN, and the order of zeros.
 Open = Literal["NaN", "NaN's bits", "sign of zero"]
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One rule: its id, what it says, where it stands, and whether the source decides it."""
+    """A rule of a specification: its id, statement and source, and whether the source decides it."""
 
     id: str
     statement: str
@@ -33,13 +33,13 @@ class Clause:
     level: Level = "must"
 
 
-# What a parameter takes: one array or several, ids or offsets, a number of segments, axes by number or by name, True or
-# False, one of a few words, a scalar of the data's type, or an array for the result.
+# The values of a parameter: one array or several, ids or offsets, a number of segments, axes by number or by name, a
+# flag, one of several strings, a scalar of the dtype of the data, or an array for the result.
 Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "flag", "choice", "scalar", "out"]
 
 
 class NotGiven(Enum):
-    """The default of a parameter where None is a value of its own."""
+    """The default of a parameter for which None is a valid argument."""
 
     NOT_GIVEN = "<not given>"
 
@@ -52,12 +52,12 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a plain function: what it takes, its default, and what its clause says of it.
+    """A parameter of a plain function: its kind, its default, and the statement of its clause.
 
-    Torch's schemas and the options of the command line follow from it; requests (`maxops.calls`), signatures and the
-    core's names (`arguments.def`) are compared with it. Without a `statement` its clause stands among the row's rules.
-    An input goes by position in operators, and is no attribute; an alias is another name of a parameter. Where
-    gradients, devices or an array's own names are meant, a command line has no option, and there is no `help` for one.
+    Torch's schemas and the options of the command line derive from it. Tests compare requests (`maxops.calls`),
+    signatures and the core's names (`arguments.def`) with it. If `statement` is empty, the clause is among the rules of
+    the row. An input is a positional argument of operators, and not an attribute. An alias is another name of a
+    parameter. `help` is empty for parameters without a command line option, such as gradients and devices.
     """
 
     name: str
@@ -85,12 +85,12 @@ _PAGES = {
 
 @dataclass(frozen=True)
 class Spec:
-    """One operator of one standard at one version.
+    """An operator of a standard at a version, or a plain function.
 
-    ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
-    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``index_dtypes`` are the
-    types of ids and of their number, or of an array of axes. ``leaves_open`` is what the clause `nan` decides because
-    the source does not. ``parameters`` are a plain function's; a standard has ``inputs`` and ``attributes``.
+    ``rules`` maps the short name of each clause to (statement, source, level). ``broadcast`` is "none" (equal shapes),
+    "numpy", or "strict" (as numpy, except that size 0 does not broadcast with size 1). ``index_dtypes`` are the dtypes
+    of ids and num_segments, or of an array of axes. ``leaves_open`` lists the questions that the source leaves open and
+    the clause `nan` decides. Plain functions have ``parameters``; standards have ``inputs`` and ``attributes``.
     """
 
     standard: str
@@ -115,22 +115,22 @@ class Spec:
         return f"<{self.standard} {self.name}>"
 
     def __reduce__(self) -> tuple[Callable[..., Spec], tuple[Any, ...]]:
-        """Pickled by name, since a request carries its row and there is one of each."""
+        """Pickle the row by name, because requests refer to rows and each row is a single object."""
         return find, (self.standard, self.operator, self.version)
 
     @property
     def name(self) -> str:
-        """The operator with its version, as documents write it: "Max-13"."""
+        """The operator with its version, such as "Max-13"."""
         return self.operator if self.version is None else f"{self.operator}-{self.version}"
 
     @property
     def url(self) -> str:
-        """The page of its specification; "" for a plain function."""
+        """The URL of the specification; "" for a plain function."""
         return _PAGES[self.standard].format(name=self.operator, anchor=f"{self.operator.lower()}-{self.version}")
 
     @property
     def inputs(self) -> tuple[tuple[str, bool], ...]:
-        """The named inputs of a standard's row, and whether each may be left out; Max has any number without names."""
+        """The named inputs of an operator, and whether each is optional; empty for Max, whose inputs have no names."""
         if self.operator == "ReduceMax":
             return (("data", False), ("axes", True))[: 1 + self.axes_input]
         if self.operator == "SegmentMax":
@@ -141,42 +141,42 @@ class Spec:
 
     @property
     def is_scatter(self) -> bool:
-        """Whether it is one of ONNX's operators that scatter updates, of which the maximum is a reduction."""
+        """Whether the operator is ONNX's ScatterElements or ScatterND."""
         return self.operator in SCATTERS
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """The clauses in the table's order."""
+        """The clauses in the order of the table."""
         return tuple(self.rule(short) for short, _ in self.rules)
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """The words of which a parameter is one."""
+        """Return the allowed strings of a parameter."""
         return next(each.choices for each in self.parameters if each.name == name)
 
     def rule(self, short: str) -> Clause:
-        """The clause of this row with a short name."""
+        """Return the clause with a short name."""
         return Clause(self.clause(short), *self._rules[short])
 
     def clause(self, *shorts: str) -> str:
-        """The id of a clause of this row, the first of these that it has: "ONNX.Max-13.T"."""
+        """Return the id of the first of these clauses that the row has, such as "ONNX.Max-13.T"."""
         for short in shorts:
             if self.has(short):
                 return f"{self.standard.replace(' ', '-')}.{self.name}.{short}"
         raise KeyError(f"{self.standard} {self.name} has no clause {' or '.join(map(repr, shorts))}")
 
     def has(self, short: str) -> bool:
-        """Whether this row has a clause of a short name."""
+        """Return whether the row has a clause with a short name."""
         return short in self._rules
 
 
 def _evolve(row: Spec, rules: dict[str, tuple[str, str, Level]] | None = None, **changes: object) -> Spec:
-    """A row as a later version has it: what changed, over what stayed."""
+    """Return the row of a later version: a copy with changed rules and fields."""
     merged = dict(row.rules) | (rules or {})
     return replace(row, rules=tuple(merged.items()), **changes)  # type: ignore[arg-type]
 
 
 def _types(added: Iterable[DType], *, to: Spec | None = None) -> tuple[DType, ...]:
-    """Types in the order of `dtypes.ALL`."""
+    """Return the added dtypes and those of a row, in the order of `dtypes.ALL`."""
     chosen = {*added, *(to.dtypes if to else ())}
     return tuple(dtype for dtype in dtypes.ALL if dtype in chosen)
 
@@ -291,11 +291,11 @@ REDUCE_MAX_20 = _evolve(
 
 # ------------------------------------------------------------------------------------------------ ONNX Scatter
 
-# With the reduction "max", which version 18 added. Other reductions are no maximum.
+# Only with the reduction "max", which version 18 added.
 
 
 def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str, str, Level]], axis: bool) -> Spec:
-    """The row of an operator that scatters: its own rules, and those of both."""
+    """Return the row of a scatter operator: its own rules, and the rules of both operators."""
     where = f"ONNX {name}-18"
     kind = "int32 or int64" if dtypes.INT32 in indices else "int64"
     return Spec(
@@ -366,7 +366,7 @@ SCATTER_ND_18 = _scatter(
 
 # --------------------------------------------------------------------------------------------------- SONNX
 
-# For every operator of the profile, from the page that SONNX's Max links.
+# Restrictions on every operator of the profile, from the page that SONNX's Max links to.
 _RESTRICTIONS = "SONNX general restrictions"
 _SONNX_GENERAL: tuple[tuple[str, tuple[str, str, Level]], ...] = (
     ("GR1", ("no tensor is sparse", f"{_RESTRICTIONS}, GR1", "must")),
@@ -463,18 +463,18 @@ ALL = (
 
 # ------------------------------------------------------------------------------------- the plain functions
 
-# They follow the newest version of each operator. What they take beyond it are rules of maxops's own, and a rule that
-# is the standard's has a clause here too, so that no error of theirs speaks for a standard.
+# They follow the newest version of each operator. Extensions are rules of maxops. A rule of the standard also has a
+# clause here, so that errors of the plain functions never cite a standard.
 
 
 def _as(row: Spec, short: str) -> tuple[str, tuple[str, str, Level]]:
-    """A rule of a standard that a plain function has as it is."""
+    """Return a rule of a standard for a plain function that follows it."""
     statement, _, _ = dict(row.rules)[short]
     return short, (statement, f"as {row.clause(short)}", "must")
 
 
 def _own(short: str, statement: str) -> tuple[str, tuple[str, str, Level]]:
-    """A rule of maxops's own."""
+    """Return a rule that only maxops has."""
     return short, (statement, "maxops", "must")
 
 
@@ -488,42 +488,41 @@ _PLAIN_NAN: tuple[str, tuple[str, str, Level]] = (
 )
 _TYPES = _own(
     "types",
-    "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted",
+    "all inputs and out have the same type: a listed float or integer type, bool, or exact rationals; no conversions",
 )
 _SCALARS = _own(
     "scalars",
-    "a Python scalar takes the type of the arrays beside it: a float is rounded to nearest, every other value is held "
-    "exactly",
+    "a Python scalar takes the type of the arrays: a float is rounded to nearest, every other value must be exact",
 )
 _ARRAYS = _own(
-    "arrays", "arrays that one engine supports together, without copies to another device and without loss of meaning"
+    "arrays", "one engine supports all the arrays together, without copies to another device or loss of information"
 )
-_LABELS = _own("labels", "labels, names of columns and names of dimensions do not differ, and none is dropped")
+_LABELS = _own("labels", "labels, column names and dimension names of the inputs are equal, and are never dropped")
 
 _DATA = Parameter("data", "array", is_input=True)
 _OUT = Parameter(
-    "out", "out", None, "of the result's type, shape and device, writeable; none where results are always new"
+    "out", "out", None, "a writeable array of the result's type, shape and device; not for engines without out"
 )
-_DIM = Parameter("dim", "dim", None, "the names of dimensions of xarray's arrays, in place of numbers")
+_DIM = Parameter("dim", "dim", None, "names of dimensions, for xarray only; replaces axis numbers")
 _INITIAL = Parameter(
     "initial",
     "scalar",
     None,
-    "a scalar of the data's type, or a Python scalar; not beside a fill",
-    help="One more element of each maximum; empty sets hold it.",
+    "a scalar of the data's type, or a Python scalar; not with fill_mode or fill_value",
+    help="Include this value in each maximum. It is the maximum of empty sets.",
 )
 _INDICES = Parameter(
     "return_indices",
     "flag",
     False,
-    "0 or 1: also the index of the first element that holds each maximum, or -1",
-    help="Also give the indices of the maxima (argmax).",
+    "0 or 1: also return the index of the first element that equals each maximum, or -1",
+    help="Also return the indices of the maxima (argmax).",
 )
 _TIES = Parameter(
     "ties",
     "choice",
     "even",
-    "'first' or 'even': which of several equal elements the gradient of a maximum goes to",
+    "'first' or 'even': the gradient of tied elements goes to the first, or is divided equally",
     ("first", "even"),
 )
 _NAN_CHOICE = Parameter(
@@ -532,7 +531,7 @@ _NAN_CHOICE = Parameter(
     "propagate",
     "",
     ("propagate", "ignore"),
-    help="The rule for NaN, which ignore skips as skipna does.",
+    help="Propagate NaN, or ignore NaN like skipna.",
 )
 
 
@@ -542,7 +541,7 @@ def _plain(
     rules: tuple[tuple[str, tuple[str, str, Level]], ...],
     index_dtypes: tuple[DType, ...] = (),
 ) -> Spec:
-    """The row of a plain function: its rules, and those of its parameters."""
+    """Return the row of a plain function: its rules, and the rules of its parameters."""
     return Spec(
         "maxops",
         name,
@@ -578,17 +577,17 @@ REDUCE_MAX = _plain(
             "axes",
             "axes",
             None,
-            "an integer, or a sequence or array of integers: the axes to reduce, each once; axis in NumPy's convention",
-            help="Axes to reduce, such as 0,-1. Default: all.",
+            "an integer, or a sequence or array of distinct integers: the axes to reduce; axis is NumPy's convention",
+            help="Axes to reduce, such as 0,-1. Default: all axes.",
         ),
         Parameter(
             "keepdims",
             "flag",
             True,
-            "0 or 1: keep reduced axes, of size 1; by default 1 with axes, and 0 with axis or dim",
-            help="Keep reduced axes, with size 1.",
+            "0 or 1: keep reduced axes with size 1; the default is 1, or 0 with axis or dim",
+            help="Keep reduced axes with size 1.",
         ),
-        Parameter("noop_with_empty_axes", "flag", False, help="Without axes, give the input itself."),
+        Parameter("noop_with_empty_axes", "flag", False, help="Without axes, return the input unchanged."),
         _OUT,
         Parameter("axis", "axes", NOT_GIVEN, alias_of="axes"),
         _DIM,
@@ -602,11 +601,11 @@ REDUCE_MAX = _plain(
         _SCALARS,
         _ARRAYS,
         _as(REDUCE_MAX_20, "axes.range"),
-        _own("axes.default", "None: all axes are reduced; no axes: all of axes=(), and none of axis=()"),
+        _own("axes.default", "None and axes=() reduce all axes; axis=() reduces none"),
         _as(REDUCE_MAX_20, "noop_with_empty_axes"),
         _as(REDUCE_MAX_20, "value"),
         _PLAIN_NAN,
-        _own("empty", "the maximum of an empty set is -Inf, the lowest value, or False; of rationals there is none"),
+        _own("empty", "the maximum of an empty set is -Inf, the lowest value, or False; an error for rationals"),
     ),
     index_dtypes=_INTEGERS,
 )
@@ -615,45 +614,46 @@ SEGMENT_MAX = _plain(
     (
         _DATA,
         Parameter("segment_ids", "indices", is_input=True),
-        Parameter("num_segments", "count", is_input=True, help="Segments in the result. Default: the last id + 1."),
+        Parameter("num_segments", "count", is_input=True, help="Number of segments. Default: the highest id + 1."),
         Parameter(
             "fill_mode",
             "choice",
             None,
-            "ZERO or LOWEST, the lowest finite value, for empty segments; required without another fill",
+            "the value of empty segments: ZERO, or LOWEST, the lowest finite value; required without fill_value and "
+            "initial",
             ("ZERO", "LOWEST"),
-            help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial.",
+            help="Value of empty segments: ZERO, or LOWEST (finite). Or use --fill-value or --initial.",
         ),
         Parameter(
             "fill_value",
             "scalar",
             None,
-            "a scalar of the data's type, or a Python scalar, for empty segments",
-            help="What empty segments hold, such as 7, nan or -inf.",
+            "the value of empty segments: a scalar of the data's type, or a Python scalar",
+            help="Value of empty segments, such as 7, nan or -inf.",
         ),
         _OUT,
         Parameter(
             "check_ids",
             "flag",
             True,
-            "0 or 1; 0: the values of ids and offsets are not validated",
-            help="Validate the ids or offsets; invalid ones give wrong maxima.",
+            "0 or 1: validate the values of ids and offsets",
+            help="Validate the ids or offsets. Without validation, invalid ones give wrong maxima.",
         ),
         Parameter(
             "offsets",
             "indices",
             None,
-            "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing",
-            help="In place of IDS: a .npy file of where segments begin, and the end.",
+            "replaces segment_ids: 1-D and non-decreasing, from 0 to the number of rows",
+            help="File (.npy) with the offsets of the segments; replaces IDS.",
         ),
-        Parameter("sorted", "flag", True, "0 or 1; 0: ids in any order", help="Whether the ids never decrease."),
+        Parameter("sorted", "flag", True, "0 or 1; 0: ids in any order", help="Require non-decreasing ids."),
         Parameter(
             "out_of_range",
             "choice",
             None,
-            "'error' or 'drop': what an id outside 0..num_segments-1 is; None: see ids and num_segments",
+            "'error' or 'drop', for ids outside 0..num_segments-1; None: see ids and num_segments",
             ("error", "drop"),
-            help="What ids outside the segments are. Default: as OpenVINO has it for sorted ids; error.",
+            help="How to treat ids out of range. Default: error; for sorted ids, as in OpenVINO.",
         ),
         Parameter(
             "axis",
@@ -669,8 +669,8 @@ SEGMENT_MAX = _plain(
             "return_empty",
             "flag",
             False,
-            "0 or 1: also whether each segment has no rows",
-            help="Also give which segments are empty.",
+            "0 or 1: also return whether each segment is empty",
+            help="Also return a mask of empty segments.",
         ),
         _TIES,
         _NAN_CHOICE,
@@ -682,12 +682,12 @@ SEGMENT_MAX = _plain(
         _ARRAYS,
         _LABELS,
         _as(SEGMENT_MAX_16, "data"),
-        _own("index_types", "segment_ids, offsets and num_segments are of any integer type"),
-        _own("ids.shape", "segment_ids is 1-D, as long as data is along axis"),
+        _own("index_types", "segment_ids, offsets and num_segments have any integer type"),
+        _own("ids.shape", "segment_ids is 1-D, with one id for each element of data along axis"),
         _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
         _as(SEGMENT_MAX_16, "num_segments"),
-        _own("num_segments.default", "max(segment_ids) + 1, and 0 without ids; with offsets, one less than they are"),
-        _own("num_segments.smaller", "segments past num_segments are not in the output; of ids in any order an error"),
+        _own("num_segments.default", "max(segment_ids) + 1, or 0 without ids; with offsets, len(offsets) - 1"),
+        _own("num_segments.smaller", "sorted ids of num_segments and above are dropped; for unsorted ids, an error"),
         _as(SEGMENT_MAX_16, "num_segments.larger"),
         _own("shape", "data's shape, with num_segments along axis"),
         _as(SEGMENT_MAX_16, "value"),
@@ -699,7 +699,7 @@ PLAIN = (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)
 
 
 def find(standard: str, operator: str, version: int | None = None, opset: int | None = None) -> Spec:
-    """The row of a version, or the newest one in an operator set. Case does not matter.
+    """Return the row of an operator at a version, or its newest version in an opset. Case does not matter.
 
     >>> find("ONNX", "Max", 8).name
     'Max-8'
@@ -709,18 +709,18 @@ def find(standard: str, operator: str, version: int | None = None, opset: int | 
     for name, value in (("version", version), ("opset", opset)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
             raise VersionError(
-                f"{name} is {shown(value)} of type {type(value).__name__}; it is an integer, such as {name}=13"
+                f"{name} must be an integer, such as {name}=13, got {shown(value)} of type {type(value).__name__}"
             )
     version, opset = (None if value is None else int(value) for value in (version, opset))
     if version is not None and opset is not None:
-        raise VersionError(f"got version {shown(version)} and opset {shown(opset)}; give one of them")
+        raise VersionError(f"got both version {shown(version)} and opset {shown(opset)}; pass only one of them")
     every = (*ALL, *PLAIN)
     asked = tuple(name.casefold() if isinstance(name, str) else name for name in (standard, operator))
     known = [row for row in every if (row.standard.casefold(), row.operator.casefold()) == asked]
     if not known:
         operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in every))
         raise UnknownOperatorError(
-            f"no operator {shown(operator)} of standard {shown(standard)}; there are {operators}"
+            f"unknown operator {shown(operator)} of standard {shown(standard)}; known operators: {operators}"
         )
     newest = known[0] if len(known) == 1 else None
     found = next((row for row in known if row.version == version), newest if version is None else None)
@@ -731,17 +731,18 @@ def find(standard: str, operator: str, version: int | None = None, opset: int | 
     name = f"{known[0].standard} {known[0].operator}"
     if known[0].version is None:
         named = f"version {shown(version)}" if opset is None else f"opset {shown(opset)}"
-        raise UnknownOperatorError(f"{name} has no versions, but {named} was given; leave it out")
+        raise UnknownOperatorError(f"{name} has no versions, got {named}; omit it")
     versions = ", ".join(str(row.version) for row in known)
     if opset is not None:
-        raise UnknownOperatorError(f"operator set {shown(opset)} has no {name}; its versions are {versions}")
+        raise UnknownOperatorError(f"opset {shown(opset)} has no {name}; known versions of {name}: {versions}")
     if version is None:
         raise UnknownOperatorError(
-            f"{name} needs a version; it has {versions}, and opset=N selects the newest that operator set N has"
+            f"{name} requires a version; pass version= with one of {versions}, or opset= to select the newest version "
+            "in an opset"
         )
     in_set = _newest(known, version)
-    hint = f"; opset={shown(version)} selects {in_set.name}" if in_set is not None else ""
-    raise UnknownOperatorError(f"{name} has no version {shown(version)}; it has {versions}{hint}")
+    hint = f"; pass opset={shown(version)} to select {in_set.name}" if in_set is not None else ""
+    raise UnknownOperatorError(f"{name} has no version {shown(version)}; known versions: {versions}{hint}")
 
 
 def _newest(rows: Iterable[Spec], opset: int) -> Spec | None:
@@ -750,5 +751,5 @@ def _newest(rows: Iterable[Spec], opset: int) -> Spec | None:
 
 
 def in_opset(operator: str, opset: int) -> Spec | None:
-    """The ONNX row that is in force in an operator set: the newest version that is not newer."""
+    """Return the ONNX row of an operator in an opset: the newest version up to that opset."""
     return _newest((row for row in ALL if row.standard == "ONNX" and row.operator == operator), opset)

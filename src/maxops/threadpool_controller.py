@@ -20,11 +20,11 @@ except ImportError:  # not installed, or older
 else:
 
     class _Controller(LibController):  # type: ignore[misc]
-        """The controller for the number of threads of the native core; the process has only one."""
+        """The controller of the number of threads of the native core."""
 
         user_api = internal_api = "maxops"
         filename_prefixes = ("_native.",)
-        check_symbols = ("RegisterCustomOps",)  # which the _native of other packages lacks
+        check_symbols = ("RegisterCustomOps",)  # a symbol that modules named _native in other packages lack
 
         def get_num_threads(self) -> int:
             """Return the number of threads that a call may use, including the calling thread."""

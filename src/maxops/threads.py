@@ -1,4 +1,4 @@
-"""Sets the number of threads for a block of code."""
+"""Set the number of threads for a block of code."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from threading import Lock
 
 from maxops.engines.native import get_num_threads, set_num_threads
 
-# The blocks that are running, by number in the order in which they began, and their counts.
+# The thread counts of running blocks, in the order in which the blocks began.
 _blocks: dict[int, int] = {}
 _numbers = itertools.count()
-_outside = 0  # the count that holds where no block runs
+_outside = 0  # the thread count outside of all blocks
 _lock = Lock()
 
 
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, because a thread that does not exist there may have held it."""
+    """Replace the lock in a forked child process, because a thread of the parent process may have held it."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
 
@@ -39,14 +39,13 @@ def num_threads(count: int) -> Iterator[None]:
     >>> mo.get_num_threads() == before
     True
 
-    The number applies to the whole process, like `set_num_threads`, so it affects calls of other threads, too. Blocks
-    may be nested. Threads may run blocks at the same time, and the blocks may end in any order: the number is the
-    number of the running block that began last. When no block is left, the number is restored to its value before the
-    first block began. Therefore a `set_num_threads` inside a block lasts until a block ends, also by an exception. The
-    number never changes a bit of a result.
+    Like `set_num_threads`, it applies to the whole process, and therefore also to calls of other threads. Blocks may be
+    nested, and several threads may run blocks at the same time. The number is that of the running block that began
+    last. When the last block ends, the number is restored to its value before the first block began. The effect of
+    `set_num_threads` inside a block lasts until a block ends. The number never changes a bit of a result.
 
-    As a decorator, ``@mo.num_threads(1)`` is a block for each call. Raises ConfigurationError, and changes nothing, if
-    the number is not an integer from 1 to 1024.
+    As a decorator, ``@mo.num_threads(1)`` runs each call of the function in a block. Raises ConfigurationError if the
+    number is not an integer from 1 to 1024.
     """
     global _outside  # noqa: PLW0603
     with _lock:

@@ -1,9 +1,9 @@
-"""The types of the functions' arguments and results: for annotations of your own, and for mypy and pyright.
+"""Types of arguments and results, for annotations and for type checkers such as mypy and pyright.
 
 >>> from maxops.typing import Ties
 >>> ties: Ties = "first"
 
-No call uses these types at run time. The overloads in `maxops.ops` say which arguments give which result.
+maxops does not check these types at run time. The overloads in `maxops.ops` define the result for each call.
 """
 
 from __future__ import annotations
@@ -55,60 +55,60 @@ Ties: TypeAlias = Literal["first", "even"]
 """The gradient of tied elements: all of it to the first, or an equal part to each."""
 
 Flag: TypeAlias = bool | Literal[0, 1]
-"""True or False, also as ONNX writes them."""
+"""True or False, or 1 or 0 as in ONNX."""
 
 Count: TypeAlias = SupportsIndex
-"""How many: an integer of Python or NumPy, or an array of one."""
+"""A count: a Python or NumPy integer, or an integer array of rank 0."""
 
 Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
-"""An axis, or several: an integer, or a sequence or array of integers."""
+"""One or several axes: an integer, or a sequence or array of integers."""
 
 Dims: TypeAlias = str | Collection[Hashable] | EllipsisType
-"""The name of an axis of xarray's arrays, or several, or ``...`` for all."""
+"""The name of a dimension of an xarray array, several names, or ``...`` for all dimensions."""
 
 # ------------------------------------------------------------------------------------------------------- numbers
 
 PythonScalar: TypeAlias = bool | int | float | Fraction
-"""A number without a type of its own, which takes that of the arrays beside it."""
+"""A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy's scalars that are real numbers: no complex numbers, text or times. bfloat16 has no type."""
+"""NumPy scalars that are real numbers, and not complex numbers, text or times. bfloat16 has no scalar type."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
-"""One real number: of Python, of NumPy, or in an array of rank 0."""
+"""A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""
 
 RealT = TypeVar("RealT", bound=Real)
-"""The element type of the NumPy arrays of a call, and of its result."""
+"""The scalar type of the NumPy arrays of a call and of its result."""
 
 # -------------------------------------------------------------------------------------------------------- arrays
 
 
 class SupportsArray(Protocol):
-    """Any array but NumPy's own: of PyTorch, JAX, pandas, Polars, Arrow, or a class of yours with ``__array__``.
+    """An array that is not a NumPy array: of PyTorch, JAX, pandas, Polars, Arrow, or any class with ``__array__``.
 
-    NumPy's own arrays do not accept this `dtype` by name, so type checkers can tell them apart.
+    Type checkers distinguish it from NumPy arrays, whose ``__array__`` does not accept `dtype` as a keyword argument.
     """
 
     def __array__(self, *, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the elements, in memory."""
+        """Return the elements as a NumPy array."""
 
 
 class Column(SupportsArray, Protocol):
-    """A column or table of pandas, Polars or Arrow, whose results are NumPy's arrays."""
+    """A column or table of pandas, Polars or Arrow; the results of calls on it are NumPy arrays."""
 
     def to_numpy(self) -> Any:
-        """Return the elements, in memory."""
+        """Return the elements as a NumPy array."""
 
 
 class _Numeric(SupportsArray, Protocol):
-    """An array of PyTorch or JAX: these have `real`, and columns and tables do not."""
+    """An array of PyTorch or JAX, which has `real`, unlike columns and tables."""
 
     @property
     def real(self) -> Any: ...
 
 
 class _Namespaced(SupportsArray, Protocol):
-    """An array of any library of the array API standard."""
+    """An array of a library that implements the array API standard."""
 
     def __array_namespace__(self) -> Any: ...
 
@@ -121,14 +121,14 @@ class _Chunked(Protocol):
 
 
 class _Labelled(Protocol):
-    """A DataArray or a Variable of xarray; the `dims` of a Dataset, which is no array, are no tuple."""
+    """A DataArray or Variable of xarray, and not a Dataset, whose `dims` are not a tuple."""
 
     @property
     def dims(self) -> tuple[Hashable, ...]: ...
 
 
 ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
-"""An array of PyTorch, JAX, Dask, xarray or the array API standard: a call returns the kind of its arguments."""
+"""An array of PyTorch, JAX, Dask, xarray or the array API standard. A call returns arrays of the same kind."""
 
 AnyArray: TypeAlias = Any
 """An array of any kind that an engine accepts."""
@@ -137,7 +137,7 @@ Ids: TypeAlias = "NDArray[np.generic[int]] | Column | list[int] | tuple[int, ...
 """Segment ids or offsets: integers, in an array, a column, a list, a tuple or a range."""
 
 Indices: TypeAlias = NDArray[np.int64]
-"""The indices that `return_indices` adds: of each first maximum, or -1."""
+"""The result of `return_indices`: the index of the first element that equals each maximum, or -1."""
 
 # -------------------------------------------------------------------------------------- options of several overloads
 
@@ -149,7 +149,7 @@ class _Options(TypedDict, total=False):
 
 
 class ReduceOptions(_Options, total=False):
-    """The options of `maxops.reduce_max` that do not change the kind of its result."""
+    """The options of `maxops.reduce_max` that do not change the type of its result."""
 
     axis: Axes | None
 
@@ -163,13 +163,13 @@ class _Segments(_Options, total=False):
 
 
 class SegmentOptions(_Segments, total=False):
-    """The options of `maxops.segment_max` that do not change the kind of its result."""
+    """The options of `maxops.segment_max` that do not change the type of its result."""
 
     axis: SupportsIndex
 
 
 class Attributes(_Segments, total=False):
-    """The attributes of all operators (`maxops.operator`); the specification of each operator lists its own."""
+    """The attributes of all operators (`maxops.operator`). Each operator accepts only those of its specification."""
 
     axes: Axes | None
     axis: Axes | None

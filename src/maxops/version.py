@@ -7,4 +7,4 @@ try:
 
     version: str = _version.version
 except ImportError:
-    version = "0+unknown"  # a source tree that is not installed: older than any release, for comparisons
+    version = "0+unknown"  # a source tree that is not installed; compares as older than any release

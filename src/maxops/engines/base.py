@@ -1,4 +1,4 @@
-"""An engine: `run(call)`, the arrays that it takes, and the options that only it takes."""
+"""The interface of engines, and the table rows that describe their array types and options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIES = spec.MAXIMUM.choices("ties")
 
 
 class Engine(Protocol):
-    """An object or a module with `run`, which takes a request of `maxops.calls` and gives the results."""
+    """An object or module with a function `run`, which takes a request of `maxops.calls` and returns the results."""
 
     def run(self, call: Any, /) -> Any: ...  # noqa: D102
 
@@ -31,7 +31,7 @@ def by_operator(
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
 ) -> Run:
-    """A `run` of three functions."""
+    """Return a `run` function that calls the function of the operator."""
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,
         ReduceCall: reduce_max,
@@ -45,20 +45,20 @@ def by_operator(
 
 
 def segments_along(axis: int, moveaxis: Callable[[Any, int, int], Any], results: Any) -> list[Any]:
-    """Results of SegmentMax along the first axis, with the segments at `axis`.
+    """Move the segments in results of SegmentMax from the first axis to `axis`.
 
-    The mask of empty segments does not change, because it has one axis.
+    The mask of empty segments is unchanged, because it has only one axis.
     """
     return [part if axis == 0 or part.ndim == 1 else moveaxis(part, 0, axis) for part in as_tuple(results)]
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
-    """The results of a call, which is one of them where there are no others."""
+    """Return the results of a call as a tuple, also if there is only one result."""
     return result if isinstance(result, tuple) else (result,)
 
 
 def alone_if_one(results: Sequence[Any]) -> Any:
-    """The return value for these results: the inverse of `as_tuple`."""
+    """Return one result alone, and several results as a tuple: the inverse of `as_tuple`."""
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -67,10 +67,10 @@ _imported: dict[str, Engine] = {}
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: its name, its array types, where it is, and the names of those whose arrays it takes beside its own.
+    """An engine: its name, its array types, its module, and other engines whose arrays it accepts (`beside`).
 
-    A type is a class, or "module:class" to be looked up once the module is imported. `options` are those of
-    "out" and "dim" that it takes: where arrays never change there is no output, and few arrays' axes have names.
+    A type is a class, or a string "module:class" that is looked up after the module is imported. `options` names the
+    options "out" and "dim" if the engine supports them.
     """
 
     name: str
@@ -80,15 +80,15 @@ class Row:
     options: frozenset[str] = frozenset()
 
     def takes(self, kind: type) -> bool:
-        """Whether arrays of this class are this engine's own."""
+        """Return whether the engine is responsible for arrays of a class."""
         return any(issubclass(kind, found) for named in self.types if (found := class_of(named)) is not None)
 
     def load(self) -> Engine:
-        """The engine, imported now if it was not."""
+        """Return the engine, and import it on first use."""
         if not isinstance(self.engine, str):
             return self.engine
         if (engine := _imported.get(self.engine)) is None:
-            # Looked up in its package first: PyTorch's compiler follows that, and no import by name.
+            # Look it up in its package first, because PyTorch's compiler cannot trace an import by name.
             package, _, name = self.engine.rpartition(".")
             engine = getattr(sys.modules.get(package), name, None)
         if engine is None:
@@ -97,28 +97,28 @@ class Row:
 
 
 def check_options(row: Row, call: Call) -> None:
-    """Raise for an option that the engine does not take, and for a choice of `ties` that is none."""
+    """Raise an error for an option that the engine does not support, or an invalid value of `ties`."""
     check_ties(call)
     if call.out is not None and "out" not in row.options:
         raise OutputError(
-            f"{call.row.name} out is given, but results of the {row.name} engine are always new arrays; leave it out",
+            f"{call.row.name} out= is not supported by the {row.name} engine, which always returns new arrays",
             call.row.clause("out"),
         )
     if call.dim is not None and "dim" not in row.options:
         raise AttributeValueError(
-            f"{call.row.name} dim is {shown(call.dim)}; only the dimensions of xarray's arrays have names; "
-            "axis= takes numbers",
+            f"{call.row.name} dim= requires xarray arrays, got {shown(call.dim)} for the {row.name} engine; pass "
+            "axis= with numbers",
             call.row.clause("dim"),
         )
 
 
 def check_ties(call: Call) -> None:
-    """Raise unless `ties` names a rule for the gradient of equal maxima."""
+    """Raise an error unless `ties` names a rule for the gradient of tied elements."""
     choice(call.row, "ties", call.ties, TIES)
 
 
 def class_of(named: str | type) -> type | None:
-    """A class, or the one that "module:class" names if the module is imported."""
+    """Return a class, or the class that "module:class" names; None if the module is not imported."""
     if isinstance(named, type):
         return named
     module, _, name = named.partition(":")

@@ -1,7 +1,7 @@
-"""Reads columns and tables of pandas, Polars and Arrow as NumPy arrays of the same elements, or raises an error.
+"""Convert columns and tables of pandas, Polars and Arrow to NumPy arrays without changing values, or raise an error.
 
-If NumPy asks these libraries for an array, they convert integers with a null, and columns of several types, to floats.
-This module reads the element type first, and never asks for an array of another type.
+The libraries' own conversions to NumPy turn integers with nulls, and columns of several dtypes, into floats. This
+module reads the element type first, and never requests an array of another dtype.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
 
 
 def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
-    """Raise if two values have different labels along one axis, counted from the last."""
+    """Raise an error if two values have different labels along an axis, counted from the last axis."""
     seen: dict[int, tuple[str, Any]] = {}
     for name, value in named:
         for axis, labels in _labels(value).items():
@@ -40,7 +40,7 @@ def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
 
 
 def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
-    """Raise if ids and data have different labels along an axis; the planner refuses an invalid axis."""
+    """Raise an error if ids and data have different labels along an axis; the planner rejects an invalid axis."""
     rows, ids = _labels_along(data, axis), _labels_along(segment_ids, 0)
     if rows is not None and ids is not None:
         _check_equal(row, "segment_ids", ids, "data", rows)
@@ -49,9 +49,9 @@ def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
 def _check_equal(row: Spec, name: str, labels: Any, before: str, other: Any) -> None:
     if not _are_equal(labels, other):
         raise ShapeError(
-            f"{row.name} {name} has labels that differ from those of {before}: {_first_difference(labels, other)}; "
-            "maxops goes by position and aligns nothing: give both in one order (left.align(right), "
-            "right.reindex(left.index), table.select(names)), or without labels (.to_numpy())",
+            f"{row.name} {name} and {before} have different labels: {_first_difference(labels, other)}; maxops does "
+            "not align labels: align them first (left.align(right), right.reindex(left.index), table.select(names)), "
+            "or drop them with .to_numpy()",
             row.clause("labels"),
         )
 
@@ -60,21 +60,21 @@ def _check_equal(row: Spec, name: str, labels: Any, before: str, other: Any) -> 
 
 
 def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element: Any) -> np.dtype[Any]:
-    """Return the NumPy type of all columns, given as names and types of the library."""
+    """Return the common NumPy dtype of columns, given as pairs of a name and the library's dtype."""
     if not columns:
-        raise DTypeError(f"{where} has no columns, and so no element type", row.clause("types"))
+        raise DTypeError(f"{where} has no columns, and therefore no dtype", row.clause("types"))
     found: dict[Any, Any] = {}
     for label, own in columns:
         dtype = element(own)
         if dtype is None or dtypes.of(dtype) is None:
             column = "" if label is None else f" in column {label!r}"
-            raise DTypeError(f"{where} holds {own}{column}, not elements of a NumPy type; {_HINT}", row.clause("types"))
+            raise DTypeError(f"{where} has the unsupported dtype {own}{column}; {_HINT}", row.clause("types"))
         found.setdefault(dtype, label)
     if len(found) > 1:
         listed = ", ".join(f"{dtype} in column {label!r}" for dtype, label in found.items())
         raise DTypeError(
-            f"{where} holds several types, {listed}; nothing is converted: take the columns of one type, or convert "
-            "them by .astype(...) or .cast(...), which may change values",
+            f"{where} has columns of different dtypes, {listed}; select columns of one dtype, or convert them with "
+            ".astype(...) or .cast(...), which may change values",
             row.clause("types"),
         )
     one: np.dtype[Any] = next(iter(found))
@@ -82,16 +82,16 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
 
 
 _HINT = (
-    "give numbers: for text, ids (pandas.factorize(...)[0]); for categories, their codes (.cat.codes, .to_physical()) "
-    "or their values; for times, integers in a unit of your choice"
+    "convert it to numbers: text to ids (pandas.factorize(...)[0]), categories to codes (.cat.codes, .to_physical()) "
+    "or values, times to integers in a unit of your choice"
 )
 
 
 def _refuse_nulls(row: Spec, where: str, count: int) -> None:
     if count:
         raise DTypeError(
-            f"{where} holds {count} null{'s' * (count > 1)}, which NumPy's arrays do not have; fill them "
-            "(.fillna(...), .fill_null(...)) or leave them out (.dropna(), .drop_nulls())",
+            f"{where} contains {count} null{'s' * (count > 1)}, which NumPy arrays cannot represent; fill them with "
+            ".fillna(...) or .fill_null(...), or drop them with .dropna() or .drop_nulls()",
             row.clause("types"),
         )
 
@@ -109,7 +109,7 @@ def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
         return None
     sparse = pandas.SparseDtype
     dtype = _one_type(row, where, columns, lambda own: own.subtype if isinstance(own, sparse) else _pandas_element(own))
-    # A NaN among NumPy's own floats is a value.
+    # NaN in NumPy's float dtypes is a value and not a null.
     may_hold_nulls = [part for part in parts if not isinstance(part.dtype, (np.dtype, sparse))]
     _refuse_nulls(row, where, sum(int(part.isna().sum()) for part in may_hold_nulls))
     array: Array = value.to_numpy(dtype=dtype)
@@ -117,7 +117,7 @@ def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
 
 
 def _pandas_element(dtype: Any) -> Any:
-    """Return the NumPy type of the values that a pandas type stores, or None."""
+    """Return the NumPy dtype of the values of a pandas dtype, or None."""
     if isinstance(dtype, np.dtype):
         return dtype
     own = getattr(dtype, "numpy_dtype", None)
@@ -138,7 +138,7 @@ def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
 
 
 def _polars_element(dtype: Any) -> Any:
-    """Return the NumPy type of Polars' numbers and bools, also within arrays of a fixed size."""
+    """Return the NumPy dtype of Polars' numbers and bools, including arrays of a fixed size; None for other dtypes."""
     while hasattr(dtype, "inner") and hasattr(dtype, "shape"):
         dtype = dtype.inner
     name = "bool" if str(dtype) == "Boolean" else str(dtype).lower()
@@ -170,7 +170,7 @@ def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
 
 
 def _arrow_element(kind: Any) -> Any:
-    """Return the NumPy type of Arrow's numbers and bools."""
+    """Return the NumPy dtype of Arrow's numbers and bools; None for other types."""
     try:
         dtype = np.dtype(kind.to_pandas_dtype())
     except NotImplementedError:
@@ -182,7 +182,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """Return the labels of a value's rows and columns, by axes counted from the last."""
+    """Return the row and column labels of a value, keyed by the axis, which counts from the last axis."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}
@@ -196,7 +196,7 @@ def _labels(value: Any) -> dict[int, Any]:
 
 
 def _labels_along(value: Any, axis: Any) -> Any:
-    """Return the labels of a value along an axis; None without labels, as in a table of Polars or Arrow."""
+    """Return the labels of a value along an axis; None if it has none, such as the rows of a Polars table."""
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None
@@ -212,7 +212,7 @@ def _are_equal(labels: Any, other: Any) -> bool:
 
 def _first_difference(labels: Any, other: Any) -> str:
     if len(labels) != len(other):
-        return f"there are {len(labels)} against {len(other)}"
-    # By whole beginnings: single labels may be nulls, which equal nothing.
+        return f"{len(labels)} labels and {len(other)} labels"
+    # Compare slices from the start, because single labels may be nulls, which are not equal to themselves.
     position = bisect_left(range(1, len(labels)), True, key=lambda n: not _are_equal(labels[:n], other[:n]))
-    return f"position {position} is {labels[position]!r} against {other[position]!r}"
+    return f"{labels[position]!r} and {other[position]!r} at position {position}"

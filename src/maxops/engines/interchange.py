@@ -18,11 +18,11 @@ from maxops.errors import DTypeError, EngineError, MaxopsError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
 
-_CPU = 1  # DLPack's number for it
+_CPU = 1  # DLPack's number for the CPU
 
 
 def run(call: Call) -> Any:
-    """Run a call on the arrays' own memory."""
+    """Run a call on the memory of the arrays, without copies."""
     if isinstance(call, MaxCall):
         columns.check_labels(call.row, call.arrays)
     elif isinstance(call, SegmentCall):
@@ -31,7 +31,7 @@ def run(call: Call) -> Any:
 
 
 def _look(row: Spec, name: str, value: Any) -> Any:
-    """Return the value's own memory as a NumPy array; NumPy arrays and Python scalars are unchanged."""
+    """Return the memory of a value as a NumPy array; return NumPy arrays and Python scalars unchanged."""
     if isinstance(value, (np.ndarray, np.generic)) or is_python_scalar(value):
         return value
     kind = type(value).__name__
@@ -39,10 +39,10 @@ def _look(row: Spec, name: str, value: Any) -> Any:
         return _memory_of(row, name, value)
     except MaxopsError:
         raise
-    except Exception as error:  # of a hook, which is anybody's code
+    except Exception as error:  # hooks of other libraries may raise any exception
         raise DTypeError(
-            f"{row.name} {name} of type {kind} does not give its memory: {type(error).__name__}: {error}; "
-            "give np.asarray(...) of it",
+            f"{row.name} {name} of type {kind} cannot be read: {type(error).__name__}: {error}; "
+            "convert it with np.asarray(...)",
             row.clause("arrays"),
         ) from error
 
@@ -51,25 +51,27 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
     kind = type(value).__name__
     if (elements := columns.array_of(row, name, value)) is not None:
         return elements
-    for more, instead in (("mask", "fill it first"), ("units", ".magnitude"), ("unit", ".value")):
+    for more, instead in (("mask", "fill masked elements"), ("units", "pass .magnitude"), ("unit", "pass .value")):
         if getattr(value, more, None) is not None:
             raise DTypeError(
-                f"{row.name} {name} of type {kind} has a {more.removesuffix('s')}, which a plain array lacks; "
-                f"take the array that is meant out of it ({instead})",
+                f"{row.name} {name} of type {kind} has a {more.removesuffix('s')}, which the result would lose; "
+                f"{instead} first",
                 row.clause("arrays"),
             )
     if hasattr(value, "__dlpack__"):
         device = value.__dlpack_device__()[0] if hasattr(value, "__dlpack_device__") else _CPU
         if device != _CPU:
             raise EngineError(
-                f"{row.name} {name} of type {kind} lies on a device (DLPack's number {int(device)}), and no engine "
-                "takes its kind; maxops copies nothing from a device silently",
+                f"{row.name} {name} of type {kind} is on a device (DLPack device type {int(device)}) that no engine "
+                "supports; copy it to the CPU first",
                 row.clause("arrays"),
             )
         return np.from_dlpack(value)
-    array = np.asanyarray(value)  # a subclass would lose here what makes it one
+    array = np.asanyarray(value)  # keeps subclasses, which are rejected: asarray would drop their extra information
     if type(array) is not np.ndarray:
-        raise DTypeError(f"{row.name} {name} of type {kind} gives no plain array", row.clause("arrays"))
+        raise DTypeError(
+            f"{row.name} {name} of type {kind} does not convert to a plain NumPy array", row.clause("arrays")
+        )
     return array
 
 
@@ -82,25 +84,26 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
             if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array_namespace__")
             for space in [value.__array_namespace__()]
         }
-    except Exception as error:  # of a hook, which is anybody's code
+    except Exception as error:  # hooks of other libraries may raise any exception
         raise _no_way_back(call, error) from error
     if not spaces:
         return result
     if len(spaces) > 1:
         raise EngineError(
-            f"{call.row.name} got arrays of several kinds, {', '.join(s.__name__ for s in spaces.values())}",
+            f"{call.row.name} got arrays of different libraries: {', '.join(s.__name__ for s in spaces.values())}; "
+            "convert them to one library",
             call.row.clause("arrays"),
         )
     (space,) = spaces.values()
     try:
         return alone_if_one([space.from_dlpack(part) for part in as_tuple(result)])
-    except Exception as error:  # likewise
+    except Exception as error:
         raise _no_way_back(call, error) from error
 
 
 def _no_way_back(call: Call, error: Exception) -> EngineError:
     return EngineError(
-        f"{call.row.name} has a result that the namespace of its arrays does not take: {type(error).__name__}: "
-        f"{error}; give numpy.asarray(...) of the arrays",
+        f"{call.row.name} result cannot be converted to the library of the arrays: {type(error).__name__}: "
+        f"{error}; convert the arrays with numpy.asarray(...)",
         call.row.clause("arrays"),
     )

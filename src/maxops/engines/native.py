@@ -1,4 +1,4 @@
-"""The engine for NumPy arrays: the native core, set up from the environment."""
+"""The native core as an engine for NumPy arrays, configured by environment variables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def maximum(plan: Plan[MaxCall]) -> Any:
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
+    """Run a plan of ReduceMax; return the maxima and, with return_indices, their indices."""
     if plan.call.noop_with_empty_axes:
         return _identity(plan)
     call = plan.call
@@ -45,7 +45,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def _identity(plan: Plan[ReduceCall]) -> Any:
-    """The data itself, bit for bit, each element its own maximum."""
+    """Return a copy of the data, bit for bit, and zeros as indices."""
     call = plan.call
     indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if call.return_indices else []
     out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if call.out is None else call.out
@@ -54,7 +54,7 @@ def _identity(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax: its values, and what else it asks for."""
+    """Run a plan of SegmentMax; return the maxima and the other requested results."""
     call = plan.call
     return _run(
         plan,
@@ -64,7 +64,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
         call.num_segments,
         fill_value=call.fill_value,
         out=call.out,
-        check_ids=False,  # the planner has looked
+        check_ids=False,  # the planner has checked them
         offsets=call.offsets,
         sorted=call.sorted,
         axis=call.axis,
@@ -76,7 +76,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The result of a function of the core, or of one that allocates. Nothing is written before all memory is there."""
+    """Call a function that allocates. Functions of the core write nothing before all memory is allocated."""
     try:
         result = function(*args, **options)
     except MemoryError as error:
@@ -85,34 +85,36 @@ def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: A
         ) from error
     if result is None:
         raise MaxopsError(
-            f"{plan.call.row.name} did not run: the arguments were changed by another thread; give it copies",
+            f"{plan.call.row.name} did not run, because another thread changed the arguments; pass copies",
             plan.call.row.clause("arrays", "ids", "T"),
         )
     return result
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads a call may use, the calling one included.
+    """Set the number of threads that a call may use, including the calling thread.
 
     >>> set_num_threads(2)
     >>> get_num_threads()
     2
 
-    The default is MAXOPS_NUM_THREADS, else OMP_NUM_THREADS, else the number of CPUs that this process may use. It
-    never changes a bit of a result. Raises ConfigurationError for anything but an integer from 1 to 1024.
+    The default is MAXOPS_NUM_THREADS, OMP_NUM_THREADS, or the number of CPUs that this process may use, in this order.
+    The number never changes a bit of a result. Raises ConfigurationError if it is not an integer from 1 to 1024.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
-        raise ConfigurationError(f"the number of threads is {shown(count)}; it is an integer from 1 to {MOST_THREADS}")
+        raise ConfigurationError(
+            f"the number of threads must be an integer from 1 to {MOST_THREADS}, got {shown(count)}"
+        )
     _native.set_num_threads(count)
 
 
 def get_num_threads() -> int:
-    """How many threads a call may use, the calling one included."""
+    """Return the number of threads that a call may use, including the calling thread."""
     return _native.get_num_threads()
 
 
 class MemoryInfo(NamedTuple):
-    """The content and the counts of the cache of large outputs; sizes in bytes."""
+    """The state of the cache of large outputs; sizes are in bytes."""
 
     limit: int
     kept: int
@@ -122,32 +124,32 @@ class MemoryInfo(NamedTuple):
 
 
 def memory_info() -> MemoryInfo:
-    """Return the state of the cache that new outputs of 4 MiB and more come from.
+    """Return the state of the output cache, which provides the memory of new outputs of 4 MiB and more.
 
     >>> memory_info().kept <= memory_info().limit
     True
 
-    ``limit`` is the most that it keeps and ``kept`` what it keeps now, in bytes, in ``blocks`` blocks that no array
-    uses; ``reused`` and ``fresh`` count the outputs that got such a block, and those that got new memory. The system
-    may take kept pages back whenever memory is short. The limit is a sixteenth of the memory and at most 1 GiB, or
-    MAXOPS_OUTPUT_CACHE: a number of bytes, such as 268435456, 256M or 2G, or 0 for no cache.
+    ``limit`` is the maximum size of the cache in bytes, ``kept`` its current size, and ``blocks`` its number of unused
+    blocks of memory. ``reused`` and ``fresh`` count the outputs in reused blocks and in new memory. The operating
+    system may reclaim cached pages when memory is low. The default limit is a sixteenth of the memory, and at most
+    1 GiB. MAXOPS_OUTPUT_CACHE sets it to a number of bytes, such as 268435456, 256M or 2G, or to 0 for no cache.
     """
     return MemoryInfo(*_native.cache_info())
 
 
 def usable_cpus() -> int:
-    """The CPUs that this process may use: its affinity, less what a container's quota leaves of it."""
+    """Return the number of CPUs that this process may use, limited by its affinity and its container's quota."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
             quota, period = file.read().split()
-    except (OSError, ValueError):  # no such control group: nothing is limited
+    except (OSError, ValueError):  # no such control group: no limit
         return cpus
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
 
 
 def _number(text: str) -> int | None:
-    """A number in decimal digits, no more of them than a size has; None for anything else, also what `int` takes."""
+    """Parse a number of 1 to 20 decimal digits; return None for other text, even if `int` accepts it."""
     return int(text) if re.fullmatch(r"[0-9]{1,20}", text) else None
 
 
@@ -159,8 +161,8 @@ def _cache_limit(text: str) -> int:
     number = _number(text if unit is None else text[:-1])
     if number is None or (limit := number << (unit or 0)) > LARGEST_OUTPUT:
         raise ConfigurationError(
-            f"MAXOPS_OUTPUT_CACHE is {text!r}; it is a number of bytes, such as 268435456, 256M or 2G, up to the "
-            "machine's memory, or 0 for no cache"
+            "MAXOPS_OUTPUT_CACHE must be a number of bytes up to the machine's memory, such as 268435456, 256M or 2G, "
+            f"or 0 for no cache, got {text!r}"
         )
     return limit
 
@@ -170,22 +172,23 @@ def _thread_count(text: str, openmp: str) -> int:
         return min(_openmp_count(openmp) or usable_cpus(), MOST_THREADS)
     count = _number(text)
     if count is None or not 1 <= count <= MOST_THREADS:
-        raise ConfigurationError(f"MAXOPS_NUM_THREADS is {text!r}; it is an integer from 1 to {MOST_THREADS}")
+        raise ConfigurationError(f"MAXOPS_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {text!r}")
     return count
 
 
 def _openmp_count(text: str) -> int | None:
-    """The number in OMP_NUM_THREADS, the first of a list by levels; None if it is not set, or no number.
+    """Return the number in OMP_NUM_THREADS, or the first of a list of nesting levels; None if unset or invalid.
 
-    It is not ours, so what OpenMP's own runtimes warn of and ignore is a warning here, too, and no error.
+    An invalid value is a warning and not an error, as in OpenMP runtimes, because the variable is not specific to
+    maxops.
     """
     if not text:
         return None
     count = _number(text.partition(",")[0].strip())
     if not count:
         warnings.warn(
-            f"OMP_NUM_THREADS is {text!r}, which names no number of threads, and is ignored; "
-            "MAXOPS_NUM_THREADS sets that of maxops",
+            f"OMP_NUM_THREADS={text!r} is not a number of threads and is ignored; "
+            "set MAXOPS_NUM_THREADS to configure maxops",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -193,11 +196,11 @@ def _openmp_count(text: str) -> int | None:
 
 
 def _configure(environment: dict[str, str]) -> None:
-    if not _native.isas():  # a developer's build of some instruction sets alone
-        raise ImportError("maxops was built for none of the instruction sets that this machine has")
+    if not _native.isas():  # a development build for some instruction sets only
+        raise ImportError("maxops was not built for any instruction set that this machine supports")
     _native.set_largest_output(LARGEST_OUTPUT)
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
-        raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
+        raise ConfigurationError(f"MAXOPS_ISA must be one of {', '.join(_native.isas())}, got {name!r}")
     _native.set_cache_limit(_cache_limit(environment.get("MAXOPS_OUTPUT_CACHE", "")))
     openmp = environment.get("OMP_NUM_THREADS", "")
     set_num_threads(_thread_count(environment.get("MAXOPS_NUM_THREADS", ""), openmp))

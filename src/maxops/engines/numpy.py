@@ -1,4 +1,4 @@
-"""The engine for NumPy arrays: plans a call, and has the native core or the exact rationals run it."""
+"""The engine for NumPy arrays: plans a call, and runs it in the native core or, for exact rationals, in Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _segment_max(call: SegmentCall) -> Any:
 
 
 def _with_out(call: Call | ScatterCall, result: Any) -> Any:
-    """The result, with the plan's view of the caller's output replaced by the output itself."""
+    """Return the result, with the plan's view of the caller's `out` replaced by `out` itself."""
     if call.out is None:
         return result
     return (call.out, *result[1:]) if isinstance(result, tuple) else call.out
@@ -38,7 +38,7 @@ _of_plain: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 def run(call: Call | ScatterCall) -> Any:
-    """Run a request on arrays of NumPy's."""
+    """Run a call on NumPy arrays."""
     if isinstance(call, ScatterCall):
         return _with_out(call, scatter_max(plan_scatter_max(call)))
     return _of_plain(call)

@@ -1,4 +1,4 @@
-"""The engine for `real`: object arrays of exact rationals, compared without rounding. Ties keep the first."""
+"""The engine for exact rationals in object arrays (`real`). Comparisons are exact, and ties keep the first element."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def maximum(plan: Plan[MaxCall]) -> Any:
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
+    """Run a plan of ReduceMax; return the maxima and, with return_indices, their indices."""
     call = plan.call
     if call.noop_with_empty_axes:
         return _give(call.out, call.data.copy(), *([np.zeros(plan.shape, np.int64)] if call.return_indices else []))
-    # the reduced axes as one, since NumPy takes no function of ours over several
+    # merge the reduced axes, because NumPy reduces with Python functions along one axis only
     axes = sorted(call.axes)
     kept = tuple(size for axis, size in enumerate(call.data.shape) if axis not in axes)
     length = prod(call.data.shape[axis] for axis in axes)
@@ -42,7 +42,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if call.initial is not None:  # last, since ties keep the first
+        if call.initial is not None:  # last, because ties keep the first
             all_rows = np.concatenate([rows, np.broadcast_to(call.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)
@@ -56,9 +56,9 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax: its values, and what else it asks for.
+    """Run a plan of SegmentMax; return the maxima and the other requested results.
 
-    The planner has refused LOWEST where a segment is empty.
+    The planner rejects LOWEST if a segment is empty.
     """
     call = plan.call
     fill = call.fill_value if call.initial is None else call.initial
@@ -75,7 +75,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
     if call.return_indices:
         indices, width = np.full(shape, -1, np.int64), prod(shape[1:])
         found = np.nonzero(data.reshape(len(rows), width) == values.reshape(call.num_segments, width)[ids])
-        row, column = (index[::-1] for index in found)  # backwards, so that the first row is written last
+        row, column = (index[::-1] for index in found)  # in reverse order, so that the first row is written last
         indices.reshape(call.num_segments, width)[ids[row], column] = rows[row]
         others.append(np.moveaxis(indices, 0, call.axis))
     if call.return_empty:
@@ -86,7 +86,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _ids(call: SegmentCall) -> Array:
-    """The ids, or the ids that offsets mean; rows outside unchecked offsets get the id of no segment."""
+    """Return the ids, or convert offsets to ids. If unchecked offsets are invalid, all ids are -1."""
     if call.segment_ids is not None:
         ids: Array = call.segment_ids
         return ids
@@ -98,7 +98,7 @@ def _ids(call: SegmentCall) -> Array:
 
 
 def _give(out: Array | None, values: Array, *others: Array) -> Any:
-    """The results; values go to the caller's output only now, after all allocations."""
+    """Return the results. Values are written to the caller's `out` here, after all allocations."""
     if out is not None:
         out[...] = values
         values = out

@@ -1,4 +1,4 @@
-"""ScatterElements and ScatterND with the reduction "max": segments of updates, and a maximum with the data."""
+"""ScatterElements and ScatterND with the reduction "max": SegmentMax of the updates, and Max with the data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from maxops.errors import OutputTooLargeError
 from maxops.plan import Array, Plan, plan_max, plan_segment_max
 from maxops.plan.values import allocate
 
-FEW = 4  # times as many rows as updates, from which on the rows without updates are left out
+FEW = 4  # with at least this many rows per update, only rows with updates are processed
 
 
 def scatter_max(plan: Plan[ScatterCall]) -> Array:
-    """Run a plan: the result, or the plan's view of the caller's output."""
+    """Run a plan; return the result, or the plan's view of the caller's `out`."""
     call = plan.call
     try:
         result: Array = allocate(_scattered, plan)
@@ -52,14 +52,14 @@ def _scattered(plan: Plan[ScatterCall]) -> Array:
 
 
 def _highest(updates: Array, ids: Array, count: int) -> tuple[Array, Array]:
-    """The maximum of the updates of each row, and which rows have none."""
+    """Return the maximum of the updates of each row, and a mask of rows without updates."""
     call = SegmentCall(updates, ids, count, "LOWEST", sorted=False, return_empty=True)
     highest, empty = native.segment_max(plan_segment_max(call))
     return highest, empty
 
 
 def _ids(call: ScatterCall) -> Array:
-    """For each update, or row of updates, the element or row of data in C order that it goes to."""
+    """Return the target of each update: the number of an element or row of data in C order."""
     indices, shape, axis = call.indices, call.data.shape, call.axis
     if axis is None:
         named = shape[: indices.shape[-1]]

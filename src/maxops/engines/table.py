@@ -1,6 +1,6 @@
-"""Which engine takes which arrays: the table, and the search through it by the types of all arguments.
+"""The table of engines, and the dispatch of calls by the types of all arguments.
 
-Nothing is imported to look a type up: arrays of a library exist only after its import.
+A lookup imports nothing, because arrays of a library exist only after the library is imported.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from maxops.spec import Spec
 
 _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
-# Any other array that NumPy can look at by a protocol.
+# Any other array that NumPy can read through a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
-# Asked in this order; `register_engine` puts new rows first.
+# The order of the lookup; `register_engine` inserts new rows at the beginning.
 _rows = [
     NUMPY,
     Row("dask", ("dask.array:Array",), "maxops.engines.dask", frozenset({"numpy"})),
-    Row(  # Datasets are refused there, which says how to map them
+    Row(  # the engine rejects Datasets with a hint to map over them
         "xarray",
         ("xarray:DataArray", "xarray:Variable", "xarray:Dataset", "xarray:DataTree"),
         "maxops.engines.xarray",
@@ -34,20 +34,20 @@ _rows = [
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy", options=_OUT),
 ]
-# What holds no values in memory, though `__array__` would give them: it reads the whole file. By class, and what to do.
+# Arrays in files, whose `__array__` would read the whole file: the class, and a hint.
 _READ_WHOLE = (
-    ("zarr:Array", "dask.array.from_zarr(...) reads it chunk by chunk, and [...] the whole of it into memory"),
-    ("h5py:Dataset", "dask.array.from_array(...) reads it chunk by chunk, and [...] the whole of it into memory"),
+    ("zarr:Array", "read it in chunks with dask.array.from_zarr(...), or load all of it with [...]"),
+    ("h5py:Dataset", "read it in chunks with dask.array.from_array(...), or load all of it with [...]"),
 )
-_known: dict[type, Row] = {}  # classes that were looked up already
-_found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
+_known: dict[type, Row] = {}  # the rows of classes
+_found: dict[tuple[type, ...], Row] = {}  # the rows of combinations of classes
 _NO_ARRAYS = frozenset({type(None), *PYTHON_SCALARS})
 
 
 def register_engine(
     name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
 ) -> None:
-    """Have an engine of your own run `maximum`, `reduce_max` and `segment_max` on arrays of its types.
+    """Register an engine that runs `maximum`, `reduce_max` and `segment_max` on arrays of its types.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -62,26 +62,26 @@ def register_engine(
     array([4, 5])
 
     Args:
-        name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
-        types: the arrays' class or classes. A string "module:class" is looked up only once the module is
-            imported.
-        engine: an object with a function ``run``, which gets each call as one request, a `maxops.calls.MaxCall`,
-            `ReduceCall` or `SegmentCall` with the arguments as they were spelled, and returns what the call does; or
-            the name of such a module, to be imported at the first call. `maxops.run` runs a request, such as one of
-            other arrays, by which ``call.map`` replaces its own.
-        beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
-            "torch", "jax", "cupy", or another that was registered.
+        name: the name of the engine in messages and in ``beside`` of other engines. It replaces an engine of the same
+            name.
+        types: the class or classes of the arrays. A string "module:class" is looked up after the module is imported.
+        engine: an object with a function ``run``, or the name of a module with one, which is imported at the first
+            call. ``run`` receives each call as a `maxops.calls.MaxCall`, `ReduceCall` or `SegmentCall` with the
+            unchanged arguments, and returns the results. It can replace the arrays with ``call.map``, and pass the new
+            request to `maxops.run`.
+        beside: the names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray", "torch",
+            "jax", "cupy", or a registered engine.
 
-    An engine that is registered later is asked before those that are there. A call goes to the engine that takes
-    the types of all its arrays.
+    A call runs on the engine that accepts the types of all its arrays. Engines that are registered later have
+    precedence.
 
-    Raises ConfigurationError for types that are none, and for an engine without ``run``.
+    Raises ConfigurationError for invalid types, and for an engine without ``run``.
     """
     listed = (types,) if isinstance(types, (str, type)) else tuple(types)
     if not listed or not all(isinstance(kind, type) or (isinstance(kind, str) and ":" in kind) for kind in listed):
-        raise ConfigurationError(f"the types of engine {name!r} are {types!r}; each is a class or 'module:class'")
+        raise ConfigurationError(f"types of engine {name!r} must be classes or 'module:class' strings, got {types!r}")
     if not isinstance(engine, str) and not callable(getattr(engine, "run", None)):
-        raise ConfigurationError(f"engine {name!r} has no function run; it runs a call by run(call)")
+        raise ConfigurationError(f"engine {name!r} must have a function run(call)")
     row = Row(name, listed, engine, frozenset(beside), _OUT | _DIM)
     _rows[:] = [row, *(row for row in _rows if row.name != name)]
     _known.clear()
@@ -89,32 +89,32 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Whether Dynamo reads these lines, which warns of whatever a traced function keeps."""
+    """Return whether Dynamo is tracing, which warns if a traced function changes global state."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_dynamo_compiling())
 
 
 def row_of(kind: type) -> Row | None:
-    """The row that takes arrays of a class, or None."""
+    """Return the row of the engine for arrays of a class, or None."""
     if (row := _known.get(kind)) is None:
         row = next((row for row in _rows if row.takes(kind)), None)
         if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
             row = INTERCHANGE
-        # INTERCHANGE's place an import or `register_engine` may still take
+        # not INTERCHANGE, because an import or `register_engine` may still add a more specific row
         if row is not None and row is not INTERCHANGE and not _is_traced():
             _known[kind] = row
     return row
 
 
 def _how_to_read(kind: type) -> str | None:
-    """The advice for arrays of a class whose `__array__` would read or compute the whole."""
-    if hasattr(kind, "__dask_graph__"):  # every collection of Dask's that is not a dask.array.Array
-        return ".values gives a dask.array.Array of it, and .compute() the whole of it in memory"
+    """Return a hint for arrays of a class whose `__array__` would read or compute all of the array; else None."""
+    if hasattr(kind, "__dask_graph__"):  # a collection of Dask that is not a dask.array.Array
+        return "convert it to a dask.array.Array with .values, or load all of it with .compute()"
     return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)
 
 
 def run(call: Call) -> Any:
-    """Run a call on the engine that takes the types of all its arrays; None and Python scalars go with every engine."""
+    """Run a call on the engine that accepts all its arrays. Every engine accepts None and Python scalars."""
     kinds = call.kinds
     row = _found.get(kinds) or find(call.row, kinds, call.arrays)
     if call.out is not None or call.dim is not None or call.ties.__class__ is not str or call.ties != "even":
@@ -123,7 +123,7 @@ def run(call: Call) -> Any:
 
 
 def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object]]) -> Row:
-    """The row for arrays by name, kept with their types."""
+    """Return the row of the engine for named arrays, and cache it by their types."""
     rows: dict[str, tuple[Row, str, str]] = {}
     for name, value in arrays:
         if value is None or is_python_scalar(value):
@@ -131,13 +131,13 @@ def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object
         kind = type(value)
         if (row := row_of(kind)) is None:
             raise DTypeError(
-                f"{spec.name} {name} is of type {kind.__name__}, not an array; {how_to_convert(value)}",
+                f"{spec.name} {name} must be an array, got {kind.__name__}; {how_to_convert(value)}",
                 spec.clause("arrays"),
             )
         if row is INTERCHANGE and (advice := _how_to_read(kind)):
             raise EngineError(
-                f"{spec.name} {name} is of type {kind.__module__.partition('.')[0]} {kind.__qualname__}, whose values "
-                f"are not in memory, and maxops reads none without being told: {advice}"
+                f"{spec.name} {name} of type {kind.__module__.partition('.')[0]} {kind.__qualname__} is not in memory, "
+                f"and maxops does not load it implicitly: {advice}"
             )
         rows.setdefault(row.name, (row, name, kind.__name__))
     if not rows:
@@ -149,6 +149,6 @@ def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object
             return row
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
     raise EngineError(
-        f"{spec.name} {listed}: no engine takes these together; convert one to the kind of the other",
+        f"{spec.name} {listed}: no engine supports these types together; convert them to one type",
         spec.clause("arrays"),
     )

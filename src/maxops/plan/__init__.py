@@ -1,8 +1,8 @@
-"""A call against a row of the spec table: a plan that engines run without looking back, or a clause error.
+"""The planner: checks a call against a row of the spec table and returns a plan, or raises an error with a clause.
 
-What the core does not take at once comes here, since it breaks a rule or needs more than views of arrays. A plan holds
-plain NumPy arrays of one type whose shapes go together; an engine for other arrays plans with `abstract` ones, which
-have their shapes and types and hold nothing.
+The native core passes a call to the planner if the call breaks a rule or needs more than views of arrays. A plan holds
+plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract` arrays, which have
+a shape and a dtype but no values.
 """
 
 from typing import Any

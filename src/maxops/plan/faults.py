@@ -1,11 +1,11 @@
-"""Ids and offsets that break a rule: found by the native core, put into words here, for every engine.
+"""Errors for invalid segment ids and offsets, which the native core finds for every engine.
 
 >>> import numpy as np
 >>> check_segment_ids(SEGMENT_MAX, np.array([0, 2, 1], np.int8))
 Traceback (most recent call last):
     ...
 maxops.errors.SegmentIdsError: segment_max segment_ids must not decrease: position 2 holds 1 after 2; \
-sorted=False takes ids in any order [maxops.segment_max.ids]
+pass sorted=False to accept unsorted ids [maxops.segment_max.ids]
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from maxops.errors import MaxopsError, OffsetsError, SegmentIdsError
 from maxops.plan.values import Array, widened
 from maxops.spec import SEGMENT_MAX, Spec
 
-# None: past num_segments dropped if the ids are sorted, as OpenVINO has it; an error if they are in any order.
+# None: sorted ids past num_segments are dropped, as in OpenVINO; unsorted ones are an error.
 OutOfRange = Literal["error", "drop"]
-_PAST = 2**63 - 1  # more segments than any memory holds: the core counts no further
-# The core checks this many ids by one rule, then by the next. So the ids before an error can break a later rule.
+_PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
+# The core checks this many ids against each rule in turn. So the ids before an error can break a later rule.
 CHECKED_TOGETHER = 1 << 20  # kBlock of find_id_fault in native/api_segments.cpp
 
 
@@ -34,7 +34,7 @@ def check_segment_ids(
     num_segments: int | None = None,
     start: int = 0,
 ) -> None:
-    """Raise for the first id that is not allowed; `start` is the position of the first of them all."""
+    """Raise an error for the first invalid id; `start` is the position of ``ids[0]`` in the whole array."""
     limit = _limit(out_of_range, num_segments)
     if sorted or out_of_range != "drop":
         _raise_first(spec, ids, (False, sorted, out_of_range != "drop", limit, len(ids)), start)
@@ -45,7 +45,7 @@ def _limit(out_of_range: OutOfRange | None, num_segments: int | None) -> int | N
 
 
 class IdFault(NamedTuple):
-    """An id that breaks a rule; `kind` is the core's name for the rule."""
+    """An invalid id; `kind` is the core's name for the rule that it breaks."""
 
     kind: str
     position: int
@@ -56,7 +56,7 @@ class IdFault(NamedTuple):
 def first_id_faults(
     ids: Array, *, sorted: bool, out_of_range: OutOfRange | None, num_segments: int | None
 ) -> list[IdFault]:
-    """The first fault of each kind among some of the ids, for `raise_first_id_fault`."""
+    """Return the first fault of each kind in a part of the ids, for `raise_first_id_fault`."""
     found = []
 
     def look(kind: str, wrong: Array, shift: int = 0) -> None:
@@ -78,10 +78,10 @@ _ID_RULES = ("negative_id", "id_too_large", "ids_decrease")  # in the order of t
 
 
 def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: int | None) -> None:
-    """Raise the error that `check_segment_ids` raises of all ids, given the first fault of each kind among them."""
+    """Raise the error that `check_segment_ids` raises for all ids, given the first fault of each kind."""
 
     def turn(fault: IdFault) -> tuple[int, int]:
-        pair = fault.kind == "ids_decrease"  # which the core finds at the first id of the two
+        pair = fault.kind == "ids_decrease"  # the core finds this fault at the first id of the two
         return (fault.position - pair) // CHECKED_TOGETHER, _ID_RULES.index(fault.kind)
 
     if first := min(faults, key=turn, default=None):
@@ -89,12 +89,12 @@ def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: in
 
 
 def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
-    """Raise unless offsets run from 0 to the number of rows and never decrease."""
+    """Raise an error unless the offsets are non-decreasing and run from 0 to the number of rows."""
     _raise_first(spec, offsets, (True, True, True, None, rows), 0)
 
 
 def are_offsets(offsets: Array, rows: int) -> bool:
-    """Whether offsets, of int32 or int64, run from 0 to the number of rows and never decrease."""
+    """Return whether int32 or int64 offsets are non-decreasing and run from 0 to the number of rows."""
     return _native.check_indices(offsets, True, True, True, None, rows) is None
 
 
@@ -112,40 +112,40 @@ def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int)
 
 
 def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, num_segments: int | None) -> MaxopsError:
-    """The error of a fault as the native core reports it (`Fault` in native/api.h)."""
+    """Return the error for a fault that the native core reports (`Fault` in native/api.h)."""
     holds = f"position {position} holds {value}"
-    drops = "; out_of_range='drop' leaves such rows out" if spec.has("out_of_range") else ""
-    in_any_order = "; sorted=False takes ids in any order" if spec.has("sorted") else ""
+    drops = "; pass out_of_range='drop' to drop such rows" if spec.has("out_of_range") else ""
+    in_any_order = "; pass sorted=False to accept unsorted ids" if spec.has("sorted") else ""
     ids, offsets = f"{spec.name} segment_ids must", f"{spec.name} offsets must"
     match kind:
         case "negative_id":
             return SegmentIdsError(f"{ids} not be negative: {holds}{drops}", spec.clause("ids"))
         case "id_too_large":
             return SegmentIdsError(
-                f"{ids} lie below num_segments, which is {num_segments}: {holds}{drops}",
+                f"{ids} be less than num_segments ({num_segments}): {holds}{drops}",
                 spec.clause("out_of_range"),
             )
         case "ids_decrease":
             return SegmentIdsError(f"{ids} not decrease: {holds} after {previous}{in_any_order}", spec.clause("ids"))
         case "offsets_begin":
-            return OffsetsError(f"{offsets} begin with 0: {holds}; put 0 before them", spec.clause("offsets"))
+            return OffsetsError(f"{offsets} start with 0: {holds}; prepend 0", spec.clause("offsets"))
         case "offsets_decrease":
             return OffsetsError(f"{offsets} not decrease: {holds} after {previous}", spec.clause("offsets"))
     return OffsetsError(
-        f"{offsets} end with the number of rows, which is {previous}: {holds}; append {previous}",
+        f"{offsets} end with the number of rows ({previous}): {holds}; append {previous}",
         spec.clause("offsets"),
     )
 
 
 def _changed(spec: Spec, *, offsets: bool) -> MaxopsError:
-    """The error of ids or offsets that broke a rule, and no longer do."""
+    """Return the error for ids or offsets that were invalid, but are valid when read again."""
     name, error = ("offsets", OffsetsError) if offsets else ("segment_ids", SegmentIdsError)
     return error(
-        f"{spec.name} {name} were changed by another thread during the call; give it a copy, {name}.copy()",
+        f"{spec.name} {name} were changed by another thread during the call; pass a copy, {name}.copy()",
         spec.clause("offsets" if offsets else "ids"),
     )
 
 
 def message(kind: str, position: int, value: int, previous: int, num_segments: int) -> str:
-    """The text of a fault that XLA's custom calls report, whose errors are not ours."""
+    """Return the message for a fault in one of XLA's custom calls, which raise their own errors."""
     return str(error_of(SEGMENT_MAX, kind, position, value, previous, num_segments))

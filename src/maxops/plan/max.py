@@ -1,10 +1,9 @@
-"""A call of Max."""
+"""Plan calls of Max."""
 
 from __future__ import annotations
 
 from maxops import shapes
 from maxops.calls import MaxCall
-from maxops.counted import counted
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
@@ -14,20 +13,20 @@ MOST_INPUTS = 2**31 - 1
 
 
 def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
-    """Plan a call of Max; a result that is not `in_memory` may have any size."""
+    """Plan a call of Max. Without `in_memory`, the result may be larger than memory."""
     spec, inputs = call.row, call.inputs
     shape_clause = "C1" if spec.has("C1") else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:
         raise InputCountError(
-            f"{spec.name} got {counted(len(inputs), 'input')}; it takes 1 to {MOST_INPUTS}", spec.clause("inputs", "L")
+            f"{spec.name} expects 1 to {MOST_INPUTS} inputs, got {len(inputs)}", spec.clause("inputs", "L")
         )
     names = [f"input {number}" for number in range(len(inputs))]
     arrays = [None if is_python_scalar(value) else array_of(spec, names[i], value) for i, value in enumerate(inputs)]
     first = next((i for i, array in enumerate(arrays) if array is not None), None)
     if first is None:
         raise DTypeError(
-            f"{spec.name} got only Python scalars, which have no type of their own; give one input as a NumPy array "
-            f"or scalar, such as numpy.float32(...)",
+            f"{spec.name} got only Python scalars, which have no dtype; pass at least one NumPy array or scalar, "
+            "such as numpy.float32(...)",
             spec.clause("scalars", "T"),
         )
     first_array = arrays[first]
@@ -40,8 +39,8 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
             continue
         if (found := dtype_of(spec, name, array)) is not dtype:
             raise DTypeError(
-                f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs share one type: convert "
-                "one of them, as in .astype(...)",
+                f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs must have the same dtype: "
+                "convert one of them with .astype(...)",
                 spec.clause("T", "types"),
             )
         whole.append(array)
@@ -49,17 +48,18 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
     if spec.broadcast == "none" and (odd := [i for i, array in enumerate(whole) if array.shape != whole[0].shape]):
         raise ShapeError(
             f"{spec.name} input {odd[0]} has shape {whole[odd[0]].shape}, but input 0 has shape {whole[0].shape}; "
-            f"version {spec.version} does not broadcast: all shapes are the same",
+            f"version {spec.version} does not broadcast: all shapes must be equal",
             spec.clause(shape_clause),
         )
     try:
         shape = shapes.broadcast([array.shape for array in whole], zero_with_one=spec.broadcast != "strict")
     except shapes.MismatchError as mismatch:
         zero_with_one = {mismatch.size, mismatch.other} == {0, 1}
-        rule = "an axis of size 0 does not go with one of size 1" if zero_with_one else "sizes are equal, or one is 1"
+        rule = "size 0 does not broadcast with size 1" if zero_with_one else "sizes must be equal, or one must be 1"
         raise ShapeError(
             f"{spec.name} input {mismatch.number} has shape {whole[mismatch.number].shape}, which does not broadcast "
-            f"with those before it: axis {mismatch.axis} has size {mismatch.size} against {mismatch.other}; {rule}",
+            f"with the inputs before it: axis {mismatch.axis} has size {mismatch.size}, expected {mismatch.other}; "
+            f"{rule}",
             spec.clause("zero-size" if zero_with_one else shape_clause),
         ) from None
     nan = nan_rule(spec, call.nan)

@@ -1,4 +1,4 @@
-"""The output of a call: the caller's, or room for a new one."""
+"""Check the output array of a call, or the size of a new one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from maxops.shapes import Shape
 from maxops.shown import shown
 from maxops.spec import Spec
 
-# An output past the machine's memory is refused before any work: systems promise such memory freely, and
-# end the process when it is touched.
+# An output larger than the machine's memory is refused before any work, because operating systems grant such
+# allocations and then kill the process when it writes to them.
 LARGEST_OUTPUT = physical_memory()
 _LONGEST_AXIS = int(np.iinfo(np.intp).max)
 
@@ -25,26 +25,24 @@ _LONGEST_AXIS = int(np.iinfo(np.intp).max)
 def output_of(
     spec: Spec, out: object, dtype: DType, shape: Shape, clause: str, *, in_memory: bool = True
 ) -> Array | None:
-    """A view of the caller's output, or None after a look at whether a new one fits into memory."""
+    """Return a view of the caller's `out`, or None if a new output is to be allocated and fits in memory."""
     if out is None:
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
         if in_memory and size > LARGEST_OUTPUT:
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shown(shape)} of {dtype}: {Decimal(size) / 2**30:.4g} GiB, but "
-                f"this machine has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
+                f"{spec.name} output of shape {shown(shape)} and dtype {dtype} needs {Decimal(size) / 2**30:.4g} GiB, "
+                f"but this machine has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
                 spec.clause(clause),
             )
-        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
+        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # other sizes are symbols
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shown(shape)}; an axis has at most {_LONGEST_AXIS} elements",
+                f"{spec.name} output would have shape {shown(shape)}, but an axis has at most {_LONGEST_AXIS} elements",
                 spec.clause(clause),
             )
         return None
     if not isinstance(out, np.ndarray) or type(out) not in (np.ndarray, np.memmap):
-        raise OutputError(
-            f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("out", "T")
-        )
-    view = out.view(np.ndarray)  # whose shape and dtype no other thread sets
+        raise OutputError(f"{spec.name} out must be a NumPy array, got {type(out).__name__}", spec.clause("out", "T"))
+    view = out.view(np.ndarray)  # a new object, whose shape and dtype no other thread can set
     found = dtypes.of(view.dtype)
     if found is not dtype:
         raise OutputError(
@@ -55,6 +53,6 @@ def output_of(
             f"{spec.name} out has shape {view.shape}, but the result has shape {shape}", spec.clause("out", clause)
         )
     if not view.flags.writeable:
-        clause = spec.clause("out") if spec.has("out") else ""  # which no standard has
-        raise OutputError(f"{spec.name} out is read-only; it needs to be writeable", clause)
+        clause = spec.clause("out") if spec.has("out") else ""  # no standard has this clause
+        raise OutputError(f"{spec.name} out is read-only; pass a writeable array", clause)
     return view

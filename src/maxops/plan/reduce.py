@@ -1,4 +1,4 @@
-"""A call of ReduceMax."""
+"""Plan calls of ReduceMax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceCall]:
-    """Plan a call of ReduceMax; a result that is not `in_memory` may have any size."""
+    """Plan a call of ReduceMax. Without `in_memory`, the result may be larger than memory."""
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
@@ -31,15 +31,15 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
     identity = noop and not listed
     if identity and first is not None:
         raise AttributeValueError(
-            f"{spec.name} noop_with_empty_axes and axis=() leave the data as it is; initial does not apply there",
+            f"{spec.name} initial cannot be combined with noop_with_empty_axes or axis=(), which reduce no axis",
             spec.clause("noop_with_empty_axes"),
         )
     taken = () if identity else listed or tuple(range(array.ndim))
     shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
     if dtype is dtypes.REAL and first is None and 0 in array.shape and prod(shape) > 0:
         raise EmptyReductionError(
-            f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
-            "no lowest value; give initial",
+            f"{spec.name} data of shape {array.shape} has no maximum, because rationals have no lowest value; "
+            "pass initial=",
             spec.clause("empty"),
         )
     whole_out = output_of(spec, call.out, dtype, shape, "value", in_memory=in_memory)
@@ -48,14 +48,14 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
 
 
 def _listed(spec: Spec, axes: object) -> Iterable[object]:
-    """Axes one by one: of an integer, or of a sequence or array of integers."""
+    """Return the axes of an integer, or of a sequence or array of integers, as an iterable."""
     if isinstance(axes, np.ndarray):
-        axes = axes.view()  # whose shape and dtype no other thread sets
-        alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # as NumPy takes it; no standard has that
+        axes = axes.view()  # a new object, whose shape and dtype no other thread can set
+        alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # allowed by NumPy, but not by the standards
         if dtypes.of(axes.dtype) not in spec.index_dtypes or not (alone or axes.ndim == 1):
-            expected = "of integers" if len(spec.index_dtypes) > 1 else str(spec.index_dtypes[0])
+            expected = "integers" if len(spec.index_dtypes) > 1 else str(spec.index_dtypes[0])
             raise AxesError(
-                f"{spec.name} axes is an array of {axes.dtype} and shape {axes.shape}; it is {expected} and 1-D",
+                f"{spec.name} axes must be a 1-D array of {expected}, got {axes.dtype} of shape {axes.shape}",
                 spec.clause("axes"),
             )
         listed: list[object] = axes.reshape(-1).tolist()
@@ -65,22 +65,22 @@ def _listed(spec: Spec, axes: object) -> Iterable[object]:
 
 
 def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
-    """The axes in 0..r-1; empty if none are given."""
+    """Return the axes as numbers in 0..r-1, or an empty tuple for None."""
     if axes is None:
         return ()
     result: list[int] = []
     for value in _listed(spec, axes):
         if not is_integer(value):
             raise AxesError(
-                f"{spec.name} got axis {shown(value)} of type {type(value).__name__}; axes are integers",
+                f"{spec.name} axes must be integers, got {shown(value)} of type {type(value).__name__}",
                 spec.clause("axes"),
             )
         axis = int_of(value)
         lowest = -rank if spec.negative_axes else 0
         if not lowest <= axis < rank:
-            expected = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
+            expected = f"must be between {lowest} and {rank - 1}" if rank else "must be empty"
             raise AxesError(
-                f"{spec.name} got axis {shown(axis)}, but data has rank {rank}; axes are {expected}",
+                f"{spec.name} axes {expected} for data of rank {rank}, got {shown(axis)}",
                 spec.clause("axes.range"),
             )
         if axis % rank in result:

@@ -1,4 +1,4 @@
-"""A call of ScatterElements or ScatterND."""
+"""Plan calls of ScatterElements and ScatterND."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from maxops.spec import Spec
 
 
 def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
-    """Plan a call. Indices of a plan are not negative; `axis` is None of ScatterND, whose indices name several axes."""
+    """Plan a call. Planned indices are non-negative; `axis` is None for ScatterND, which indexes several axes."""
     spec = call.row
     choice(spec, "reduction", call.reduction, ("max",))
     data = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", data)
     if data.ndim == 0:
-        raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
+        raise ShapeError(f"{spec.name} data must have rank 1 or more, got rank 0", spec.clause("data"))
     indices = array_of(spec, "indices", call.indices)
     index_dtype(spec, "indices", indices)
     updates = _updates(spec, call.updates, dtype)
@@ -30,9 +30,11 @@ def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
     sizes = _sizes_named(spec, data, indices) if axis is None else _size_along(spec, data, indices, axis)
     expected = indices.shape if axis is not None else (*indices.shape[:-1], *data.shape[len(sizes) :])
     if updates.shape != expected:
-        follows = "that of indices" if axis is not None else f"by indices {indices.shape} and data {data.shape}"
+        others = "" if axis is not None else f" and data of shape {data.shape}"
         raise ShapeError(
-            f"{spec.name} updates has shape {updates.shape}; it is {expected}, {follows}", spec.clause("updates.shape")
+            f"{spec.name} updates must have shape {expected} for indices of shape {indices.shape}{others}, "
+            f"got {updates.shape}",
+            spec.clause("updates.shape"),
         )
     out = output_of(spec, call.out, dtype, data.shape, "shape")
     try:
@@ -47,33 +49,33 @@ def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
 def _updates(spec: Spec, value: object, dtype: DType) -> Array:
     updates = array_of(spec, "updates", value)
     if (found := dtype_of(spec, "updates", updates)) is not dtype:
-        raise DTypeError(f"{spec.name} updates is {found}, but data is {dtype}; both have one type", spec.clause("T"))
+        raise DTypeError(f"{spec.name} updates must have the dtype of data, {dtype}, got {found}", spec.clause("T"))
     return updates
 
 
 def _size_along(spec: Spec, data: Array, indices: Array, axis: int) -> Shape:
-    """The size of the axis that ScatterElements' indices are of, once their shape is one that data has room for."""
+    """Check the shape of ScatterElements' indices, and return the size of data along the axis that they index."""
     if indices.ndim != data.ndim:
         raise ShapeError(
-            f"{spec.name} indices has shape {indices.shape}, but data has rank {data.ndim}; both have one rank",
+            f"{spec.name} indices must have the rank of data, {data.ndim}, got shape {indices.shape}",
             spec.clause("indices.shape"),
         )
     for number, (size, room) in enumerate(zip(indices.shape, data.shape, strict=True)):
         if number != axis and size > room:
             raise ShapeError(
-                f"{spec.name} indices has shape {indices.shape}, but data {data.shape}; along axis {number} it has at "
-                f"most {room}",
+                f"{spec.name} indices of shape {indices.shape} must have at most {room} elements along axis {number} "
+                f"for data of shape {data.shape}",
                 spec.clause("indices.size"),
             )
     return (data.shape[axis],)
 
 
 def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
-    """The sizes of the axes that ScatterND's indices are of."""
+    """Check the shape of ScatterND's indices, and return the sizes of data along the axes that they index."""
     if indices.ndim == 0 or indices.shape[-1] > data.ndim:
         raise ShapeError(
-            f"{spec.name} indices has shape {indices.shape}; it has rank 1 or more, and a last size of at most "
-            f"{data.ndim}, the rank of data",
+            f"{spec.name} indices must have rank 1 or more and a last axis of at most {data.ndim} elements, the rank "
+            f"of data, got shape {indices.shape}",
             spec.clause("indices.shape"),
         )
     named: Shape = data.shape[: indices.shape[-1]]
@@ -81,16 +83,16 @@ def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
 
 
 def _from_the_start(spec: Spec, indices: Array, sizes: Array) -> Array:
-    """Indices of int64 that count from the start; `sizes` has one size, or one for each place of the last axis."""
+    """Return the indices as non-negative int64; `sizes` has one size, or one for each position of the last axis."""
     wide = indices.astype(np.int64)
     wrong = (wide < -sizes) | (wide >= sizes)
     if wrong.any():
         position = tuple(map(int, np.unravel_index(int(wrong.argmax()), wide.shape)))
         size = int(np.broadcast_to(sizes, wide.shape)[position])
-        expected = f"it is {-size} to {size - 1}" if size else "no index is valid"
+        expected = f"be between {-size} and {size - 1}" if size else "be empty"
         raise IndicesError(
-            f"{spec.name} indices position {position} holds {int(wide[position])}; {expected}, because data has size "
-            f"{size} there",
+            f"{spec.name} indices must {expected} for an axis of size {size}: position {position} holds "
+            f"{int(wide[position])}",
             spec.clause("indices"),
         )
     return np.where(wide < 0, wide + sizes, wide)

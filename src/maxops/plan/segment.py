@@ -1,4 +1,4 @@
-"""A call of SegmentMax."""
+"""Plan calls of SegmentMax."""
 
 from __future__ import annotations
 
@@ -47,10 +47,9 @@ FILL_MODES = SEGMENT_MAX.choices("fill_mode")
 
 
 def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
-    """Plan a call of SegmentMax; a result that is not `in_memory` may have any size.
+    """Plan a call of SegmentMax. Without `in_memory`, the result may be larger than memory.
 
-    Without `values_known` what the ids or offsets hold is not looked at, and num_segments is 0 if only their values
-    would tell.
+    Without `values_known`, the values of ids and offsets are not read, and num_segments is 0 if it depends on them.
     """
     spec = call.row
     array = array_of(spec, "data", call.data)
@@ -65,7 +64,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     empty = flag(spec, "return_empty", call.return_empty)
     nan = nan_rule(spec, call.nan)
     if array.ndim == 0:
-        raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
+        raise ShapeError(f"{spec.name} data must have rank 1 or more, got rank 0", spec.clause("data"))
     axis = axis_of(spec, call.axis, array.ndim)
     given = _num_segments(spec, call.num_segments)
     ids, bounds = None, None
@@ -78,11 +77,11 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     else:
         if call.segment_ids is not None:
             raise InputCountError(
-                f"{spec.name} got segment_ids and offsets; one of them names the segments", spec.clause("inputs")
+                f"{spec.name} got both segment_ids and offsets; pass only one of them", spec.clause("inputs")
             )
         if not is_sorted or call.out_of_range is not None:
             raise AttributeValueError(
-                f"{spec.name} sorted=False and out_of_range are about segment_ids; offsets have neither",
+                f"{spec.name} sorted=False and out_of_range= require segment_ids; omit them with offsets",
                 spec.clause("offsets"),
             )
         bounds = _offsets(spec, call.offsets)
@@ -92,7 +91,8 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         count = bounds.shape[0] - 1 if given is None else given
     if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
         raise EmptyReductionError(
-            f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",
+            f"{spec.name} fill_mode 'LOWEST' cannot fill the empty segments, because rationals have no lowest value; "
+            "pass fill_mode='ZERO'",
             spec.clause("fill_mode"),
         )
     shape = shape_along(array.shape, axis, count)
@@ -123,22 +123,23 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
 
 
 def shape_along(data: Shape, axis: int, count: int) -> Shape:
-    """The data's shape, with so many segments along the axis."""
+    """Return the shape of the data with `count` segments along the axis."""
     return (*data[:axis], count, *data[axis + 1 :])
 
 
 def axis_of(spec: Spec, value: object, rank: int) -> int:
-    """The segment axis, in 0..r-1."""
-    if value.__class__ is int and value == 0:  # no standard has another
+    """Return the segment axis as a number in 0..r-1."""
+    if value.__class__ is int and value == 0:  # the only axis of the standards
         return 0
     if not is_integer(value):
         raise AxesError(
-            f"{spec.name} axis is {shown(value)} of type {type(value).__name__}; it is an integer", spec.clause("axis")
+            f"{spec.name} axis must be an integer, got {shown(value)} of type {type(value).__name__}",
+            spec.clause("axis"),
         )
     axis = int_of(value)
     if not -rank <= axis < rank:
         raise AxesError(
-            f"{spec.name} axis is {shown(axis)}, but data has rank {rank}; it is {-rank} to {rank - 1}",
+            f"{spec.name} axis must be between {-rank} and {rank - 1} for data of rank {rank}, got {shown(axis)}",
             spec.clause("axis"),
         )
     return axis % rank
@@ -149,35 +150,34 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
     given = [name for name, other in others.items() if other is not None]
     if value is not None and given:
         raise AttributeValueError(
-            f"{spec.name} got fill_mode {shown(value)} and {given[0]}; with {given[0]}, that is what empty segments "
-            "hold",
+            f"{spec.name} got both fill_mode {shown(value)} and {given[0]}; pass only one of them",
             clause,
         )
     if len(given) > 1:
         raise AttributeValueError(
-            f"{spec.name} got fill_value and initial; with initial, that is what empty segments hold",
+            f"{spec.name} got both fill_value and initial; pass only one of them",
             spec.clause("fill_value"),
         )
     if given:
         return None
     fills = spec.has("fill_value")
     if value is None:
-        others_too = ", or give fill_value=... or initial=... in its place" if fills else ""
+        others_too = ", fill_value= or initial=" if fills else ""
         raise AttributeValueError(
-            f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'{others_too}", clause
+            f"{spec.name} fill_mode is missing; pass fill_mode='ZERO', fill_mode='LOWEST'{others_too}", clause
         )
     for mode in FILL_MODES:
         if isinstance(value, str) and value.upper() == mode:
             return mode
     is_nan = isinstance(value, str) and value.casefold() == "nan"
-    own_value = "; for NaN give fill_value=np.nan" if is_nan else "; for a value of your own give fill_value=..."
+    own_value = "; for NaN, pass fill_value=np.nan" if is_nan else "; for another value, pass fill_value="
     raise AttributeValueError(
-        f"{spec.name} fill_mode is {shown(value)}; it is 'ZERO' or 'LOWEST'{own_value * fills}", clause
+        f"{spec.name} fill_mode must be 'ZERO' or 'LOWEST', got {shown(value)}{own_value * fills}", clause
     )
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """The value of empty segments: a given one, with the bits of a result, or that of a mode."""
+    """Return the value of empty segments: `value` with the bits of a result, or the value of a fill mode."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
@@ -192,7 +192,7 @@ def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
 
 @cache
 def _filled(dtype: DType, mode: str | None) -> Array:
-    """An array of rank 0 of what a mode says. Rationals have no lowest value, and 0 where no segment is to be empty."""
+    """Return the value of a fill mode as an array of rank 0; 0 for rationals, which have no lowest value."""
     if dtype is dtypes.REAL:
         return np.array(0, object)
     filled: Array = np.array(dtype.lowest_finite_bits if mode == "LOWEST" else 0, dtype.word).view(dtype.numpy)
@@ -201,7 +201,7 @@ def _filled(dtype: DType, mode: str | None) -> Array:
 
 
 def bits_of(value: Array, dtype: DType) -> int:
-    """The bits of an array of rank 0. NumPy warns of comparing a signalling NaN, so that they say whether it is one."""
+    """Return the bits of an array of rank 0. They identify a signaling NaN, which NumPy compares with a warning."""
     return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 
@@ -214,7 +214,7 @@ def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | No
 def _ids(spec: Spec, value: object, shape: Shape, axis: int) -> Array:
     if value is None:
         raise InputCountError(
-            f"{spec.name} got neither segment_ids nor offsets; one of them names the segments", spec.clause("inputs")
+            f"{spec.name} got neither segment_ids nor offsets; pass one of them", spec.clause("inputs")
         )
     ids = array_of(spec, "segment_ids", value)
     index_dtype(spec, "segment_ids", ids)
@@ -223,23 +223,22 @@ def _ids(spec: Spec, value: object, shape: Shape, axis: int) -> Array:
 
 
 def _check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
-    """Raise unless there is one id for each row."""
+    """Raise an error unless there is one id for each row."""
     if ids != data[axis : axis + 1]:
-        along = "the first axis of data, which" if axis == 0 else f"axis {axis} of data, which"
         raise SegmentIdsError(
-            f"{spec.name} segment_ids has shape {ids}; it is 1-D, and as long as {along} has shape {data}: "
-            f"({data[axis]},)",
+            f"{spec.name} segment_ids must have shape ({data[axis]},) for axis {axis} of data of shape {data}, "
+            f"got {ids}",
             spec.clause("ids.shape"),
         )
 
 
 def _index(array: Array, values_known: bool) -> Array:
-    """Ids or offsets in a type that engines have."""
+    """Return ids or offsets as int32 or int64, the index dtypes of the engines."""
     return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
 def default_num_segments(ids: Any, is_sorted: bool) -> int:
-    """The highest id + 1, or 0 if all are out of range, for ids in an array of any kind."""
+    """Return the highest id + 1, or 0 if all ids are negative, for ids in an array of any kind."""
     if len(ids) == 0:
         return 0
     return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1
@@ -250,7 +249,7 @@ def _offsets(spec: Spec, value: object) -> Array:
     index_dtype(spec, "offsets", offsets)
     if offsets.ndim != 1 or offsets.shape[0] == 0:
         raise OffsetsError(
-            f"{spec.name} offsets has shape {offsets.shape}; it is 1-D, with one more element than there are segments",
+            f"{spec.name} offsets must be 1-D with one more element than there are segments, got shape {offsets.shape}",
             spec.clause("offsets"),
         )
     return offsets
@@ -271,15 +270,14 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
         array = array_of(spec, "num_segments", value)
         index_dtype(spec, "num_segments", array)
         if array.ndim != 0:
-            raise NumSegmentsError(f"{spec.name} num_segments has shape {array.shape}; it is a scalar", clause)
+            raise NumSegmentsError(f"{spec.name} num_segments must be a scalar, got shape {array.shape}", clause)
         value = int(array)
     if isinstance(value, bool) or not isinstance(value, int):
-        hint = "int(...) converts it" if isinstance(value, (bool, float)) else "give an int"
+        hint = "; convert it with int(...)" if isinstance(value, (bool, float)) else ""
         raise NumSegmentsError(
-            f"{spec.name} num_segments is {shown(value)} of type {type(value).__name__}; it is an integer scalar: "
-            f"{hint}",
+            f"{spec.name} num_segments must be an integer, got {shown(value)} of type {type(value).__name__}{hint}",
             clause,
         )
     if (count := int_of(value)) < 0:
-        raise NumSegmentsError(f"{spec.name} num_segments is {shown(count)}; it is not negative", clause)
+        raise NumSegmentsError(f"{spec.name} num_segments must be non-negative, got {shown(count)}", clause)
     return count

@@ -1,4 +1,4 @@
-"""The values of a call: arrays as they are, their types, and the Python scalars beside them."""
+"""Check the arguments of a call: arrays, dtypes, Python scalars, ids and options."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class AbstractArray:
-    """The shape and type of an array elsewhere; sizes may be symbols, which are equal, or not, as integers are."""
+    """The shape and dtype of an array of another framework; sizes may be symbols that compare like integers."""
 
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]
 
     @property
     def ndim(self) -> int:
-        """The rank, which is known."""
+        """The number of axes."""
         return len(self.shape)
 
 
 def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
-    """An array that the planner knows by its shape and type alone.
+    """Return an array for the planner that has only a shape and a dtype.
 
     >>> abstract((1 << 20, 1 << 20), np.dtype("f4")).shape
     (1048576, 1048576)
@@ -52,35 +52,35 @@ PYTHON_SCALARS = (bool, int, float, Fraction)
 
 
 def how_to_convert(value: object) -> str:
-    """The advice for an object that is not an array."""
+    """Return a hint that says how to convert an object to an array."""
     if isinstance(value, complex):
-        return "complex numbers have no order; give .real, .imag or np.abs(...)"
+        return "complex numbers have no order; pass .real, .imag or np.abs(...)"
     if isinstance(value, Decimal):
-        return "give fractions.Fraction(...) in an object array, which is exact, or float(...), which rounds"
+        return "pass an object array of fractions.Fraction(...), which is exact, or float(...), which rounds"
     if is_python_scalar(value):
-        return "give a NumPy array or scalar, such as np.float32(...)"
+        return "pass a NumPy array or scalar, such as np.float32(...)"
     if value is None:
-        return "give an array"
+        return "pass an array"
     if isinstance(value, str):
-        return "give numbers, such as np.asarray(...) of them"
+        return "pass an array of numbers"
     if isinstance(value, Mapping):
-        return "np.asarray(list(... .values())) makes an array of its values"
+        return "convert its values with np.asarray(list(... .values()))"
     if isinstance(value, Iterable) and not isinstance(value, Sequence):
-        return "np.asarray(list(...)) makes an array of it"
+        return "convert it with np.asarray(list(...))"
     if isinstance(value, (Sequence, array, memoryview)):
-        return "np.asarray(...) makes an array of it"
-    return "give a NumPy array, or an array with __dlpack__ on the CPU or __array__"
+        return "convert it with np.asarray(...)"
+    return "pass a NumPy array, or an array with __array__ or, on the CPU, __dlpack__"
 
 
 def is_python_scalar(value: object) -> bool:
-    """Whether a value takes the type of the array beside it."""
+    """Return whether a value is a Python scalar, which takes the dtype of the arrays that it is combined with."""
     return isinstance(value, PYTHON_SCALARS) and not isinstance(value, np.generic)
 
 
 def array_of(spec: Spec, name: str, value: object) -> Array:
-    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar.
+    """Return an ndarray, a memory map or a NumPy scalar as a plain array, without conversion.
 
-    Another thread may set an array's shape or dtype at any time. So the result is a new view, which has its own.
+    The result is a new view with its own shape and dtype, because another thread may set those of the argument.
     """
     if type(value) is np.ndarray:
         return value.view()
@@ -92,21 +92,21 @@ def array_of(spec: Spec, name: str, value: object) -> Array:
         return np.asarray(value)
     what = type(value).__name__
     if isinstance(value, np.ma.MaskedArray):
-        hint = "fill what is masked (.filled(...), or dask.array.ma.filled) or leave it out (.compressed())"
+        hint = "fill masked elements with .filled(...) or dask.array.ma.filled, or drop them with .compressed()"
     elif isinstance(value, np.ndarray):
-        hint = f"maxops does not know what {what} adds to an array; np.asarray(...) takes the plain array out of it"
+        hint = f"maxops does not support subclasses such as {what}; convert it with np.asarray(...)"
     else:
         hint = how_to_convert(value)
-    raise DTypeError(f"{spec.name} {name} is of type {what}, not a NumPy array; {hint}", spec.clause("arrays", "T"))
+    raise DTypeError(f"{spec.name} {name} must be a NumPy array, got {what}; {hint}", spec.clause("arrays", "T"))
 
 
 def dtype_of(spec: Spec, name: str, array: Array) -> DType:
-    """The row of an array's type, if the operator takes it."""
+    """Return the DType of an array, or raise an error if the operator does not support its dtype."""
     dtype = dtypes.of(array.dtype)
     if dtype not in spec.dtypes:
         listed = ", ".join(map(str, spec.dtypes))
         raise DTypeError(
-            f"{spec.name} {name} is {dtype or array.dtype}; the types are {listed}"
+            f"{spec.name} {name} has unsupported dtype {dtype or array.dtype}; supported dtypes: {listed}"
             + (" (object arrays of Fraction and int)" if dtypes.REAL in spec.dtypes else ""),
             spec.clause("T", "types"),
         )
@@ -117,31 +117,31 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    # of an array that repeats one element, as numpy.broadcast_to makes them, that one
+    # one element of each axis with stride 0, which numpy.broadcast_to makes
     distinct = array[(*(slice(None if step else 1) for step in array.strides), ...)]
-    for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which ends at rank 32
+    for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which is limited to rank 32
         if type(value) not in (Fraction, int):
             position = tuple(map(int, np.unravel_index(flat, distinct.shape)))
             where = f" at position {position}" if position else ""
             raise DTypeError(
-                f"{spec.name} {name} holds {shown(value)} of type {type(value).__name__}{where}; an object array holds "
-                "exact rationals only: fractions.Fraction and int",
+                f"{spec.name} {name} of dtype object must contain only fractions.Fraction and int, got {shown(value)} "
+                f"of type {type(value).__name__}{where}",
                 spec.clause("T", "types"),
             )
 
 
 def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
-    """A Python scalar in the type of the arrays beside it.
+    """Convert a Python scalar to `dtype`, the dtype of the argument named `beside`.
 
-    Plain functions round a float to nearest, ties to even. Every other value the type holds exactly, or it is an error.
+    Plain functions round a float to nearest, ties to even. All other values must be exact, or an error is raised.
     """
     if spec.explicit_types:
         raise DTypeError(
-            f"{spec.name} {name} is a Python {type(value).__name__} without a type of its own; "
-            f"{spec.standard} requires explicit types: give a NumPy array or scalar",
+            f"{spec.name} {name} is a Python {type(value).__name__}, but {spec.standard} requires explicit types; "
+            "pass a NumPy array or scalar",
             spec.clause("GR2"),
         )
-    # of a subclass, whose hooks might give another number each time, the number that it holds
+    # the stored number of a subclass, whose hooks might return a different number each time
     if isinstance(value, float):
         value = float.__float__(value)
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -154,25 +154,25 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
     if not _has_kind(dtype, value):
         takes = " and ".join(dict.fromkeys(_KIND_NAMES[kind] for kind in _KINDS_BESIDE[_python_kind(value)]))
         raise DTypeError(
-            f"{given}, but {beside} is {dtype}: a Python {type(value).__name__} goes with {takes} only; "
+            f"{given}, but {beside} is {dtype}; a Python {type(value).__name__} combines only with {takes}: "
             f"{_other_spelling(value, dtype)}",
             clause,
         )
     if rounds:
         highest = float(np.array(dtype.infinity_bits - 1, dtype.word).view(dtype.numpy))
         raise DTypeError(
-            f"{given}, past the range of {dtype}, the type of {beside}, which ends at {copysign(highest, value)!r}; "
-            f"write float('{copysign(inf, value)}'), or convert the array, as in .astype(...)",
+            f"{given}, which is out of range for {dtype}, the dtype of {beside} (limit {copysign(highest, value)!r}); "
+            f"write float('{copysign(inf, value)}'), or convert the array with .astype(...)",
             clause,
         )
     raise DTypeError(
-        f"{given}, which {dtype}, the type of {beside}, does not hold exactly; convert it, as in "
-        f"np.{dtype}(...), or the array, as in .astype(...)",
+        f"{given}, which has no exact value in {dtype}, the dtype of {beside}; convert the scalar with "
+        f"np.{dtype}(...), or the array with .astype(...)",
         clause,
     )
 
 
-# The kinds of element types that each kind of Python's numbers goes with.
+# The kinds of dtypes that each Python number type combines with.
 _KINDS_BESIDE = {
     bool: ("bool",),
     int: ("int", "uint", "float", "real"),
@@ -193,16 +193,16 @@ def _python_kind(value: object) -> type:
 
 
 def _other_spelling(value: Any, dtype: DType) -> str:
-    """How to write a number of another kind so that a type takes it."""
+    """Return a hint that says how to write a number for a dtype of another kind."""
     if dtype.kind == "bool" and value in (0, 1):
         return f"write {bool(value)}"
     if dtype.kind == "real" and isfinite(value):
         return f"write {int(value)}" if isinstance(value, bool) else "write fractions.Fraction(...)"
     if dtype.kind == "float":
-        return f"write {float(value)!r}" if isinstance(value, bool) else "write float(...), which rounds"
+        return f"write {float(value)!r}" if isinstance(value, bool) else "round it with float(...)"
     if dtype.kind in ("int", "uint") and isfinite(value) and value == int(value):
         return f"write {int(value)}"
-    return "convert the array, as in .astype(...)"
+    return "convert the array with .astype(...)"
 
 
 def _has_kind(dtype: DType, value: Any) -> bool:
@@ -210,12 +210,12 @@ def _has_kind(dtype: DType, value: Any) -> bool:
 
 
 def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
-    """A number of the right kind in a type; None for one that the type does not hold, or does not hold exactly."""
+    """Convert a number to a dtype of its kind. Return None if it is out of range or, with `exactly`, not exact."""
     array = np.empty((), dtype.numpy)
     if dtype.kind == "float":
         try:
             bits = _rounded_bits(float(value), dtype)
-        except OverflowError:  # an integer past every float
+        except OverflowError:  # an integer beyond the range of float
             return None
         if bits is None:
             return None
@@ -228,9 +228,9 @@ def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
 
 
 def _rounded_bits(value: float, dtype: DType) -> int | None:
-    """The bits of the nearest value of a float type, the even one of two; None for a finite number past its range.
+    """Return the bits of the nearest value of a float dtype, ties to even; None for a finite number out of range.
 
-    NumPy and ml_dtypes convert to bfloat16 by way of float32, and so round twice.
+    NumPy and ml_dtypes convert to bfloat16 through float32, which rounds twice.
     """
     if isnan(value):
         return dtype.nan_bits
@@ -240,32 +240,32 @@ def _rounded_bits(value: float, dtype: DType) -> int | None:
     lowest = 2 - (1 << dtype.exponent_bits - 1)  # exponent of normal numbers
     exponent = max(frexp(value)[1] - 1, lowest) if value else lowest
     significand = round(ldexp(abs(value), dtype.mantissa_bits - exponent))
-    # The significand's first bit adds 1 to the exponent, and so does a carry.
+    # The significand's first bit adds 1 to the exponent, as does a carry.
     bits = (exponent - lowest << dtype.mantissa_bits) + significand
     return sign | bits if bits < dtype.infinity_bits else None
 
 
 def index_dtype(spec: Spec, name: str, array: Array) -> None:
-    """Raise unless an array is of a type for ids."""
+    """Raise an error unless an array has one of the operator's index dtypes."""
     if dtypes.of(array.dtype) not in spec.index_dtypes:
         *first, last = map(str, spec.index_dtypes)
         listed = f"{', '.join(first)} or {last}" if first else last
         raise DTypeError(
-            f"{spec.name} {name} is {array.dtype}; it is {listed}; {_how_to_index(array.dtype.kind)}",
+            f"{spec.name} {name} must have dtype {listed}, got {array.dtype}; {_how_to_index(array.dtype.kind)}",
             spec.clause("T_IDX", "index_types"),
         )
 
 
-_FROM_LABELS = "pd.factorize(...)[0], or np.unique(..., return_inverse=True)[1], numbers labels from 0"
+_FROM_LABELS = "number labels from 0 with pd.factorize(...)[0] or np.unique(..., return_inverse=True)[1]"
 
 
 def _how_to_index(kind: str) -> str:
-    """How values of a NumPy kind, as `dtype.kind` names it, become integers."""
-    return _FROM_LABELS if kind in "OSTU" else ".astype(np.int64) converts it"
+    """Return a hint that says how to convert values of a kind, a letter of `dtype.kind`, to integers."""
+    return _FROM_LABELS if kind in "OSTU" else "convert it with .astype(np.int64)"
 
 
 def integers_of(spec: Spec, name: str, value: Any) -> Any:
-    """Ids or offsets in a list, a tuple or a range of integers as an int64 array; other values as they are.
+    """Convert ids or offsets in a list, tuple or range of integers to an int64 array; return other values unchanged.
 
     >>> from maxops.spec import SEGMENT_MAX
     >>> integers_of(SEGMENT_MAX, "segment_ids", [0, 0, 2])
@@ -276,22 +276,22 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     if isinstance(value, range) and value[_LONG_RANGE:]:
         return _of_long_range(spec, name, value)
     clause = spec.clause("index_types")
-    # hooks of subclasses run once: list() would also ask for the length, and drop its TypeError
+    # run the hooks of subclasses once: list() would also call __len__ and suppress its TypeError
     items = allocate(list, value) if type(value) in (list, tuple) else [item for item in value]  # noqa: C416
     for position, item in enumerate(items):
         if type(item) is int:
             continue
         if not is_integer(item):
-            hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
+            hint = _FROM_LABELS if isinstance(item, str) else "convert numbers with np.asarray(...).astype(np.int64)"
             raise DTypeError(
-                f"{spec.name} {name} position {position} holds {shown(item)} of type {type(item).__name__}; "
-                f"a list of {name} holds integers: {hint}",
+                f"{spec.name} {name} must be integers, got {shown(item)} of type {type(item).__name__} at position "
+                f"{position}; {hint}",
                 clause,
             )
         items[position] = int_of(item)
     array: Array = allocate(np.empty, len(items), np.int64)
     try:
-        for begin in range(0, len(items), _LONG_RANGE):  # NumPy asks for no signals
+        for begin in range(0, len(items), _LONG_RANGE):  # NumPy does not check for signals
             array[begin : begin + _LONG_RANGE] = items[begin : begin + _LONG_RANGE]
     except OverflowError:
         position = next(i for i, item in enumerate(items) if not _is_int64(item))
@@ -300,7 +300,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
 
 
 def allocate(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function that allocates. If it runs out of memory, release the cache of outputs and call it again."""
+    """Call a function that allocates. If it runs out of memory, clear the cache of outputs and call it again."""
     try:
         return make(*args, **options)
     except MemoryError:
@@ -313,12 +313,12 @@ _LONG_RANGE = 1 << 16
 
 
 def _of_long_range(spec: Spec, name: str, values: range) -> Array:
-    """The same of a range that may be longer than any list."""
+    """Convert a range, which may be longer than any list, to an int64 array."""
     count = (values[-1] - values[0]) // values.step + 1  # len() stops at 2^63 - 1
     if count * 8 > physical_memory():
         raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
-            f"{spec.name} {name} is a range of {shown(count)} integers, more than this machine's memory; give one "
-            "id for each row of data, or one offset more than there are segments",
+            f"{spec.name} {name} is a range of {shown(count)} integers, which does not fit in memory; pass one id "
+            "for each row of data, or one offset more than there are segments",
             spec.clause("ids.shape" if name == "segment_ids" else "offsets"),
         )
     first_wrong = bisect_left(range(count), True, key=lambda i: not _is_int64(values[i])) if _is_int64(values[0]) else 0
@@ -336,22 +336,22 @@ def _is_int64(value: int) -> bool:
 
 def _past_int64(spec: Spec, name: str, position: int, value: int) -> DTypeError:
     return DTypeError(
-        f"{spec.name} {name} position {position} holds {shown(value)}, which int64 does not hold; {_FROM_LABELS}",
+        f"{spec.name} {name} must fit in int64, got {shown(value)} at position {position}; {_FROM_LABELS}",
         spec.clause("index_types"),
     )
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that engines have for ids of a type: int32 or int64."""
+    """Return the dtype in which engines process ids of a dtype: int32 or int64."""
     if dtypes.of(dtype) in (dtypes.INT32, dtypes.INT64):
         return dtype
     return np.dtype(np.int32 if dtype.itemsize < 4 else np.int64)
 
 
 def widened(ids: Array) -> Array:
-    """Ids or offsets of any integer type in one that engines have, by one pass at most.
+    """Convert ids or offsets of any integer dtype to int32 or int64 in at most one pass.
 
-    All values stay but those of uint64 past 2^63 - 1, which become that: it too is past every number of segments.
+    Values of uint64 above 2^63 - 1 become 2^63 - 1, which is also above every number of segments.
 
     >>> widened(np.array([1, 2**64 - 1], np.uint64)).tolist()
     [1, 9223372036854775807]
@@ -360,12 +360,12 @@ def widened(ids: Array) -> Array:
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
-    """Whether a value is a Python or NumPy integer. A NumPy duration is not."""
+    """Return whether a value is a Python or NumPy integer, and not a bool or a timedelta."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def int_of(value: int | np.integer[Any]) -> int:
-    """An integer as Python's own. Hooks of a user's class run once; subclasses of int give the number that they hold.
+    """Convert an integer to a Python int. Hooks of user classes run once, and hooks of int subclasses never run.
 
     >>> int_of(np.uint8(3))
     3
@@ -374,37 +374,37 @@ def int_of(value: int | np.integer[Any]) -> int:
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:
-    """The value of an attribute that is 0 or 1."""
+    """Return the value of a flag, an attribute that must be 0 or 1."""
     if isinstance(value, (bool, np.bool)):
         return bool(value)
     if is_integer(value) and (number := int_of(value)) in (0, 1):
         return number == 1
-    raise AttributeValueError(f"{spec.name} {name} is {shown(value)}; it is 0 or 1 (False or True)", spec.clause(name))
+    raise AttributeValueError(f"{spec.name} {name} must be True, False, 1 or 0, got {shown(value)}", spec.clause(name))
 
 
 def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:
-    """The value of an option that is one of a few words."""
+    """Return the value of an option, which must be one of `choices`."""
     if isinstance(value, str) and value in choices:
-        return choices[choices.index(value)]  # a plain str, also for one of a subclass
+        return choices[choices.index(value)]  # a plain str, even for a str subclass
     raise AttributeValueError(
-        f"{spec.name} {name} is {shown(value)}; it is {' or '.join(map(repr, choices))}", spec.clause(name)
+        f"{spec.name} {name} must be {' or '.join(map(repr, choices))}, got {shown(value)}", spec.clause(name)
     )
 
 
 def nan_rule(spec: Spec, value: object) -> str:
-    """The value of the option `nan`, which no standard has."""
+    """Return the value of `nan`, an option of the plain functions only."""
     return choice(spec, "nan", value, _NAN_RULES if spec.parameters else _NAN_RULES[:1])
 
 
 def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | None:
-    """A scalar that goes with the data, as an array of rank 0 in its type."""
+    """Return a scalar argument as an array of rank 0 in the dtype of the data, or None for None."""
     if value is None:
         return None
     if is_python_scalar(value):
         return scalar_as(spec, name, value, dtype, beside="data")
     array = array_of(spec, name, value)
     if array.ndim != 0:
-        raise ShapeError(f"{spec.name} {name} has shape {array.shape}; it is a scalar", spec.clause(name))
+        raise ShapeError(f"{spec.name} {name} must be a scalar, got shape {array.shape}", spec.clause(name))
     if (found := dtype_of(spec, name, array)) is not dtype:
-        raise DTypeError(f"{spec.name} {name} is {found}, but data is {dtype}; both have one type", spec.clause(name))
+        raise DTypeError(f"{spec.name} {name} must have the dtype of data, {dtype}, got {found}", spec.clause(name))
     return array
