@@ -182,8 +182,8 @@ Team& team() {
 
 const char kSweepDoc[] =
     "sweep(source, target, streaming, threads)\n--\n\n"
-    "Read all of source and write all of target, whole cache lines of each. Returns what was read, or'ed "
-    "together.";
+    "Read all of source and write all of target in whole cache lines. Return the bitwise OR of the values "
+    "read.";
 
 PyObject* sweep(PyObject*, PyObject* args) {
     Py_buffer source, target;
@@ -197,9 +197,9 @@ PyObject* sweep(PyObject*, PyObject* args) {
                1};
     PyObject* result = nullptr;
     if (threads < 1 || threads > 1024) {
-        PyErr_SetString(PyExc_ValueError, "threads: 1 to 1024");
+        PyErr_SetString(PyExc_ValueError, "threads must be between 1 and 1024");
     } else if (reinterpret_cast<std::uintptr_t>(target.buf) % 16 != 0) {
-        PyErr_SetString(PyExc_ValueError, "target: not aligned to 16 bytes, as streaming stores need it");
+        PyErr_SetString(PyExc_ValueError, "target must be aligned to 16 bytes for streaming stores");
     } else {
         call.steps = (call.read + call.written) / kStepBytes + 1;
         const bool failed = [&] {
@@ -217,7 +217,7 @@ PyObject* sweep(PyObject*, PyObject* args) {
             return no_threads;
         }();
         if (failed)
-            PyErr_SetString(PyExc_RuntimeError, "the system gives no more threads");
+            PyErr_SetString(PyExc_RuntimeError, "the system cannot start more threads");
         else
             result = PyLong_FromUnsignedLongLong(call.seen.load());
     }
@@ -235,7 +235,7 @@ PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(fill_module)}, MAXOPS_MODULE_SLOTS, {0, nullptr}};
 PyModuleDef module = {PyModuleDef_HEAD_INIT,
                       "maxops._limits",
-                      "The machine's memory limit.",
+                      "Measures the memory bandwidth of the machine.",
                       0,
                       methods,
                       slots,

@@ -49,7 +49,8 @@ bool find_types() {
         int number = find_number(ml_dtypes, kTypeNames[type], scalar_types + type);
         if (number < 0) return false;
         if (number >= static_cast<int>(std::size(types_by_number))) {
-            PyErr_Format(PyExc_ImportError, "NumPy's number of %s is %d", kTypeNames[type], number);
+            PyErr_Format(PyExc_ImportError, "unexpected NumPy type number of %s: %d", kTypeNames[type],
+                         number);
             return false;
         }
         type_numbers[type] = number;

@@ -71,9 +71,8 @@ bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims) {
 }
 
 PyObject* out_of_memory_error() {
-    static PyObject* const error =
-        PyErr_NewExceptionWithDoc("maxops._native.OutOfMemoryError",
-                                  "Memory that a call needs cannot be had.", PyExc_MemoryError, nullptr);
+    static PyObject* const error = PyErr_NewExceptionWithDoc(
+        "maxops._native.OutOfMemoryError", "A call ran out of memory.", PyExc_MemoryError, nullptr);
     return error;
 }
 
@@ -81,7 +80,7 @@ void set_out_of_memory() {
     PyErr_SetString(out_of_memory_error(), "out of memory");
 }
 
-// NumPy's error, as ours: an allocation that fails, or a size that it cannot even count.
+// Replaces NumPy's error by ours: an allocation fails, or a size overflows.
 static void set_out_of_memory_from_numpy() {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -104,7 +103,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     const auto itemsize = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
     if (!fits_memory(itemsize, rank, dims)) {
         Py_DECREF(descr);
-        PyErr_Format(out_of_memory_error(), "it is larger than the %zu bytes of memory that this machine has",
+        PyErr_Format(out_of_memory_error(), "the size is larger than the %zu bytes of memory of this machine",
                      largest_output.load());
         return nullptr;
     }

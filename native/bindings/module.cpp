@@ -57,8 +57,8 @@ struct Entry {
     Rules rules;
 };
 
-// In the place of Python's TypeError of a keyword that a plain function does not have: what other libraries'
-// names are called here, if it is one.
+// Replace Python's TypeError for an unexpected keyword argument by one with a hint, if the name is from
+// another library.
 void explain_keywords(const Entry* entry, PyObject* keywords) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -168,7 +168,7 @@ std::int64_t bits_of_names(PyObject* names, const char* what, const PlaceOf& pla
         PyObject* name = PyTuple_GetItem(listed, i);
         const int place = place_of(name);
         if (place < 0) {
-            PyErr_Format(PyExc_ValueError, "%s %R is not known", what, name);
+            PyErr_Format(PyExc_ValueError, "unknown %s %R", what, name);
             Py_DECREF(listed);
             return -1;
         }
@@ -204,7 +204,7 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
     }
     const std::string_view name = broadcasting;
     if (name != "none" && name != "numpy" && name != "strict") {
-        PyErr_Format(PyExc_ValueError, "broadcast is %s; it is none, numpy or strict", broadcasting);
+        PyErr_Format(PyExc_ValueError, "broadcast must be none, numpy or strict, got %s", broadcasting);
         return false;
     }
     rules->broadcasting = name == "none"     ? Broadcasting::kNone
@@ -230,7 +230,7 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
                                      &parameters, &ignores_nan))
         return nullptr;
     const OperatorEntry* found = find_operator(name);
-    if (found == nullptr) return PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
+    if (found == nullptr) return PyErr_Format(PyExc_ValueError, "unknown native operator %R", name);
     Rules rules = plain_rules(*found);
     if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
     rules.negative_axes = negative_axes != 0;
@@ -375,7 +375,7 @@ PyObject* py_can_write_through(PyObject*, PyObject* args) {
     Item items[2];
     if (!PyArg_ParseTuple(args, "OOp:can_write_through", &out, &input, &in_place)) return nullptr;
     if (!read_typed(out, &views[0], &items[0]) || !read_typed(input, &views[1], &items[1])) {
-        PyErr_SetString(PyExc_TypeError, "can_write_through takes arrays of maxops's types");
+        PyErr_SetString(PyExc_TypeError, "can_write_through() expects arrays of supported dtypes");
         return nullptr;
     }
     return PyBool_FromLong(can_write_through(views[0], &views[1], 1, in_place != 0));
@@ -396,7 +396,7 @@ PyObject* py_set_num_threads(PyObject*, PyObject* count) {
     const long threads = PyLong_AsLong(count);
     if (threads == -1 && PyErr_Occurred()) return nullptr;
     if (threads < 1 || threads > kMost) {
-        PyErr_Format(PyExc_ValueError, "the number of threads is %ld; it is 1 to %ld", threads, kMost);
+        PyErr_Format(PyExc_ValueError, "got %ld threads, expected 1 to %ld", threads, kMost);
         return nullptr;
     }
     set_num_threads(static_cast<int>(threads));

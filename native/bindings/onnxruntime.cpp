@@ -73,7 +73,7 @@ Failed python_error(const Api& api) {
         words = "interrupted";
         PyErr_SetInterrupt();  // a status is no KeyboardInterrupt: Python raises it after the run
     } else if (words == nullptr || *words == '\0') {
-        words = is_memory ? "maxops: out of memory" : "maxops failed, without a text";
+        words = is_memory ? "maxops: out of memory" : "maxops failed without an error message";
     }
     Status* status = api.create_status(is_input ? kInvalidArgument : kFail, words);
     Py_XDECREF(text);
@@ -154,7 +154,8 @@ struct Tensor {
         api.release_tensor_info(info);
         check(status);
         if (rank > kMaxRank)
-            throw Failed{api.create_status(kInvalidArgument, "a tensor of a rank above NumPy's limit, 64")};
+            throw Failed{
+                api.create_status(kInvalidArgument, "the rank of a tensor exceeds NumPy's limit of 64")};
         void* data = nullptr;
         check(api.tensor_data(value, &data));
         std::copy(dimensions, dimensions + rank, sizes);
@@ -318,7 +319,8 @@ private:
         auto* result = reinterpret_cast<PyArrayObject*>(object);
         if (!PyArray_CheckExact(object) || !PyArray_IS_C_CONTIGUOUS(result) || input(0) == nullptr ||
             type_of(result) != input(0)->type)
-            throw Failed{api_.create_status(kFail, "maxops: the planner gave no array of the data's type")};
+            throw Failed{
+                api_.create_status(kFail, "maxops: the planner returned no array of the dtype of the data")};
         std::size_t sizes[kMaxRank];
         std::copy(PyArray_DIMS(result), PyArray_DIMS(result) + PyArray_NDIM(result), sizes);
         const auto out = output(PyArray_NDIM(result), sizes);
@@ -514,7 +516,7 @@ extern "C" __attribute__((visibility("default"))) maxops::onnxruntime::Status* R
     using namespace maxops::onnxruntime;
     const Api* api = base->get_api(kVersion);
     if (api == nullptr)
-        return base->get_api(1)->create_status(kFail, "maxops needs onnxruntime 1.21 or newer");
+        return base->get_api(1)->create_status(kFail, "maxops requires onnxruntime 1.21 or newer");
     static OperatorDomain* domain = nullptr;  // sessions go on using it
     if (domain == nullptr) {
         OperatorDomain* made = nullptr;

@@ -115,13 +115,13 @@ bool read_initial(PyObject* object, int type, Tensors* tensors, Item* item, cons
     return true;
 }
 
-// Says which array beside the output it is that memory cannot hold.
+// Adds the name of the array, other than the output, to an out-of-memory error.
 template <class Array>
 Array named(Array made, const char* what) {
     if (made || !PyErr_Occurred() || !PyErr_ExceptionMatches(out_of_memory_error())) return made;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyErr_Format(out_of_memory_error(), "of %s: %S", what, value == nullptr ? Py_None : value);
+    PyErr_Format(out_of_memory_error(), "cannot allocate %s: %S", what, value == nullptr ? Py_None : value);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
@@ -139,12 +139,12 @@ Made new_array(const Framework* framework, Type type, int rank, const npy_intp* 
 // A new int64 array of an output's shape and layout.
 Made new_indices(const Framework* framework, const Shape& shape, const int* axes = nullptr) {
     const auto* const dims = reinterpret_cast<const npy_intp*>(shape.size);
-    return new_array(framework, Type::int64_, shape.rank, dims, axes, "its indices");
+    return new_array(framework, Type::int64_, shape.rank, dims, axes, "the indices");
 }
 
 // A new array of bools, one for each segment.
 Made new_mask(const Framework* framework, npy_intp count) {
-    return new_array(framework, Type::bool_, 1, &count, nullptr, "its mask of empty segments");
+    return new_array(framework, Type::bool_, 1, &count, nullptr, "the mask of empty segments");
 }
 
 // The values, and what else is asked for, which it takes.
@@ -571,14 +571,15 @@ PyObject* py_widened(PyObject*, PyObject* object) {
     PyArrayObject* array = plain_array(object);
     const int type = array == nullptr ? -1 : type_of(array);
     if (type < 0 || !is_integer(type) || PyArray_NDIM(array) != 1) {
-        PyErr_SetString(PyExc_TypeError, "widened takes a 1-D array of integers");
+        PyErr_SetString(PyExc_TypeError, "widened() expects a 1-D array of integers");
         return nullptr;
     }
     View view = view_of(array, type);
     Widened widened;
     if (widen(Tensors(), &view, &widened)) return widened.made.give();
     widened.made.drop();
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "widened takes no array of int32 or int64");
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "widened() does not accept arrays of int32 or int64");
     return nullptr;
 }
 
@@ -595,7 +596,7 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
                           type == static_cast<int>(Type::uint64_);
     if (!is_read || !is_index || (call.by_offsets && PyArray_SIZE(array) == 0)) {
         PyErr_SetString(PyExc_TypeError,
-                        "check_indices takes a 1-D array of int32, int64 or uint64, and its rules");
+                        "check_indices() expects a 1-D array of int32, int64 or uint64, and its rules");
         return nullptr;
     }
     call.indices = view_of(array, type);

@@ -338,7 +338,8 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     Framework made{};
     const auto read = [](PyObject* tuple, int most, int* count, const auto& put) {
         *count = static_cast<int>(PyTuple_Size(tuple));
-        if (*count > most) PyErr_Format(PyExc_ValueError, "take_tensors takes %d of a kind", most);
+        if (*count > most)
+            PyErr_Format(PyExc_ValueError, "take_tensors() expects at most %d items of a kind", most);
         for (int k = 0; k < *count && !PyErr_Occurred(); ++k) put(k, PyTuple_GetItem(tuple, k));
         return !PyErr_Occurred();
     };
@@ -348,7 +349,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
                  if (PyType_Check(item))
                      made.class_[k] = reinterpret_cast<PyTypeObject*>(item);
                  else
-                     PyErr_SetString(PyExc_TypeError, "take_tensors takes classes");
+                     PyErr_SetString(PyExc_TypeError, "take_tensors() expects classes");
              }) &&
         read(functions, kMostAnswers, &made.functions,
              [&](int k, PyObject* item) { made.function[k] = item; }) &&
@@ -357,7 +358,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
                  Framework::Setting& to = made.setting[k];
                  if (!PyTuple_Check(item))
                      PyErr_SetString(PyExc_TypeError,
-                                     "take_tensors takes tuples of a dict, a key and a value");
+                                     "take_tensors() expects tuples of a dict, a key and a value");
                  else
                      PyArg_ParseTuple(item, "O!OO", &PyDict_Type, &to.items, &to.key, &to.value);
              }) &&
@@ -365,7 +366,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
              [&](int k, PyObject* item) {
                  auto* const get = PyType_GetSlot(Py_TYPE(item), Py_tp_descr_get);
                  made.attribute[k] = {item, reinterpret_cast<descrgetfunc>(get)};
-                 if (get == nullptr) PyErr_SetString(PyExc_TypeError, "take_tensors takes descriptors");
+                 if (get == nullptr) PyErr_SetString(PyExc_TypeError, "take_tensors() expects descriptors");
              }) &&
         read(methods, kMostAnswers, &made.methods, [&](int k, PyObject* item) { made.method[k] = item; });
     if (!is_read) return nullptr;

@@ -102,7 +102,7 @@ ffi::Error index_error(const Fault& fault, std::int64_t num_segments) {
                                static_cast<long long>(fault.position), static_cast<long long>(fault.value),
                                static_cast<long long>(fault.previous), static_cast<long long>(num_segments));
     const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(text, nullptr);
-    ffi::Error error = words == nullptr ? ffi::Error::Internal("maxops: a fault without a text")
+    ffi::Error error = words == nullptr ? ffi::Error::Internal("maxops: internal error without a message")
                                         : ffi::Error::InvalidArgument(words);
     PyErr_Clear();
     Py_XDECREF(text);
@@ -116,16 +116,16 @@ ffi::Error error_of(const Fault& fault, std::int64_t num_segments = 0) {
     if (fault.is_of_indices()) return index_error(fault, num_segments);
     if (fault.kind == Fault::kOutOfMemory)
         return {ffi::ErrorCode::kResourceExhausted, "maxops: out of memory"};
-    return ffi::Error::Internal("maxops: a fault without a text");
+    return ffi::Error::Internal("maxops: internal error without a message");
 }
 
 ffi::Error wrong_call(const char* what) {
-    return ffi::Error::Internal(std::string("maxops: the custom call was made with ") + what);
+    return ffi::Error::Internal(std::string("maxops: invalid arguments of the custom call: ") + what);
 }
 
 ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, bool ignores_nan) {
     Buffer result;
-    if (!result.set(*out)) return wrong_call("a type or rank that the core has not");
+    if (!result.set(*out)) return wrong_call("unsupported dtype or rank");
     // XLA knows no exceptions.
     const std::unique_ptr<Buffer[]> inputs(new (std::nothrow) Buffer[args.size()]);
     const std::unique_ptr<View[]> views(new (std::nothrow) View[args.size()]);
@@ -134,14 +134,14 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, boo
         const auto input = args.get<ffi::AnyBuffer>(k);
         if (input.has_error()) return input.error();
         if (!inputs[k].set(*input) || inputs[k].view.type != result.view.type)
-            return wrong_call("types that differ");
+            return wrong_call("different dtypes");
         views[k] = inputs[k].view;
     }
     Maximum call(views.get(), args.size());
     call.ignores_nan = ignores_nan;
     if (core->plan_maximum(Broadcasting::kNumpy, &call) || call.shape.rank != result.view.rank ||
         !std::equal(result.sizes, result.sizes + result.view.rank, call.shape.size))
-        return wrong_call("shapes that do not go together");
+        return wrong_call("incompatible shapes");
     const PlainFloats plain;
     return error_of(core->maximum(nullptr, call, result.view, false));
 }
@@ -180,7 +180,7 @@ ffi::Error reduce_max(ffi::AnyBuffer data, ffi::Result<ffi::AnyBuffer> out,
     if (!arguments.set(data, axes) ||
         !arguments.set_output(&result, arguments.call.data.type, out->untyped_data(),
                               data.size_bytes() / data.element_count(), out->element_count()))
-        return wrong_call("data that it does not take");
+        return wrong_call("unsupported data");
     const PlainFloats plain;
     return error_of(core->reduce_max(nullptr, arguments.call, result.view));
 }
@@ -190,7 +190,7 @@ template <class Write>
 ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& write) {
     if (indices->element_type() == ffi::DataType::S64)
         return error_of(write(static_cast<std::int64_t*>(indices->untyped_data())));
-    if (indices->element_type() != ffi::DataType::S32) return wrong_call("indices of another type");
+    if (indices->element_type() != ffi::DataType::S32) return wrong_call("indices of a wrong dtype");
     const std::size_t count = indices->element_count();
     const std::unique_ptr<std::int64_t[]> wide(new (std::nothrow) std::int64_t[count]);
     if (wide == nullptr) return error_of({Fault::kOutOfMemory});  // XLA knows no exceptions
@@ -209,7 +209,7 @@ ffi::Error argmax(ffi::AnyBuffer data, ffi::AnyBuffer values, ffi::Result<ffi::A
     if (!arguments.set(data, axes) || values.element_count() != indices->element_count() ||
         !arguments.set_output(&maxima, arguments.call.data.type, values.untyped_data(),
                               data.size_bytes() / data.element_count(), values.element_count()))
-        return wrong_call("data that it does not take");
+        return wrong_call("unsupported data");
     const PlainFloats plain;
     return write_indices(indices, [&](std::int64_t* to) {
         Buffer places;
@@ -228,8 +228,8 @@ struct Batches {
                     const ffi::AnyBuffer& value_buffer, std::string_view order) {
         if (!data.set(data_buffer) || !ids.set(id_buffer) || !values.set(value_buffer) ||
             data.view.rank != 3 || ids.view.rank != 2 || values.view.rank != 3)
-            return wrong_call("ranks that it does not take");
-        if (ids.view.type != kInt32 && ids.view.type != kInt64) return wrong_call("ids of another type");
+            return wrong_call("unsupported ranks");
+        if (ids.view.type != kInt32 && ids.view.type != kInt64) return wrong_call("ids of a wrong dtype");
         call.by_offsets = order == "offsets";
         call.is_sorted = order != "any";
         call.num_segments = values.sizes[1];
@@ -237,7 +237,7 @@ struct Batches {
         const bool fits = call.by_offsets ? ids.sizes[1] > 0 : ids.sizes[1] == data.sizes[1];
         if (!fits || ids.sizes[0] != batches || values.sizes[0] != batches ||
             values.sizes[2] != data.sizes[2])
-            return wrong_call("shapes that do not go together");
+            return wrong_call("incompatible shapes");
         return ffi::Error::Success();
     }
 
@@ -269,7 +269,7 @@ ffi::Error argmax_in_segments(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::AnyB
     Batches whole;
     const ffi::Error error = whole.read(data, ids, values, order);
     if (error.failure()) return error;
-    if (indices->element_count() != values.element_count()) return wrong_call("shapes that differ");
+    if (indices->element_count() != values.element_count()) return wrong_call("different shapes");
     whole.call.checks = false;
     const PlainFloats plain;
     return write_indices(indices, [&](std::int64_t* to) {
@@ -357,7 +357,7 @@ int fill_module(PyObject*) {
     if (core == nullptr) return -1;
     if (core->size == kCoreTableSize) return 0;
     PyErr_SetString(PyExc_ImportError,
-                    "maxops._xla and maxops._native are of different builds; install both anew");
+                    "maxops._xla and maxops._native are from different builds; reinstall maxops");
     return -1;
 }
 

@@ -307,14 +307,14 @@ CASES = [
         lambda out: segment_16(f4, ids.astype("u1"), fill_mode="ZERO", out=out),
         DTypeError,
         "T_IDX",
-        "segment_ids is uint8; it is int32 or int64",
+        "segment_ids must have dtype int32 or int64, got uint8",
     ),
     _segment_16(
         "num_uint8",
         lambda out: segment_16(f4, ids, np.uint8(3), fill_mode="ZERO", out=out),
         DTypeError,
         "T_IDX",
-        "num_segments is uint8; it is int32 or int64",
+        "num_segments must have dtype int32 or int64, got uint8",
     ),
     _segment(
         "ids_float",
@@ -366,7 +366,7 @@ CASES = [
         lambda out: segment(f4, ids, np.float32(3), out=out),
         DTypeError,
         "index_types",
-        "num_segments is float32; it is int8",
+        "num_segments must have dtype int8",
     ),
     _segment(
         "num_huge", lambda out: segment(f4, ids, 2**62), OutputTooLargeError, "shape", "4611686018427387904", "memory"

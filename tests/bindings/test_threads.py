@@ -178,7 +178,7 @@ assert blocked(os.getpid()) == {signal.SIGUSR1}
 @pytest.mark.parametrize("count", [0, -1, 1025, 2**40, True, 1.0, "2", None, np.int64(2)], ids=repr)
 def test_wrong_numbers_of_threads(count: int) -> None:
     before = mo.get_num_threads()
-    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+    with pytest.raises(ConfigurationError, match=r"the number of threads must be an integer from 1 to 1024, got "):
         mo.set_num_threads(count)
     assert mo.get_num_threads() == before
 
@@ -433,7 +433,7 @@ def test_a_block_that_raises_gives_its_number_back() -> None:
 @pytest.mark.usefixtures("four")
 @pytest.mark.parametrize("count", [0, 1025, True, 1.0, "2"], ids=repr)
 def test_a_block_with_a_wrong_number_does_not_begin(count: int) -> None:
-    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+    with pytest.raises(ConfigurationError, match=r"the number of threads must be an integer from 1 to 1024, got "):
         mo.num_threads(count).__enter__()
     assert mo.get_num_threads() == 4
     with mo.num_threads(2):  # which finds nothing left of the others

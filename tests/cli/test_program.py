@@ -84,7 +84,7 @@ def test_in_another_program_it_is_an_exception(start: Start, program: str) -> No
     done = start(OTHER_PROGRAMS[program], MAXOPS_NUM_THREADS="x")
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.splitlines()[-1]
-    assert last == "maxops.errors.ConfigurationError: MAXOPS_NUM_THREADS is 'x'; it is an integer from 1 to 1024"
+    assert last == "maxops.errors.ConfigurationError: MAXOPS_NUM_THREADS must be an integer from 1 to 1024, got 'x'"
 
 
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-"])

@@ -66,8 +66,8 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
         "record-batch": (lambda pa: pa.record_batch(BOTH), TWO),
     },
 }
-NULLS = r"holds 1 null, which NumPy's arrays do not have; fill them .* or leave them out"
-SEVERAL = r"holds several types, int64 in column 'a', float64 in column 'b'; nothing is converted: take the columns of"
+NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill them .* or drop them"
+SEVERAL = r"has columns of different dtypes, int64 in column 'a', float64 in column 'b'; select columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
 NO_TYPE = "not elements of a NumPy type; give numbers: for text, ids"
 REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
@@ -257,7 +257,7 @@ def test_labels_that_differ_are_an_error() -> None:
     abc, cba = pd.Series([1, 2, 3], index=list("abc")), pd.Series([3, 2, 1], index=list("cba"))
     frame = pd.DataFrame(np.arange(9).reshape(3, 3), index=list("xyz"), columns=list("abc"))
     for first, second, says in (
-        (abc, cba, "input 1 has labels that differ from those of input 0: position 0 is 'c' against 'a'"),
+        (abc, cba, "input 1 and input 0 have different labels: 'c' and 'a' at position 0"),
         (abc, abc[:1], "there are 1 against 3"),
         (frame, frame[list("cba")], "position 0 is 'c' against 'a'"),
         (frame, frame.iloc[::-1], "position 0 is 'z' against 'x'"),
@@ -276,9 +276,7 @@ def test_labels_that_differ_are_an_error() -> None:
         expected = mo.segment_max(data.to_numpy(), ids.to_numpy(), fill_mode="ZERO")
         assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
         assert_same_bits(mo.segment_max(data, offsets=pd.Series([0, 2, 3]), fill_mode="ZERO"), expected)
-        with pytest.raises(
-            ShapeError, match="segment_ids has labels that differ from those of data: position 0 is 'c'"
-        ):
+        with pytest.raises(ShapeError, match="segment_ids and data have different labels: 'c'"):
             mo.segment_max(data, ids.set_axis(list("cba")), fill_mode="ZERO")
 
 

@@ -120,7 +120,7 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
     mo.register_engine("wrapped", Other, second)  # in the place of all that the name had
-    with pytest.raises(errors.DTypeError, match="input 0 is of type Wrapped, not an array"):
+    with pytest.raises(errors.DTypeError, match="input 0 must be an array, got Wrapped"):
         mo.maximum(Wrapped(A))
 
 
@@ -162,7 +162,9 @@ def test_an_engine_that_is_named_is_imported_at_its_first_call(
 
 def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
     mo.register_engine("other", Other, engine, beside=())
-    says = re.escape("maximum input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine takes")
+    says = re.escape(
+        "maximum input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine supports"
+    )
     with pytest.raises(errors.EngineError, match=says) as caught:
         mo.maximum(Wrapped(A), Other())
     assert caught.value.clause == "maxops.maximum.arrays"
@@ -189,7 +191,9 @@ def test_which_kinds_go_together(one: str, other: str) -> None:
         assert_same_bits(np.asarray(mo.maximum(x, y)), np.maximum(A, B))
         return
     listed = f"input 0 is of type {type(x).__name__} ({one}), input 1 is of type {type(y).__name__} ({other})"
-    with pytest.raises(errors.EngineError, match=re.escape(f"maximum {listed}: no engine takes these together")):
+    with pytest.raises(
+        errors.EngineError, match=re.escape(f"maximum {listed}: no engine supports these types together")
+    ):
         mo.maximum(x, y)
 
 
@@ -199,7 +203,7 @@ def test_which_kinds_take_an_output(kind: str) -> None:
     if kind in ("numpy", "torch"):
         assert mo.maximum(array, 2, out=array) is array
         return
-    says = f"maximum out is given, but results of the {kind} engine are always new arrays; leave it out"
+    says = f"maximum out= is not supported by the {kind} engine"
     with pytest.raises(errors.OutputError, match=says):
         mo.maximum(array, 2, out=B)
 
@@ -207,7 +211,7 @@ def test_which_kinds_take_an_output(kind: str) -> None:
 @pytest.mark.parametrize("ties", [3, "odd", None, np.array(["even", "even"])], ids=repr)
 def test_ties_that_are_none(ties: Any) -> None:
     for function in (mo.maximum, mo.reduce_max):
-        with pytest.raises(errors.AttributeValueError, match=r"ties is .*; it is 'first' or 'even'"):
+        with pytest.raises(errors.AttributeValueError, match=r"ties must be 'first' or 'even', got "):
             function(A, ties=ties)
 
 
@@ -218,10 +222,10 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
     with pytest.raises(errors.DTypeError) as caught:
         mo.maximum(A, unknown)
     text = str(caught.value)
-    assert text.startswith(f"maximum input 1 is of type {type(unknown).__name__}, not an array; ")
+    assert text.startswith(f"maximum input 1 must be an array, got {type(unknown).__name__}; ")
     assert ("np.asarray(" in text) == (type(unknown) is not object)
     for function in (mo.reduce_max, mo.segment_max):
-        with pytest.raises(errors.DTypeError, match=r"data is of type .*, not an array; "):
+        with pytest.raises(errors.DTypeError, match=r"data must be an array, got .*; "):
             function(unknown, IDS) if function is mo.segment_max else function(unknown)
 
 
@@ -327,11 +331,11 @@ def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_refused_interchange() -> None:
-    with pytest.raises(errors.EngineError, match=r"lies on a device \(DLPack's number 2\)"):
+    with pytest.raises(errors.EngineError, match=r"is on a device \(DLPack device type 2\)"):
         mo.maximum(Lent(A, device=2), B)
     with pytest.raises(errors.DTypeError, match=r"input 0 of type Lent does not give its memory"):
         mo.maximum(Lent(np.array(["a"])), B)
-    with pytest.raises(errors.DTypeError, match=r"input 0 of type Described gives no plain array"):
+    with pytest.raises(errors.DTypeError, match=r"input 0 of type Described does not convert to a plain NumPy array"):
         mo.maximum(Described(np.ma.masked_array(A, A > 2)), B)
     with pytest.raises(errors.OutputError, match="out is given"):
         mo.maximum(Lent(A), out=B)
@@ -395,10 +399,10 @@ def test_what_is_not_in_memory_is_not_read_unasked(kind: Any, says: str) -> None
         beside.append(pytest.importorskip("dask.array").from_array(numbers))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(stored), "__array__", fail)
-        with pytest.raises(errors.EngineError, match=f"data is of type {says}"):
+        with pytest.raises(errors.EngineError, match=f"data of type {says}"):
             mo.reduce_max(stored)
         for other in beside:
-            with pytest.raises(errors.EngineError, match=f"input 1 is of type {says}"):
+            with pytest.raises(errors.EngineError, match=f"input 1 of type {says}"):
                 mo.maximum(other, stored)
-            with pytest.raises(errors.EngineError, match=f"segment_ids is of type {says}"):
+            with pytest.raises(errors.EngineError, match=f"segment_ids of type {says}"):
                 mo.segment_max(other, stored, fill_mode="ZERO")

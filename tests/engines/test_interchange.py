@@ -228,7 +228,7 @@ def test_without_a_hook_for_the_device_it_is_the_cpus(call: str) -> None:
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("device", [0, 2, 3, 10, -1])
 def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
-    with pytest.raises(errors.EngineError, match=rf"lies on a device \(DLPack's number {device}\)") as raised:
+    with pytest.raises(errors.EngineError, match=rf"is on a device \(DLPack device type {device}\)") as raised:
         CALLS[call](lambda values: OnDevice(values, device))
     assert raised.value.clause.endswith(".arrays")
 
@@ -238,7 +238,7 @@ def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
     got, expected = CALLS[call](Giving), CALLS[call](np.asarray)
     assert type(got) is np.ndarray
     assert got.tolist() == expected.tolist()
-    with pytest.raises(errors.DTypeError, match="gives no plain array") as raised:
+    with pytest.raises(errors.DTypeError, match="does not convert to a plain NumPy array") as raised:
         CALLS[call](lambda values: Giving(values.view(Sub)))
     assert raised.value.clause.endswith(".arrays")
 

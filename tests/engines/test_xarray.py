@@ -170,8 +170,8 @@ def test_several_indexes_of_one_dimension_are_no_obstacle() -> None:
         ({"dim": ("x", "x")}, errors.AxesError, "must not repeat a dimension"),
         ({"dim": "x", "axes": 1}, errors.AttributeValueError, "dim and axes"),
         ({"dim": []}, errors.AttributeValueError, "dim must name at least one dimension"),
-        ({"dim": "x", "keepdims": 2}, errors.AttributeValueError, "keepdims is 2; it is 0 or 1"),
-        ({"axes": 2}, errors.AxesError, "got axis 2"),
+        ({"dim": "x", "keepdims": 2}, errors.AttributeValueError, "keepdims must be True, False, 1 or 0, got 2"),
+        ({"axes": 2}, errors.AxesError, "axes must be between -2 and 1"),
         ({"dim": "x", "out": np.zeros(4)}, errors.OutputError, "out is given"),
     ],
 )

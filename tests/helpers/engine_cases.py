@@ -83,9 +83,13 @@ def _max_cases() -> Iterator[Case]:
     a = np.zeros((2, 3), np.float32)
     yield refused("types", errors.DTypeError, "input 1 is int32, but input 0 is float32", a, np.zeros((2, 3), np.int32))
     yield refused("shapes", errors.ShapeError, "axis -1 has size 2 against 3", a, np.zeros((2, 2), np.float32))
-    yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", a, a, ties="last")
-    yield refused("nan", errors.AttributeValueError, "nan is 'omit'; it is 'propagate' or 'ignore'", a, a, nan="omit")
-    yield refused("nan-none", errors.AttributeValueError, "nan is None; it is 'propagate' or 'ignore'", a, a, nan=None)
+    yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", a, a, ties="last")
+    yield refused(
+        "nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got 'omit'", a, a, nan="omit"
+    )
+    yield refused(
+        "nan-none", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got None", a, a, nan=None
+    )
 
 
 # ------------------------------------------------------------------------------------------------ ReduceMax
@@ -193,25 +197,29 @@ def _refused_reductions() -> Iterator[Case]:
         data = np.zeros((2, 3), np.float32)
         return Case(f"reduce_max-refused-{name}", "reduce_max", {"data": data}, options, (error, words))
 
-    yield refused("axes-range", errors.AxesError, "got axis 2, but data has rank 2; axes are -2 to 1", axes=2)
-    yield refused("axis-range", errors.AxesError, "got axis 2, but data has rank 2; axes are -2 to 1", axis=2)
+    yield refused("axes-range", errors.AxesError, "axes must be between -2 and 1 for data of rank 2, got 2", axes=2)
+    yield refused("axis-range", errors.AxesError, "axes must be between -2 and 1 for data of rank 2, got 2", axis=2)
     for given in ("axes", "dim"):
         both = {given: 0, "axis": None}
-        yield refused(f"{given}-and-axis", errors.AxesError, f"got {given} 0 and axis None; give one of them", **both)
+        yield refused(
+            f"{given}-and-axis", errors.AxesError, f"got {given} 0 and axis None; pass only one of them", **both
+        )
     for axis in (None, 0, ()):
         noop = {"axis": axis, "noop_with_empty_axes": True}
         yield refused(f"noop-and-axis-{axis}", errors.AttributeValueError, "that option is for axes", **noop)
     yield refused("axes-twice", errors.AxesError, "got axis 1 twice", axes=(1, -1))
-    yield refused("axes-type", errors.AxesError, "got axis 0.5 of type float", axes=0.5)
-    yield refused("keepdims", errors.AttributeValueError, "keepdims is 2; it is 0 or 1", keepdims=2)
-    yield refused("initial", errors.DTypeError, "initial is the Python float 1e+39, past the range of", initial=1e39)
+    yield refused("axes-type", errors.AxesError, "axes must be integers, got 0.5 of type float", axes=0.5)
+    yield refused("keepdims", errors.AttributeValueError, "keepdims must be True, False, 1 or 0, got 2", keepdims=2)
+    yield refused(
+        "initial", errors.DTypeError, "initial is the Python float 1e+39, which is out of range for", initial=1e39
+    )
     yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
     yield refused("initial-type", errors.DTypeError, "initial is int8, but data is float32", initial=np.int8(1))
     yield refused(
         "noop-initial", errors.AttributeValueError, "initial does not apply", initial=1, noop_with_empty_axes=True
     )
-    yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", ties="last")
-    yield refused("nan", errors.AttributeValueError, "nan is 'omit'; it is 'propagate' or 'ignore'", nan="omit")
+    yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", ties="last")
+    yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got 'omit'", nan="omit")
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
 
 
@@ -378,7 +386,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("length", ids_error, "segment_ids has shape (9,)", SORTED[:9])
     yield refused("rank", ids_error, "segment_ids has shape (10, 1)", SORTED[:, np.newaxis])
     yield refused(
-        "id-type", errors.DTypeError, "segment_ids is float32; it is int8, int16, int32", SORTED.astype(np.float32)
+        "id-type", errors.DTypeError, "segment_ids must have dtype int8, int16, int32", SORTED.astype(np.float32)
     )
     yield refused("int8-negative", ids_error, "position 0 holds -3", (SORTED - 3).astype(np.int8))
     yield refused("uint16-decreasing", ids_error, "position 4 holds 1 after 2", bad.astype(np.uint16))
@@ -396,33 +404,31 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
     yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")
     yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)
-    yield refused("num_segments", errors.NumSegmentsError, "num_segments is -1; it is not negative", num_segments=-1)
+    yield refused("num_segments", errors.NumSegmentsError, "num_segments must be non-negative, got -1", num_segments=-1)
     yield refused("both", errors.InputCountError, "segment_ids and offsets", offsets=OFFSETS)
     yield refused("neither", errors.InputCountError, "neither segment_ids nor offsets", None)
-    yield refused("offsets-begin", errors.OffsetsError, "begin with 0: position 0 holds 1", None, offsets=[1, 10])
-    yield refused("offsets-end", errors.OffsetsError, "rows, which is 10: position 2", None, offsets=[0, 2, 11])
+    yield refused("offsets-begin", errors.OffsetsError, "start with 0: position 0 holds 1", None, offsets=[1, 10])
+    yield refused("offsets-end", errors.OffsetsError, "rows (10): position 2", None, offsets=[0, 2, 11])
     yield refused("offsets-down", errors.OffsetsError, "position 2 holds 3 after 5", None, offsets=[0, 5, 3, 10])
     yield refused("offsets-none", errors.OffsetsError, "offsets has shape (0,)", None, offsets=np.zeros(0, np.int64))
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
     yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
-    yield refused("nan", errors.AttributeValueError, "nan is True; it is 'propagate' or 'ignore'", nan=True)
+    yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got True", nan=True)
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
-    yield refused("axis", errors.AxesError, "axis is 2, but data has rank 2; it is -2 to 1", axis=2)
-    yield refused("axis-below", errors.AxesError, "axis is -3, but data has rank 2; it is -2 to 1", axis=-3)
-    yield refused("axis-type", errors.AxesError, "axis is 1.0 of type float; it is an integer", axis=1.0)
-    yield refused("axis-none", errors.AxesError, "axis is None of type NoneType; it is an integer", axis=None)
-    yield refused("axis-bool", errors.AxesError, "axis is True of type bool; it is an integer", axis=True)
-    yield refused("axis-list", errors.AxesError, "axis is [1] of type list; it is an integer", axis=[1])
-    short = "segment_ids has shape (1,); it is 1-D, and as long as axis 1 of data, which has shape (10, 2): (2,)"
+    yield refused("axis", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got 2", axis=2)
+    yield refused("axis-below", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got -3", axis=-3)
+    yield refused("axis-type", errors.AxesError, "axis must be an integer, got 1.0 of type float", axis=1.0)
+    yield refused("axis-none", errors.AxesError, "axis must be an integer, got None of type NoneType", axis=None)
+    yield refused("axis-bool", errors.AxesError, "axis must be an integer, got True of type bool", axis=True)
+    yield refused("axis-list", errors.AxesError, "axis must be an integer, got [1] of type list", axis=[1])
+    short = "segment_ids must have shape (2,) for axis 1 of data of shape (10, 2), got (1,)"
     yield refused("axis-length", ids_error, short, SORTED[:1], axis=1)
-    scalar = "segment_ids has shape (); it is 1-D, and as long as axis 1 of data, which has shape (10, 2): (2,)"
+    scalar = "segment_ids must have shape (2,) for axis 1 of data of shape (10, 2), got ()"
     yield refused("axis-rank", ids_error, scalar, np.array(0), axis=1)
     down = np.array([1, 0])
     yield refused("axis-decreasing", ids_error, "position 1 holds 0 after 1", down, axis=1)
-    yield refused(
-        "axis-offsets", errors.OffsetsError, "rows, which is 2: position 1 holds 3", None, axis=1, offsets=[0, 3]
-    )
+    yield refused("axis-offsets", errors.OffsetsError, "rows (2): position 1 holds 3", None, axis=1, offsets=[0, 3])
 
 
 CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())

@@ -105,8 +105,8 @@ F = np.float32
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        pytest.param({}, ["no array is given for", "'a': float32 (n, 3)", "'b': float32 (n, ?)"], id="all_missing"),
-        pytest.param({"a": np.zeros((2, 3), F)}, ["no array is given for 'b': float32 (n, ?)"], id="one_missing"),
+        pytest.param({}, ["missing inputs: ", "'a': float32 (n, 3)", "'b': float32 (n, ?)"], id="all_missing"),
+        pytest.param({"a": np.zeros((2, 3), F)}, ["missing inputs: 'b': float32 (n, ?)"], id="one_missing"),
         pytest.param({"c": X}, ["input 'c' is unknown", "'a': float32 (n, 3)"], id="unknown_name"),
         pytest.param(
             {"a": np.zeros((2, 3)), "b": np.zeros((2, 3), F)},
@@ -130,11 +130,13 @@ F = np.float32
             id="two_sizes_of_a_name",
         ),
         pytest.param(
-            {"a": [[1, 2, 3]], "b": np.zeros((2, 3), F)}, ["input 'a' is of type list", "NumPy array"], id="list"
+            {"a": [[1, 2, 3]], "b": np.zeros((2, 3), F)},
+            ["input 'a' must be a NumPy array, got list", "NumPy array"],
+            id="list",
         ),
         pytest.param(
             {"a": np.ma.masked_array(np.zeros((2, 3), F)), "b": np.zeros((2, 3), F)},
-            ["input 'a' is of type MaskedArray"],
+            ["input 'a' must be a NumPy array, got MaskedArray"],
             id="masked_array",
         ),
     ],
@@ -229,7 +231,7 @@ def test_broken_clause_names_file_node_and_clause(
 
 @pytest.mark.parametrize("output", [value("y", (5,)), value("y", (4, 1)), value("y", (4,), TensorProto.DOUBLE)])
 def test_output_other_than_declared_is_refused(output: onnx.ValueInfoProto) -> None:
-    with pytest.raises(ModelError, match=r"declares output 'y': .*, but its nodes make float32 \(4,\)"):
+    with pytest.raises(ModelError, match=r"declares output 'y': .*, but its nodes return float32 \(4,\)"):
         from_proto(model(MAX.graph.node, outputs=[output])).run({"x": X})
 
 
@@ -499,11 +501,11 @@ def test_run_as_in_onnx_runtime_gives_a_list() -> None:
     ("arguments", "says"),
     [
         ((["bottom"], {"x": X, "y": Y}), "output 'bottom' is unknown; the model's outputs are 'top': float"),
-        (("top", {"x": X, "y": Y}), "output_names is of type str; it is None or a list of names"),
-        (({"x": X}, ["top"]), "output_names is of type dict; it is None or a list of names, and the inputs are"),
-        ((["top", "top"], {"x": X, "y": Y}), "output_names names an output twice"),
-        ((None, [X, Y]), "the inputs are of type list; they are a mapping of names to arrays"),
-        ((None,), "the inputs are of type NoneType; they are a mapping"),
+        (("top", {"x": X, "y": Y}), "output_names must be None or a list of names, got str"),
+        (({"x": X}, ["top"]), "output_names must be None or a list of names, got dict"),
+        ((["top", "top"], {"x": X, "y": Y}), "output_names must not contain duplicates"),
+        ((None, [X, Y]), "inputs must be a mapping of names to arrays, got list"),
+        ((None,), "inputs must be a mapping of names to arrays, got NoneType"),
     ],
     ids=["unknown", "text", "swapped", "twice", "list", "no-inputs"],
 )

@@ -186,7 +186,7 @@ def test_lists_may_leave_out_defaults() -> None:
     ("inputs", "text"),
     [
         pytest.param([X, X], "2 arrays are given; the model's inputs are 'x': float32", id="too_many"),
-        pytest.param([], "no array is given for 'x': float32", id="too_few"),
+        pytest.param([], "missing inputs: 'x': float32", id="too_few"),
         pytest.param(X, "inputs are of type ndarray", id="no_list"),
     ],
 )

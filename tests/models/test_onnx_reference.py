@@ -512,5 +512,5 @@ def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:
     made = parser.parse_model(text.replace("Unsqueeze(t, t)", "Unsqueeze(t, axes)"))
     made.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))
     loaded = mx.from_proto(made, "some.onnx")
-    with pytest.warns(UserWarning, match=r"declares output 'y': float32 \(n,\), but its nodes make float32 \(1, 2\)"):
+    with pytest.warns(UserWarning, match=r"declares output 'y': float32 \(n,\), but its nodes return float32 \(1, 2\)"):
         assert loaded.run({"x": np.ones(2, np.float32)})["y"].shape == (1, 2)

@@ -306,7 +306,7 @@ def test_an_unknown_version() -> None:
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
-        ({"keepdims": 2}, r"keepdims is 2; it is 0 or 1 .*\[ONNX\.ReduceMax-20\.keepdims\]"),
+        ({"keepdims": 2}, r"keepdims must be True, False, 1 or 0, got 2 .*\[ONNX\.ReduceMax-20\.keepdims\]"),
         ({"noop_with_empty_axes": 5}, r"noop_with_empty_axes is 5; .*\[ONNX\.ReduceMax-20\.noop_with_empty_axes\]"),
         ({"since_version": 13, "noop_with_empty_axes": 1}, "ReduceMax-13 has no attribute noop_with_empty_axes"),
     ],
@@ -564,7 +564,7 @@ data, ids = np.array([[1, 5], [7, 2]], np.float32), np.array([0, 1])
 
 REGISTERED = """
 runtime.newest = 15
-assert runtime.register() == (1, "maxops needs onnxruntime 1.21 or newer") and runtime.asked == [16, 1]
+assert runtime.register() == (1, "maxops requires onnxruntime 1.21 or newer") and runtime.asked == [16, 1]
 runtime.newest, failed = 16, []
 while True:
     runtime.calls, runtime.fails_at = 0, len(failed)
@@ -620,7 +620,7 @@ def expect(name, *inputs, says, code=2, **attributes):
     assert got[0] == code and got[1].endswith(says), got
 zero = {"fill_mode": b"ZERO"}
 expect("Max", whole, None, says="[ONNX.Max-13.T]")
-expect("Max", whole, Tensor((1,) * 65), says="a tensor of a rank above NumPy's limit, 64")
+expect("Max", whole, Tensor((1,) * 65), says="the rank of a tensor exceeds NumPy's limit of 64")
 expect("ReduceMax", None, says="[ONNX.ReduceMax-20.T]")
 expect("ReduceMax", whole, tensor(ids[None]), says="[ONNX.ReduceMax-20.axes]")
 expect("ReduceMax", whole, Tensor((2**59,), INT64), code=1, says="maxops: out of memory")
@@ -639,7 +639,7 @@ with runtime.node("ReduceMax", noop_with_empty_axes=1) as compute:
     assert compute(whole).tolist() == data.tolist()
     assert compute(tensor(data[:0])).shape == (0, 2)
 _native.set_largest_output(7)
-TOO_LARGE = "it is larger than the 7 bytes of memory that this machine has"
+TOO_LARGE = "the size is larger than the 7 bytes of memory of this machine"
 expect("Max", whole, whole, code=1, says=f"{TOO_LARGE} [ONNX.Max-13.shape]")
 expect("ReduceMax", whole, tensor(ids[:1]), code=1, says=f"{TOO_LARGE} [ONNX.ReduceMax-20.value]")
 expect("ReduceMax", whole, noop_with_empty_axes=1, code=1, says="maxops: out of memory")
@@ -691,15 +691,15 @@ class Textless(Exception):
     def __str__(self):
         raise self
 whole = tensor(data)
-NO_ARRAY = 1, "maxops: the planner gave no array of the data's type"
+NO_ARRAY = 1, "maxops: the planner returned no array of the dtype of the data"
 assert given(data, whole, None).tolist() == data.tolist()
 assert given(data[:0], whole, None).shape == (0, 2)
 for wrong in (data.tolist(), data.T, data.astype(np.float64)):
     assert given(wrong, whole, None) == NO_ARRAY
 assert given(data, None, name="ReduceMax") == NO_ARRAY
-assert given(Textless(), whole, None) == (1, "maxops failed, without a text")
-assert given(Exception(), whole, None) == (1, "maxops failed, without a text")
-assert given(TypeError("\\ud800"), whole, None) == (2, "maxops failed, without a text")
+assert given(Textless(), whole, None) == (1, "maxops failed without an error message")
+assert given(Exception(), whole, None) == (1, "maxops failed without an error message")
+assert given(TypeError("\\ud800"), whole, None) == (2, "maxops failed without an error message")
 assert given(MemoryError(), whole, None) == (1, "maxops: out of memory")
 interrupts = []  # Python is told of it again: a status is no KeyboardInterrupt
 signal.signal(signal.SIGINT, lambda *_: interrupts.append("again"))

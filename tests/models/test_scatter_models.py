@@ -112,7 +112,8 @@ def test_slices_of_every_type(on: Any) -> None:
 def test_onnxruntimes_error_has_the_clause() -> None:
     session = pytest.importorskip("maxops.onnxruntime").session(model(ALONE))
     with pytest.raises(
-        Exception, match=r"indices position \(0, 0\) holds 9; it is -3 to 2.*ScatterElements-18.indices"
+        Exception,
+        match=r"indices must be between -3 and 2 .* position \(0, 0\) holds 9.*ScatterElements-18.indices",
     ):
         session.run(None, FEED | {"i": PLACES * 0 + 9})
 
@@ -229,7 +230,7 @@ def test_our_domain_has_the_maximum_alone(operator: str) -> None:
     assert findings(proto)[f"ONNX.{operator}-18.reduction"] == ("broken", "reduction is 'add'; it is 'max'")
     with pytest.raises(ModelError, match="the attribute 'reduction' is 'add'; it is 'max'"):
         mx.rewrite(proto)
-    with pytest.raises(AttributeValueError, match=f"{operator}-18 reduction is 'add'; it is 'max'"):
+    with pytest.raises(AttributeValueError, match=f"{operator}-18 reduction must be 'max', got 'add'"):
         ReferenceEvaluator(proto, new_ops=mx.reference_ops()).run(None, FEED)
 
 

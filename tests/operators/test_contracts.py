@@ -143,7 +143,7 @@ def test_listed_types_are_taken_and_others_refused(operator: mo.Operator, dtype:
             assert call(operator, swapped(data)).dtype == dtype.numpy
         return
     text = assert_refused(operator, "T", DTypeError, lambda: call(operator, data))
-    assert re.search(rf"(input 0|data) is {dtype}\b", text)
+    assert re.search(rf"(input 0|data) has unsupported dtype {dtype}\b", text)
     assert all(str(listed) in text for listed in operator.types)
 
 
@@ -181,13 +181,13 @@ def test_lookup(operator: mo.Operator) -> None:
 @pytest.mark.parametrize(
     ("standard", "name", "version", "message"),
     [
-        ("ONNX", "Max", 7, "ONNX Max has no version 7; it has 1, 6, 8, 12, 13"),
-        ("ONNX", "Max", None, "ONNX Max needs a version; it has 1, 6, 8, 12, 13"),
-        ("ONNX", "ReduceMax", 19, "it has 1, 11, 12, 13, 18, 20"),
-        ("SONNX", "Max", 13, "SONNX Max has no versions, but version 13 was given; leave it out"),
-        ("ONNX", "Min", 13, "no operator 'Min' of standard 'ONNX'; there are ONNX Max"),
-        ("ONNXX", "Max", 13, "no operator 'Max' of standard 'ONNXX'"),
-        ("OpenVINO", "SegmentMax", 15, "it has 16"),
+        ("ONNX", "Max", 7, "ONNX Max has no version 7; known versions: 1, 6, 8, 12, 13"),
+        ("ONNX", "Max", None, "ONNX Max requires a version; pass version= with one of 1, 6, 8, 12, 13"),
+        ("ONNX", "ReduceMax", 19, "known versions: 1, 11, 12, 13, 18, 20"),
+        ("SONNX", "Max", 13, "SONNX Max has no versions, got version 13; omit it"),
+        ("ONNX", "Min", 13, "unknown operator 'Min' of standard 'ONNX'; known operators: ONNX Max"),
+        ("ONNXX", "Max", 13, "unknown operator 'Max' of standard 'ONNXX'"),
+        ("OpenVINO", "SegmentMax", 15, "known versions: 16"),
     ],
 )
 def test_unknown_operators(standard: str, name: str, version: int | None, message: str) -> None:
@@ -230,7 +230,7 @@ def test_only_the_attributes_of_the_version(operator: mo.Operator, attribute: st
 def test_max_without_inputs(operator: mo.Operator) -> None:
     short = "L" if operator.standard.startswith("SONNX") else "inputs"
     text = assert_refused(operator, short, InputCountError, cast(Callable[[], object], operator))
-    assert "0 inputs" in text
+    assert "inputs, got 0" in text
     assert "1 to 2147483647" in text
 
 
@@ -334,7 +334,7 @@ def test_reduce_max_with_negative_axes(operator: mo.Operator, axes: list[int]) -
     data = some(INT32)
     if operator.version == 1:
         text = assert_refused(operator, "axes.range", AxesError, lambda: with_axes(operator, data, axes))
-        assert "axes are 0 to 1" in text
+        assert "axes must be between 0 and 1" in text
     else:
         expected = fast_reduce_max(data, tuple(axis % 2 for axis in axes))
         assert_same_bits(with_axes(operator, data, axes), expected)
@@ -344,7 +344,7 @@ def test_reduce_max_with_negative_axes(operator: mo.Operator, axes: list[int]) -
 @pytest.mark.parametrize("axes", [[2], [-3], [0, 5], [2**40], [-(2**62)]], ids=str)
 def test_reduce_max_with_axes_out_of_range(operator: mo.Operator, axes: list[int]) -> None:
     text = assert_refused(operator, "axes.range", AxesError, lambda: with_axes(operator, some(INT32), axes))
-    assert f"got axis {axes[-1]}, but data has rank 2" in text
+    assert f"for data of rank 2, got {axes[-1]}" in text
 
 
 @each_reduce_max
@@ -369,7 +369,7 @@ def test_reduce_max_input_counts(operator: mo.Operator) -> None:
     too_many = (data, np.array([0]), data)[: most + 1]
     for inputs in ((), too_many):
         text = assert_refused(operator, "inputs", InputCountError, partial(operator, *inputs))
-        assert f"got {len(inputs)} inputs" in text
+        assert f", got {len(inputs)}" in text
 
 
 @pytest.mark.parametrize("operator", [each for each in named("ReduceMax") if each.spec.axes_input], ids=name_of)
@@ -386,7 +386,7 @@ def test_reduce_max_axes_are_a_list_of_int64(operator: mo.Operator, axes: Any) -
 @pytest.mark.parametrize("value", [2, -1, "1", None, 0.0, np.array([1])], ids=repr)
 def test_reduce_max_flags_are_0_or_1(operator: mo.Operator, value: Any) -> None:
     text = assert_refused(operator, "keepdims", AttributeValueError, lambda: operator(some(INT32), keepdims=value))
-    assert "keepdims is" in text
+    assert "keepdims must be True, False, 1 or 0" in text
     if "noop_with_empty_axes" in operator.spec.attributes:
         assert_refused(
             operator,
@@ -540,9 +540,9 @@ def test_an_operator_does_not_change_and_is_no_method() -> None:
 
     data = some(FLOAT32)
     assert_same_bits(Layer().combine(data, data), data)
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         max_13.spec = mo.operator("ONNX", "Max", 8).spec
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         del max_13.spec
     assert pickle.loads(pickle.dumps(max_13)) == max_13 == copy.copy(max_13)
     assert {max_13: 1}[mo.operator("ONNX", "Max", 13)] == 1

@@ -82,7 +82,7 @@ def test_a_wrong_id_is_told_as_it_was_given(index: DType) -> None:
         after = rf"position {place + 1} holds {ids[place + 1]} after {highest};"
         with pytest.raises(SegmentIdsError, match=after):
             mo.segment_max(DATA, ids, 200, fill_mode="ZERO")
-        with pytest.raises(SegmentIdsError, match=rf"which is 119: position {place} holds {highest};"):
+        with pytest.raises(SegmentIdsError, match=rf"\(119\): position {place} holds {highest};"):
             mo.segment_max(DATA, ids, 119, fill_mode="ZERO", sorted=False)
         if index.kind == "int":
             ids[place] = -2
@@ -96,7 +96,7 @@ def test_ids_past_int64_are_past_every_number_of_segments() -> None:
     for options in ({}, {"check_ids": False}, {"out_of_range": "drop"}, {"sorted": False, "out_of_range": "drop"}):
         got = mo.segment_max(DATA, far, 116, fill_mode="ZERO", **options)
         assert_same_bits(got, reference.segment_max(DATA[:58], SORTED[:58], 116, "ZERO"))
-    with pytest.raises(OutputTooLargeError, match="output would have shape"):
+    with pytest.raises(OutputTooLargeError, match="output of shape"):
         mo.segment_max(DATA, far, fill_mode="ZERO")
     with pytest.raises(SegmentIdsError, match=f"position 59 holds {2**63 + 1} after {2**64 - 1};"):
         mo.segment_max(DATA, np.concatenate([far[:58], far[:57:-1]]), 116, fill_mode="ZERO")
@@ -104,7 +104,7 @@ def test_ids_past_int64_are_past_every_number_of_segments() -> None:
 
 @pytest.mark.parametrize("given", [np.zeros(60), np.zeros(60, np.bool), np.zeros(60, "m8[s]"), np.zeros(60, object)])
 def test_what_is_no_integer_is_no_id(given: Array) -> None:
-    with pytest.raises(DTypeError, match=r"segment_ids is .*; it is int8, int16, int32, int64, uint8.* or uint64"):
+    with pytest.raises(DTypeError, match=r"segment_ids must have dtype int8, int16, int32, int64, uint8.* or uint64"):
         mo.segment_max(DATA, given, fill_mode="ZERO")
 
 
@@ -118,7 +118,7 @@ def test_the_named_standard_takes_int32_and_int64(index: DType) -> None:
     for inputs in ((DATA, ids), (DATA, SORTED, number)):
         with pytest.raises(
             DTypeError,
-            match=rf"is {index}; it is int32 or int64; \.astype.* converts it \[OpenVINO.SegmentMax-16.T_IDX\]",
+            match=rf"must have dtype int32 or int64, got {index}; convert .* \[OpenVINO.SegmentMax-16.T_IDX\]",
         ):
             named(*inputs, fill_mode="ZERO")
 

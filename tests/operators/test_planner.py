@@ -135,109 +135,108 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         # one after another: the first that differs, and from which
         (
             MaxCall(floats((2,), (3,), (4,)), row=spec.MAX_6),
-            "Max-6 input 1 has shape (3,), but input 0 has shape (2,); version 6 does not broadcast: all shapes are "
-            "the same [ONNX.Max-6.shape]",
+            "Max-6 input 1 has shape (3,), but input 0 has shape (2,); version 6 does not broadcast: all shapes must "
+            "be equal [ONNX.Max-6.shape]",
         ),
         (
             MaxCall(floats((2,), (2, 1), (4, 3))),
-            "maximum input 2 has shape (4, 3), which does not broadcast with those before it: axis -2 has size 4 "
-            "against 2; sizes are equal, or one is 1 [maxops.maximum.shape]",
+            "maximum input 2 has shape (4, 3), which does not broadcast with the inputs before it: axis -2 has size 4, "
+            "expected 2; sizes must be equal, or one must be 1 [maxops.maximum.shape]",
         ),
         (
             MaxCall(floats((1,), (0,)), row=spec.SONNX_MAX),
-            "Max input 1 has shape (0,), which does not broadcast with those before it: axis -1 has size 0 against 1; "
-            "an axis of size 0 does not go with one of size 1 [SONNX.Max.zero-size]",
+            "Max input 1 has shape (0,), which does not broadcast with the inputs before it: axis -1 has size 0, "
+            "expected 1; size 0 does not broadcast with size 1 [SONNX.Max.zero-size]",
         ),
         # what is no array, and what would make it one
         (
             ReduceCall(np.ma.masked_array(DATA)),
-            "reduce_max data is of type MaskedArray, not a NumPy array; fill what is masked (.filled(...), or "
-            "dask.array.ma.filled) or leave it out (.compressed()) [maxops.reduce_max.arrays]",
+            "reduce_max data must be a NumPy array, got MaskedArray; fill masked elements with .filled(...) or "
+            "dask.array.ma.filled, or drop them with .compressed() [maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall(DATA.view(Odd)),
-            "reduce_max data is of type Odd, not a NumPy array; maxops does not know what Odd adds to an array; "
-            "np.asarray(...) takes the plain array out of it [maxops.reduce_max.arrays]",
+            "reduce_max data must be a NumPy array, got Odd; maxops does not support subclasses such as Odd; "
+            "convert it with np.asarray(...) [maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall(1.0),
-            "reduce_max data is of type float, not a NumPy array; give a NumPy array or scalar, such as "
+            "reduce_max data must be a NumPy array, got float; pass a NumPy array or scalar, such as "
             "np.float32(...) [maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall([1.0]),
-            "reduce_max data is of type list, not a NumPy array; np.asarray(...) makes an array of it "
+            "reduce_max data must be a NumPy array, got list; convert it with np.asarray(...) "
             "[maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall(np.zeros(2, np.complex64), row=spec.SONNX_MAX),
-            "Max data is complex64; the types are float16, float32, float64, int8, int16, int32, int64, uint8, uint16, "
-            "uint32, uint64, real (object arrays of Fraction and int) [SONNX.Max.T]",
+            "Max data has unsupported dtype complex64; supported dtypes: float16, float32, float64, int8, int16, "
+            "int32, int64, uint8, uint16, uint32, uint64, real (object arrays of Fraction and int) [SONNX.Max.T]",
         ),
         (
             ReduceCall(np.zeros(2, np.float32), row=replace(spec.REDUCE_MAX, dtypes=(dtypes.BOOL,))),
-            "reduce_max data is float32; the types are bool [maxops.reduce_max.types]",
+            "reduce_max data has unsupported dtype float32; supported dtypes: bool [maxops.reduce_max.types]",
         ),
         # of rationals: where the first of another type stands
         (
             ReduceCall(np.array([[1, 2], [Fraction(1, 2), 0.5]], object)),
-            "reduce_max data holds 0.5 of type float at position (1, 1); an object array holds exact rationals only: "
-            "fractions.Fraction and int [maxops.reduce_max.types]",
+            "reduce_max data of dtype object must contain only fractions.Fraction and int, got 0.5 of type float at "
+            "position (1, 1) [maxops.reduce_max.types]",
         ),
         (
             ReduceCall(np.array(0.5, object)),
-            "reduce_max data holds 0.5 of type float; an object array holds exact rationals only: fractions.Fraction "
-            "and int [maxops.reduce_max.types]",
+            "reduce_max data of dtype object must contain only fractions.Fraction and int, got 0.5 of type float "
+            "[maxops.reduce_max.types]",
         ),
         (
             ReduceCall(np.broadcast_to(np.array(0.5, object), (3,))),
-            "reduce_max data holds 0.5 of type float at position (0,); an object array holds exact rationals only: "
-            "fractions.Fraction and int [maxops.reduce_max.types]",
+            "reduce_max data of dtype object must contain only fractions.Fraction and int, got 0.5 of type float at "
+            "position (0,) [maxops.reduce_max.types]",
         ),
         # axes
         (
             ReduceCall(np.float32(1), [0]),
-            "reduce_max got axis 0, but data has rank 0; axes are none, since a scalar has no axes "
-            "[maxops.reduce_max.axes.range]",
+            "reduce_max axes must be empty for data of rank 0, got 0 [maxops.reduce_max.axes.range]",
         ),
         (
             ReduceCall(DATA, [2]),
-            "reduce_max got axis 2, but data has rank 2; axes are -2 to 1 [maxops.reduce_max.axes.range]",
+            "reduce_max axes must be between -2 and 1 for data of rank 2, got 2 [maxops.reduce_max.axes.range]",
         ),
         (ReduceCall(DATA, [1, -1]), "reduce_max got axis 1 twice [maxops.reduce_max.axes]"),
         (
             ReduceCall(DATA, np.array([[1]])),
-            "reduce_max axes is an array of int64 and shape (1, 1); it is of integers and 1-D [maxops.reduce_max.axes]",
+            "reduce_max axes must be a 1-D array of integers, got int64 of shape (1, 1) [maxops.reduce_max.axes]",
         ),
         (
             ReduceCall(DATA, np.array([1], np.int32), row=spec.REDUCE_MAX_18),
-            "ReduceMax-18 axes is an array of int32 and shape (1,); it is int64 and 1-D [ONNX.ReduceMax-18.axes]",
+            "ReduceMax-18 axes must be a 1-D array of int64, got int32 of shape (1,) [ONNX.ReduceMax-18.axes]",
         ),
         # segments
         (
             segments(fill_value=1, initial=2),
-            "segment_max got fill_mode 'ZERO' and fill_value; with fill_value, that is what empty segments hold "
+            "segment_max got both fill_mode 'ZERO' and fill_value; pass only one of them "
             "[maxops.segment_max.fill_mode]",
         ),
         (
             segments(segment_ids=np.array([0, 1, 2])),
-            "segment_max segment_ids has shape (3,); it is 1-D, and as long as the first axis of data, which has shape "
-            "(2, 3): (2,) [maxops.segment_max.ids.shape]",
+            "segment_max segment_ids must have shape (2,) for axis 0 of data of shape (2, 3), got (3,) "
+            "[maxops.segment_max.ids.shape]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 3])),
-            "segment_max offsets must end with the number of rows, which is 2: position 1 holds 3; append 2 "
+            "segment_max offsets must end with the number of rows (2): position 1 holds 3; append 2 "
             "[maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=np.array([2**64 - 1, 2**63], np.uint64)),
             "segment_max segment_ids must not decrease: position 1 holds 9223372036854775808 after "
-            "18446744073709551615; sorted=False takes ids in any order [maxops.segment_max.ids]",
+            "18446744073709551615; pass sorted=False to accept unsorted ids [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=np.array([1, 0], np.int8)),
-            "segment_max segment_ids must not decrease: position 1 holds 0 after 1; sorted=False takes ids in any "
-            "order [maxops.segment_max.ids]",
+            "segment_max segment_ids must not decrease: position 1 holds 0 after 1; pass sorted=False to accept "
+            "unsorted ids [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 2, 1, 2], np.uint64)),
@@ -254,12 +253,12 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         ),
         (
             segments(segment_ids=None, offsets=np.array([1, 2])),
-            "segment_max offsets must begin with 0: position 0 holds 1; put 0 before them [maxops.segment_max.offsets]",
+            "segment_max offsets must start with 0: position 0 holds 1; prepend 0 [maxops.segment_max.offsets]",
         ),
         (
             segments(num_segments=1, out_of_range="error"),
-            "segment_max segment_ids must lie below num_segments, which is 1: position 1 holds 1; out_of_range='drop' "
-            "leaves such rows out [maxops.segment_max.out_of_range]",
+            "segment_max segment_ids must be less than num_segments (1): position 1 holds 1; pass out_of_range='drop' "
+            "to drop such rows [maxops.segment_max.out_of_range]",
         ),
         # the output
         (
@@ -276,11 +275,11 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         ),
         (
             MaxCall(floats((2,)), out=np.broadcast_to(np.float32(0), 2)),
-            "maximum out is read-only; it needs to be writeable [maxops.maximum.out]",
+            "maximum out is read-only; pass a writeable array [maxops.maximum.out]",
         ),
         (
             MaxCall(floats((2,)), out=np.broadcast_to(np.float32(0), 2), row=spec.MAX_13),
-            "Max-13 out is read-only; it needs to be writeable",
+            "Max-13 out is read-only; pass a writeable array",
         ),
     ],
     ids=lambda value: value.partition("[")[2].rstrip("]") if isinstance(value, str) else "",
@@ -297,33 +296,33 @@ def test_what_is_said(call: Call, text: str) -> None:
         # a standard that has no clause of its own for it
         (MaxCall([1.0], row=spec.MAX_13), "got only Python scalars", "ONNX.Max-13.T"),
         (MaxCall([np.zeros(2, np.int8), 1.5], row=spec.MAX_13), "input 1 is the Python float 1.5", "ONNX.Max-13.T"),
-        (MaxCall(floats((2,)), out=[0, 0], row=spec.MAX_13), "out is of type list", "ONNX.Max-13.T"),
+        (MaxCall(floats((2,)), out=[0, 0], row=spec.MAX_13), "out must be a NumPy array, got list", "ONNX.Max-13.T"),
         (MaxCall(floats((2,)), out=np.zeros(2), row=spec.MAX_13), "out is float64", "ONNX.Max-13.T"),
-        (ReduceCall([1.0], row=spec.REDUCE_MAX_20), "data is of type list", "ONNX.ReduceMax-20.T"),
+        (ReduceCall([1.0], row=spec.REDUCE_MAX_20), "data must be a NumPy array, got list", "ONNX.ReduceMax-20.T"),
         (ReduceCall(DATA, out=DATA, row=spec.REDUCE_MAX_20), "out has shape (2, 3), but", "ONNX.ReduceMax-20.value"),
         # which of the arguments
-        (ReduceCall(DATA, return_indices=2), "return_indices is 2", "maxops.reduce_max.return_indices"),
+        (ReduceCall(DATA, return_indices=2), "1 or 0, got 2", "maxops.reduce_max.return_indices"),
         (
             ReduceCall(DATA, initial=Fraction(1, 3)),
-            "but data is float32: a Python Fraction goes with rationals only",
+            "but data is float32; a Python Fraction combines only with rationals",
             "maxops.reduce_max.scalars",
         ),
-        (SegmentCall([1.0]), "data is of type list", "maxops.segment_max.arrays"),
-        (segments(fill_value=DATA), "fill_value has shape (2, 3)", "maxops.segment_max.fill_value"),
-        (segments(initial=1), "and initial; with initial, that is", "maxops.segment_max.fill_mode"),
-        (segments(check_ids=2), "check_ids is 2", "maxops.segment_max.check_ids"),
-        (segments(return_indices=2), "return_indices is 2", "maxops.segment_max.return_indices"),
-        (segments(return_empty=2), "return_empty is 2", "maxops.segment_max.return_empty"),
-        (segments(segment_ids=[0, 1]), "max segment_ids is of type list", "maxops.segment_max.arrays"),
-        (segments(segment_ids=None, offsets=[0, 2]), "max offsets is of type list", "maxops.segment_max.arrays"),
+        (SegmentCall([1.0]), "data must be a NumPy array, got list", "maxops.segment_max.arrays"),
+        (segments(fill_value=DATA), "fill_value must be a scalar, got shape (2, 3)", "maxops.segment_max.fill_value"),
+        (segments(initial=1), "and initial; pass only one of them", "maxops.segment_max.fill_mode"),
+        (segments(check_ids=2), "1 or 0, got 2", "maxops.segment_max.check_ids"),
+        (segments(return_indices=2), "1 or 0, got 2", "maxops.segment_max.return_indices"),
+        (segments(return_empty=2), "1 or 0, got 2", "maxops.segment_max.return_empty"),
+        (segments(segment_ids=[0, 1]), "max segment_ids must be a NumPy array, got", "maxops.segment_max.arrays"),
+        (segments(segment_ids=None, offsets=[0, 2]), "max offsets must be a NumPy array", "maxops.segment_max.arrays"),
         (
             segments(segment_ids=None, offsets=OFFSETS.astype(np.float32)),
-            "max offsets is float32; it is ",
+            "max offsets must have dtype ",
             "maxops.segment_max.index_types",
         ),
         (
             segments(num_segments=np.ma.masked_array(2)),
-            "max num_segments is of type MaskedArray",
+            "max num_segments must be a NumPy array, got MaskedArray",
             "maxops.segment_max.arrays",
         ),
     ],
@@ -351,13 +350,15 @@ def test_an_output_fits_into_memory_to_the_byte(dtype: Any, size: int, monkeypat
     assert plan_max(MaxCall([abstract((2 * last,), np.dtype(dtype))]), in_memory=False).shape == (2 * last,)
     with pytest.raises(MaxopsError) as raised:
         plan_max(MaxCall([abstract((last // 2, 3), np.dtype(dtype))]))
-    assert ": 9 GiB, but this machine has 6 GiB of memory" in str(raised.value)
+    assert "needs 9 GiB, but this machine has 6 GiB of memory" in str(raised.value)
 
 
 def test_the_longest_axis_and_one_without_a_size() -> None:
     longest = 2**63 - 1
     assert plan_max(MaxCall([abstract((longest,), DATA.dtype)]), in_memory=False).shape == (longest,)
-    with pytest.raises(MaxopsError, match=r"shape \(9223372036854775808,\); an axis has at most 9223372036854775807"):
+    with pytest.raises(
+        MaxopsError, match=r"shape \(9223372036854775808,\), but an axis has at most 9223372036854775807"
+    ):
         plan_max(MaxCall([abstract((longest + 1,), DATA.dtype)]), in_memory=False)
     symbolic = ReduceCall(abstract(("n", 3), DATA.dtype), 1)
     assert [*map(str, plan_reduce_max(symbolic, in_memory=False).shape)] == ["n", "1"]
@@ -366,7 +367,7 @@ def test_the_longest_axis_and_one_without_a_size() -> None:
 def test_the_most_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxops.plan.max.MOST_INPUTS", 2)
     assert plan_max(MaxCall(floats((), ()))).shape == ()
-    with pytest.raises(MaxopsError, match="maximum got 3 inputs; it takes 1 to 2"):
+    with pytest.raises(MaxopsError, match="maximum expects 1 to 2 inputs, got 3"):
         plan_max(MaxCall(floats((), (), ())))
 
 
@@ -395,13 +396,13 @@ def test_python_scalars_beside_arrays(dtype: Any, held: list[Any], not_held: lis
         assert (planned.shape, planned.dtype) == ((), array.dtype)
         assert repr(planned[()]) == repr(array.dtype.type(value) if dtype is not object else value)
     for value in not_held:
-        with pytest.raises(MaxopsError, match=r"does not hold exactly|past the range|a Python \w+ goes with"):
+        with pytest.raises(MaxopsError, match=r"cannot represent exactly|out of range|a Python \w+ combines only with"):
             plan_max(MaxCall([array, value]))
 
 
 def test_axes_of_one_integer() -> None:
     assert plan_reduce_max(ReduceCall(DATA, np.array(1))).call.axes == (1,)
-    with pytest.raises(MaxopsError, match="and shape "):
+    with pytest.raises(MaxopsError, match="of shape "):
         plan_reduce_max(ReduceCall(DATA, np.array(1), row=spec.REDUCE_MAX_18))
 
 

@@ -122,7 +122,7 @@ def test_anything_else_among_rationals_is_an_error(value: object) -> None:
     data[:] = [Fraction(1, 2), 3, 1, 1]
     data[2] = value
     good, out = real([1, 2, 3, 4]), real([9, 9, 9, 9])
-    with pytest.raises(DTypeError, match=r"input 1 holds .* position \(2,\).*\[maxops.maximum.types\]"):
+    with pytest.raises(DTypeError, match=r"input 1 of dtype object .* position \(2,\).*\[maxops.maximum.types\]"):
         mo.maximum(good, data, out=out)
     with pytest.raises(DTypeError, match=r"\[SONNX.Max.T\]"):
         mo.operator("SONNX", "Max")(data, out=out)
@@ -197,7 +197,7 @@ def test_options() -> None:
     values, rows = mo.segment_max(data, offsets=np.array([0, 0, 3]), initial=Fraction(16, 5), return_indices=True)
     assert_same(values, np.array([[Fraction(16, 5), Fraction(16, 5)], [Fraction(16, 5), Fraction(7, 2)]], object))
     assert rows.tolist() == [[-1, -1], [-1, 0]]
-    with pytest.raises(EmptyReductionError, match="fill_mode is LOWEST and a segment is empty"):
+    with pytest.raises(EmptyReductionError, match="fill_mode 'LOWEST' cannot fill the empty segments"):
         mo.segment_max(data, offsets=np.array([0, 0, 3]), fill_mode="LOWEST")
 
 

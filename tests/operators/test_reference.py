@@ -137,7 +137,7 @@ def test_what_does_not_broadcast() -> None:
         broadcast([(1, 4), (2, 4), (3, 4)])
     error = raised.value
     assert (error.number, error.axis, error.size, error.other) == (2, -2, 3, 2)
-    assert str(error) == "input 2, axis -2: 3 against 2"
+    assert str(error) == "input 2 has size 3 along axis -2, expected 2"
     with pytest.raises(MismatchError) as raised:
         broadcast([(1,), (0,)], zero_with_one=False)
     assert (raised.value.size, raised.value.other) == (0, 1)

@@ -257,12 +257,12 @@ def test_sorted_as_any_flag(kind: type) -> None:
     data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
     with pytest.raises(SegmentIdsError, match="must not decrease: position 1 holds 0 after 2"):
         mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))
-    with pytest.raises(SegmentIdsError, match="must lie below num_segments, which is 2: position 0 holds 2"):
+    with pytest.raises(SegmentIdsError, match=r"must be less than num_segments \(2\): position 0 holds 2"):
         mo.segment_max(data, ids, 2, fill_mode="ZERO", sorted=kind(False))
     assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(False)), np.array([2.0, 3.0, 1.0]))
 
 
 @pytest.mark.parametrize("options", [{"sorted": np.array([1, 0])}, {"out_of_range": np.array(["drop", "error"])}])
 def test_options_that_are_arrays(options: dict[str, Any]) -> None:
-    with pytest.raises(AttributeValueError, match=f"segment_max {next(iter(options))} is array"):
+    with pytest.raises(AttributeValueError, match=f"segment_max {next(iter(options))} must be .*, got array"):
         mo.segment_max(np.ones(2), np.array([1, 0]), 2, fill_mode="ZERO", **options)

@@ -69,7 +69,7 @@ def test_a_part_without_its_extra_names_it(bare: Path, part: str) -> None:
     package, extra = PARTS[part]
     done = _python(bare, f"import maxops; maxops.operators(); import {part}")
     parent = part if part in ENTRIES else ".".join(part.split(".")[:2])
-    says = f'{parent} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
+    says = f'{parent} requires the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
     assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {says}"
 
 
@@ -82,7 +82,7 @@ def test_a_part_whose_package_cannot_be_imported_names_its_extra(part: str, monk
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModuleNotFoundError) as caught:
         import_module(part)
-    says = f'{parent} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
+    says = f'{parent} requires the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
     assert str(caught.value) == says
 
 
@@ -100,7 +100,10 @@ def test_extras_that_are_named_are_there() -> None:
     ("module", "says"),
     [
         ("maxops.nothing", "No module named 'maxops.nothing'"),
-        ("no_such.module", "a part needs the package 'no_such', which is not installed: pip install \"maxops[onnx]\""),
+        (
+            "no_such.module",
+            "a part requires the package 'no_such', which is not installed: pip install \"maxops[onnx]\"",
+        ),
     ],
     ids=["our-own", "another-package"],
 )

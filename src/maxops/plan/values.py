@@ -62,7 +62,7 @@ def how_to_convert(value: object) -> str:
     if value is None:
         return "pass an array"
     if isinstance(value, str):
-        return "pass an array of numbers"
+        return "pass an array of numbers, such as np.asarray([1, 2])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
     if isinstance(value, Iterable) and not isinstance(value, Sequence):
@@ -166,7 +166,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             clause,
         )
     raise DTypeError(
-        f"{given}, which has no exact value in {dtype}, the dtype of {beside}; convert the scalar with "
+        f"{given}, which {dtype}, the dtype of {beside}, cannot represent exactly; convert the scalar with "
         f"np.{dtype}(...), or the array with .astype(...)",
         clause,
     )

@@ -221,11 +221,11 @@ def test_masks_that_dask_does_not_know_of_are_not_lost(is_sorted: bool) -> None:
         return da.map_blocks(masked, da.from_array(array), dtype=array.dtype, meta=array[:0])
 
     data = lazy(np.zeros(4, np.float32))
-    with pytest.raises(errors.DTypeError, match="segment_ids is of type MaskedArray, not a NumPy array"):
+    with pytest.raises(errors.DTypeError, match="segment_ids must be a NumPy array, got MaskedArray"):
         mo.segment_max(data, hidden([0, 1, 1, 2]), fill_mode="ZERO", sorted=is_sorted).compute(scheduler="sync")
-    with pytest.raises(errors.DTypeError, match="offsets is of type MaskedArray, not a NumPy array"):
+    with pytest.raises(errors.DTypeError, match="offsets must be a NumPy array, got MaskedArray"):
         mo.segment_max(data, offsets=hidden([0, 2, 2, 4]), fill_mode="ZERO").compute(scheduler="sync")
-    with pytest.raises(errors.DTypeError, match="data is of type MaskedArray, not a NumPy array"):
+    with pytest.raises(errors.DTypeError, match="data must be a NumPy array, got MaskedArray"):
         mo.segment_max(hidden([0, 1, 1, 2]), data.astype(int), fill_mode="ZERO").compute(scheduler="sync")
 
 

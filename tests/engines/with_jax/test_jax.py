@@ -275,7 +275,7 @@ def test_shapes_and_types_are_refused_while_tracing() -> None:
     x, ids = np.zeros((6, 3), np.float32), IDS
     with pytest.raises(errors.ShapeError, match="axis -1 has size 2 against 3"):
         fresh(mo.maximum)(x, x[:, :2].copy())
-    with pytest.raises(errors.AxesError, match="got axis 2"):
+    with pytest.raises(errors.AxesError, match=r"axes must be between .*, got 2"):
         fresh(lambda d: mo.reduce_max(d, 2))(x)
     with pytest.raises(errors.NumSegmentsError, match=r"requires num_segments .* segment_ids are traced"):
         fresh(lambda d, i: mo.segment_max(d, i, fill_mode="ZERO"))(x, ids)

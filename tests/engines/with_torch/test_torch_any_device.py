@@ -331,7 +331,7 @@ def test_results_that_no_memory_holds(count: int) -> None:
 
 def test_the_operators_check_what_they_are_given() -> None:
     x = torch.zeros(3, 2)
-    with pytest.raises(errors.AxesError, match="got axis 2, but data has rank 2"):
+    with pytest.raises(errors.AxesError, match="data of rank 2, got 2"):
         any_device.reduce_max(x, [2], True, False, None, False, "first")
     with pytest.raises(errors.AttributeValueError, match="ties is 'last'"):
         any_device.maximum([x], "last")

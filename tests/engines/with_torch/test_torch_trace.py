@@ -118,7 +118,11 @@ def test_a_traced_module_has_gradients() -> None:
 def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
     ids = torch.tensor([2, 0, 0])
     for function, error, words in (
-        (lambda x: mo.reduce_max(x, keepdims=NO), errors.AttributeValueError, "keepdims is 'no'; it is 0 or 1"),
+        (
+            lambda x: mo.reduce_max(x, keepdims=NO),
+            errors.AttributeValueError,
+            "keepdims must be True, False, 1 or 0, got 'no'",
+        ),
         (lambda x: mo.reduce_max(x, np.array([1.0])), errors.AxesError, "axes is an array of float64"),
         (lambda x: mo.maximum(x, x[:2]), errors.ShapeError, "input 1 has shape"),
         (lambda x: mo.maximum(x, x, out=torch.empty(3)), errors.OutputError, "out has shape"),
