@@ -1,4 +1,4 @@
-// Memory for large new outputs, whose page faults would cost more than their maximum does.
+// The cache of memory for large new outputs, whose page faults would cost more than the computation.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,13 +9,13 @@
 
 namespace maxops {
 
-// The handler for NumPy's data allocations (a capsule), made once. Null with an error set if it cannot be.
+// The capsule with the handler for NumPy's data allocations, created once. Null with an error set on failure.
 PyObject* output_handler();
 
-// How many bytes of freed blocks may be kept; 0: none. Those past a new limit go back at once.
+// Sets the maximum size of the cache in bytes; 0 disables it. Blocks above a new limit are released at once.
 void set_cache_limit(std::size_t bytes);
 
-// Gives back what is kept; false if nothing is. An allocation that failed may then be tried again.
+// Releases all cached blocks; false if there are none. A failed allocation may be retried afterwards.
 bool empty_cache();
 
 struct CacheInfo {

@@ -1,4 +1,4 @@
-// Which instruction set's kernels run.
+// The selection of the instruction set, and therefore of the kernels.
 #pragma once
 #include <atomic>
 
@@ -9,7 +9,8 @@ namespace maxops {
 // Every instruction set that was compiled, best first; the list ends with a null name.
 const InstructionSet* instruction_sets();
 
-// The one in use: at first the best that this machine has. Here, since every call asks several times.
+// The instruction set in use, by default the best one of this machine. Inline, because every call reads it
+// several times.
 extern std::atomic<const InstructionSet*> chosen;
 const InstructionSet& choose_best();
 inline const InstructionSet& current() {
@@ -17,7 +18,7 @@ inline const InstructionSet& current() {
     return set != nullptr ? *set : choose_best();
 }
 
-// False if no such set was compiled or this machine does not have it.
+// False if this instruction set was not compiled, or the machine does not support it.
 bool use(const char* name);
 
 }  // namespace maxops

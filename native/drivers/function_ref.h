@@ -1,4 +1,4 @@
-// A reference to a function of the caller's: a std::function that does not allocate.
+// A reference to a callable of the caller: a std::function that does not allocate.
 #pragma once
 
 namespace maxops {

@@ -8,8 +8,8 @@
 
 namespace maxops {
 
-// If memory runs out, the output cache is released, and the call begins again: nothing is written before all
-// memory is there.
+// If memory runs out, the output cache is cleared, and the call is repeated: nothing is written before all
+// memory is allocated.
 template <class Act>
 Fault guarded(const Act& act) {
     do {

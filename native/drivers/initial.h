@@ -1,4 +1,4 @@
-// One more element of every maximum, that the caller gives.
+// The initial value: one more element of every maximum.
 #pragma once
 #include <cstring>
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace maxops {
 
-// Folds it into every element of an output. What that needs is had before anything is written: memory may
-// end.
+// Folds the initial value into every element of an output. All memory is allocated before anything is
+// written.
 class Initial {
 public:
-    // `item`: canonical and native; null for none.
+    // `item` is canonical and native, or null for no initial value.
     Initial(const char* item, const View& out) : is_given_(item != nullptr), out_(out) {
         if (!is_given_) return;
         std::memcpy(item_, item, kernels_of(out.type).itemsize);

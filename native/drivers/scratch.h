@@ -1,5 +1,5 @@
-// Each thread's working memory, off its stack: that may be small (128 KiB by default with musl). It is had
-// before a call writes anything, since memory may end.
+// The working memory of each thread. It is not on the stack, which may be small (128 KiB by default with
+// musl). It is allocated before a call writes anything, because allocation may fail.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -44,14 +44,15 @@ constexpr std::size_t kScratchBytes =
     std::max({sizeof(FoldBuffers), sizeof(TileBuffers), sizeof(SmallReduceBuffers), sizeof(ReduceBuffers),
               sizeof(IndexBuffers), sizeof(SegmentBuffers)});
 
-// Allocates the calling thread's, unless it has it; false if it cannot be had. A call begins with this, and a
-// worker's life.
+// Allocates the scratch memory of the calling thread if it has none; false on failure. Calls and workers
+// begin with this.
 bool reserve_scratch();
 
-// The calling thread's.
+// The scratch memory of the calling thread.
 char* scratch_bytes();
 
-// The same as what one task works on, uninitialized. No task runs within another, so it has all of it.
+// The scratch memory as the uninitialized state of one task. Tasks are not nested, so a task may use all of
+// it.
 template <class Buffers>
 Buffers& scratch() {
     static_assert(sizeof(Buffers) <= kScratchBytes && alignof(Buffers) <= kScratchAlignment);

@@ -1,11 +1,11 @@
-// A SegmentMax along any axis: pieces of the data whose segment axis comes first.
+// SegmentMax along any axis, by pieces of the data whose first axis is the segment axis.
 #pragma once
 #include "../api.h"
 
 namespace maxops {
 
-// One piece for each index along the axes that lie farther out in memory than the segment axis; the axes that
-// lie farther in make the rows. Where pieces would be small, all other axes make the rows.
+// There is one piece for each index along the axes outside of the segment axis in memory. The axes inside of
+// it form the rows. If pieces would be small, all other axes form the rows.
 class SegmentPieces {
 public:
     explicit SegmentPieces(const Segmentation& call);

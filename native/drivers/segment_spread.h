@@ -1,4 +1,4 @@
-// How threads share out rows that may be of any segment.
+// The distribution of rows to threads if a row may belong to any segment.
 #pragma once
 #include <atomic>
 #include <vector>

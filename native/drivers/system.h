@@ -4,19 +4,20 @@
 
 namespace maxops {
 
-// Has these run around each fork, as pthread_atfork does; null ones do nothing. Without forks, as on
-// Windows, none ever runs.
+// Registers functions, or null, that run around each fork, like pthread_atfork. On systems without fork, such
+// as Windows, they never run.
 int at_fork(void (*prepare)(), void (*in_parent)(), void (*in_child)());
 
-// Pages of zeros, which begin a huge page where the system lets that be chosen; null if it has none. The size
-// is a multiple of huge pages.
+// Allocates zeroed pages, aligned to a huge page if the system supports that; null on failure. The size is a
+// multiple of the huge page size.
 void* map_pages(std::size_t size);
 void unmap_pages(void* data, std::size_t size);
-// The system may take their memory whenever it needs some. What they hold is lost then; writing has them
+// Lets the system reclaim the pages when memory is low. Their content is then lost, and they can be written
 // again.
 void offer_pages(void* data, std::size_t size);
 
-// Threads that begin while one of these lives take no signals, so that Ctrl-C reaches the interpreter's.
+// Threads that start during the lifetime of this object block all signals, so that the interpreter's thread
+// receives Ctrl-C.
 class SignalsBlocked {
 public:
     SignalsBlocked();
@@ -28,14 +29,14 @@ private:
     [[maybe_unused]] alignas(8) char before_[128];  // the mask, as large as any system's
 };
 
-// Each thread's own block of memory, freed when it ends. A key, not a thread_local: without memory that
-// would end the process.
+// A block of memory for each thread, freed when the thread ends. This is a key and not a thread_local, which
+// would end the process if allocation fails.
 class ThreadBlock {
 public:
     ThreadBlock();
-    // The calling thread's, or null.
+    // The block of the calling thread, or null.
     void* get() const;
-    // Gives it one; false if that cannot be had.
+    // Allocates the block; false on failure.
     bool make(std::size_t alignment, std::size_t size) const;
 
 private:

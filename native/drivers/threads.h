@@ -1,4 +1,4 @@
-// The pool: a call's tasks, taken one by one by the calling thread and idle workers.
+// The worker pool: the calling thread and idle workers take the tasks of a call one by one.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -7,20 +7,19 @@
 
 namespace maxops {
 
-// How many threads a call may use, the calling one included.
+// The number of threads that a call may use, including the calling thread.
 void set_num_threads(int count);
 int num_threads();
 
-// Runs task(0) ... task(count - 1), in any order, and returns when all are done. `poll`, if not null, is
-// called by the calling thread from time to time; once it returns false no further task is begun, and the
-// result is false. Tasks must not throw, and nothing here does: without memory, the calling thread works
-// alone. It has its scratch, and so has every worker. A child that is forked inside `poll` does all tasks
-// again: those that cannot be done twice take no poll.
-// `is_brief` says that the whole takes microseconds: then others help only while help has been coming
-// promptly.
+// Runs task(0) ... task(count - 1) in any order, and returns when all are done. The calling thread calls
+// `poll`, if not null, from time to time. After it returns false, no further task starts, and the result is
+// false. Tasks must not throw, and this function does not throw: if allocation fails, the calling thread
+// works alone. The calling thread and every worker have scratch memory. A child process that is forked inside
+// `poll` runs all tasks again; pass no poll for tasks that must not run twice. `is_brief`: all tasks together
+// take microseconds. Workers then help only if they responded promptly before.
 bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*poll)(), bool is_brief);
 
-// A poll that is asked every 50 milliseconds at most: it may have to wait for the GIL.
+// A poll that runs at most every 50 milliseconds, because it may have to wait for the GIL.
 class Polling {
 public:
     using Clock = std::chrono::steady_clock;
@@ -29,7 +28,7 @@ public:
     bool is_due() const {
         return poll_ != nullptr && Clock::now() - polled_ >= std::chrono::milliseconds(50);
     }
-    // False if the call is to be stopped.
+    // Returns false to stop the call.
     bool goes_on() {
         if (!is_due()) return true;
         const bool goes_on = poll_();
@@ -42,7 +41,7 @@ private:
     Clock::time_point polled_ = Clock::now();
 };
 
-// Tasks done and to do in the call that began last: for a progress bar.
+// The numbers of completed and of all tasks in the most recent call, for a progress bar.
 struct Progress {
     std::size_t done;
     std::size_t count;

@@ -92,7 +92,7 @@ CASES = [
     _max(
         "shapes_inside", lambda out: mo.maximum(f4, np.ones((2, 3, 2), "f4"), out=out), ShapeError, "shape", "input 1"
     ),
-    _max("no_inputs", lambda out: mo.maximum(out=out), InputCountError, "inputs", "0 inputs", "1 to 2147483647"),
+    _max("no_inputs", lambda out: mo.maximum(out=out), InputCountError, "inputs", "inputs, got 0", "1 to 2147483647"),
     _max(
         "list", lambda out: mo.maximum(f4, [1.0, 2.0, 3.0], out=out), DTypeError, "arrays", "input 1", "list", "array"
     ),
@@ -205,15 +205,27 @@ CASES = [
         "SONNX.Max.T",
         ("input 0", "1.5", "Fraction"),
     ),
-    Bad("SONNX-no_inputs", lambda out: sonnx(out=out), InputCountError, "Max", "SONNX.Max.L", ("0 inputs", "1 to")),  # type: ignore[call-overload]
+    Bad(
+        "SONNX-no_inputs", lambda out: sonnx(out=out), InputCountError, "Max", "SONNX.Max.L", ("inputs, got 0", "1 to")
+    ),  # type: ignore[call-overload]
     Bad("draft-real", lambda out: draft(rationals), DTypeError, "Max", "SONNX-draft.Max.T", ("input 0", "real")),
     _reduce(
-        "axes_above", lambda out: mo.reduce_max(square, (2,), False, out=out), AxesError, "axes.range", "2", "-2 to 1"
+        "axes_above",
+        lambda out: mo.reduce_max(square, (2,), False, out=out),
+        AxesError,
+        "axes.range",
+        "got 2",
+        "-2 and 1",
     ),
     _reduce(
-        "axes_below", lambda out: mo.reduce_max(square, (-3,), False, out=out), AxesError, "axes.range", "-3", "-2 to 1"
+        "axes_below",
+        lambda out: mo.reduce_max(square, (-3,), False, out=out),
+        AxesError,
+        "axes.range",
+        "-3",
+        "-2 and 1",
     ),
-    _reduce("axis_huge", lambda out: mo.reduce_max(square, 2**70, False, out=out), AxesError, "axes.range", "-2 to 1"),
+    _reduce("axis_huge", lambda out: mo.reduce_max(square, 2**70, False, out=out), AxesError, "axes.range", "-2 and 1"),
     _reduce(
         "axes_twice", lambda out: mo.reduce_max(square, (0, 0), False, out=out), AxesError, "axes", "axis 0", "twice"
     ),
@@ -223,7 +235,7 @@ CASES = [
     _reduce(
         "axis_and_axes", lambda out: mo.reduce_max(square, (0,), False, out, axis=0), AxesError, "axes", "and axis 0"
     ),
-    _reduce("axis_above", lambda out: mo.reduce_max(square, axis=2), AxesError, "axes.range", "2", "-2 to 1"),
+    _reduce("axis_above", lambda out: mo.reduce_max(square, axis=2), AxesError, "axes.range", "got 2", "-2 and 1"),
     _reduce("rank_0_axes", lambda out: mo.reduce_max(f4[0], (0,)), AxesError, "axes.range", "0", "rank 0"),
     _reduce(
         "rank_0_array_axes", lambda out: mo.reduce_max(np.array(f4[0]), -1), AxesError, "axes.range", "-1", "rank 0"
@@ -242,9 +254,16 @@ CASES = [
     _reduce("axes_text", lambda out: mo.reduce_max(square, "0", False, out=out), AxesError, "axes", "'0'", "integers"),  # type: ignore[arg-type]
     _reduce("axes_f4", lambda out: mo.reduce_max(square, np.zeros(1, "f4")), AxesError, "axes", "float32", "integers"),
     _reduce("axes_past", lambda out: mo.reduce_max(square, np.array([2**64 - 1], "u8")), AxesError, "axes.range", "2"),
-    _reduce("axes_range", lambda out: mo.reduce_max(square, range(10**30)), AxesError, "axes.range", "axis 2"),
-    _reduce("axes_2d", lambda out: mo.reduce_max(square, np.array([[0]])), AxesError, "axes", r"\(1, 1\)", "1-D"),
-    _reduce("keepdims", lambda out: mo.reduce_max(f4, keepdims=2), AttributeValueError, "keepdims", "2", "0 or 1"),  # type: ignore[call-overload]
+    _reduce("axes_range", lambda out: mo.reduce_max(square, range(10**30)), AxesError, "axes.range", "got 2"),
+    _reduce(
+        "axes_2d",
+        lambda out: mo.reduce_max(square, np.array([[0]])),
+        AxesError,
+        "axes",
+        r"\(1, 1\)",
+        r"must have shape \(\d,\)",
+    ),
+    _reduce("keepdims", lambda out: mo.reduce_max(f4, keepdims=2), AttributeValueError, "keepdims", "2", "1 or 0"),  # type: ignore[call-overload]
     _reduce("list", lambda out: mo.reduce_max([1.0, 2.0], out=out), DTypeError, "arrays", "data", "list", "array"),
     _reduce("python_scalar", lambda out: mo.reduce_max(1.0, out=out), DTypeError, "arrays", "data", "float", "array"),
     _reduce("rationals", lambda out: mo.reduce_max(with_float), DTypeError, "types", "data", "1.5", "Fraction"),
@@ -256,7 +275,7 @@ CASES = [
         AxesError,
         "ReduceMax-1",
         "ONNX.ReduceMax-1.axes.range",
-        ("-1", "0 to 1"),
+        ("-1", "0 and 1"),
     ),
     Bad(
         "ReduceMax-13-bool", lambda out: reduce_13(f4 > 0), DTypeError, "ReduceMax-13", "ONNX.ReduceMax-13.T", ("bool",)
@@ -293,14 +312,20 @@ CASES = [
     _segment(
         "ids_long", lambda out: segment(f4[:2], ids, 3, out=out), SegmentIdsError, "ids.shape", r"\(3,\)", r"\(2,\)"
     ),
-    _segment("ids_rank_0", lambda out: segment(f4[:1], np.array(0), 3, out=out), SegmentIdsError, "ids.shape", "1-D"),
+    _segment(
+        "ids_rank_0",
+        lambda out: segment(f4[:1], np.array(0), 3, out=out),
+        SegmentIdsError,
+        "ids.shape",
+        r"must have shape \(\d,\)",
+    ),
     _segment(
         "ids_rank_2",
         lambda out: segment(f4, ids[:, None], 3, out=out),
         SegmentIdsError,
         "ids.shape",
         r"\(3, 1\)",
-        "1-D",
+        r"must have shape \(3,\)",
     ),
     _segment_16(
         "ids_uint8",
@@ -326,7 +351,7 @@ CASES = [
         "int64",
     ),
     _segment(
-        "ids_list", lambda out: segment(f4, [0, 1.0, 2], out=out), DTypeError, "index_types", "position 1 holds 1.0"
+        "ids_list", lambda out: segment(f4, [0, 1.0, 2], out=out), DTypeError, "index_types", "got 1.0 .* at position 1"
     ),
     _segment("data_rank_0", lambda out: segment(f4[0], ids[:1], out=out), ShapeError, "data", "rank 0", "rank 1"),
     _segment(
@@ -338,7 +363,7 @@ CASES = [
         NumSegmentsError,
         "num_segments",
         "-1",
-        "not negative",
+        "non-negative",
     ),
     _segment("num_negative_array", lambda out: segment(f4, ids, np.array(-5)), NumSegmentsError, "num_segments", "-5"),
     _segment(
@@ -351,7 +376,7 @@ CASES = [
         "num_text", lambda out: segment(f4, ids, "3", out=out), NumSegmentsError, "num_segments", "'3'", "integer"
     ),
     _segment(
-        "num_list", lambda out: segment(f4, ids, [3], out=out), NumSegmentsError, "num_segments", r"\[3\]", "scalar"
+        "num_list", lambda out: segment(f4, ids, [3], out=out), NumSegmentsError, "num_segments", r"\[3\]", "integer"
     ),
     _segment(
         "num_1d",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_long_ranges_are_their_arrays(ends: tuple[int, int], count: int) -> None
 def test_long_ranges_past_int64(start: int) -> None:
     values = range(start, start + 2 * LONG)
     position = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
-    with pytest.raises(DTypeError, match=f"position {position} holds {values[position]}, which int64 does not hold"):
+    with pytest.raises(DTypeError, match=f"must fit in int64, got {values[position]} at position {position}"):
         mo.segment_max(DATA, values, fill_mode="ZERO")
 
 
@@ -128,7 +129,9 @@ def test_what_is_not_an_integer_is_refused(name: str, kind: Any, position: int, 
     values[position] = item
     with pytest.raises(DTypeError) as caught:
         mo.segment_max(DATA, **{name: kind(values)}, fill_mode="ZERO")
-    assert f"segment_max {name} position {position} holds {item!r}" in str(caught.value)
+    assert re.search(
+        rf"segment_max {name} must .*, got {re.escape(repr(item))} .*at position {position}", str(caught.value)
+    )
     assert caught.value.clause == "maxops.segment_max.index_types"
     assert ("factorize" in str(caught.value)) == (isinstance(item, (int, str)) and not isinstance(item, bool))
 
@@ -156,11 +159,11 @@ def test_data_of_every_engine(name: str, adapter: Adapter) -> None:
 # ------------------------------------------------------------------------------------------- what is no array
 
 NOT_ARRAYS: list[tuple[Any, str]] = [
-    ([1.0, 2.0], "np.asarray(...) makes"), ((1, 2), "np.asarray(...) makes"), ([[1], [2]], "np.asarray(...)"),
-    (range(2), "np.asarray(...) makes"), (bytearray(b"12"), "np.asarray(...) makes"), ([], "np.asarray(...)"),
-    ({1, 2}, "np.asarray(list(...)) makes"), (iter([1]), "np.asarray(list(...)) makes"),
-    ((each for each in [1]), "np.asarray(list(...)) makes"), ({1: 2}.values(), "np.asarray(list(...)) makes"),
-    ({"a": 1}, ".values()"), ("12", "np.asarray(...)"), (1j, "complex numbers have no order"),
+    ([1.0, 2.0], "np.asarray(...)"), ((1, 2), "np.asarray(...)"), ([[1], [2]], "np.asarray(...)"),
+    (range(2), "np.asarray(...)"), (bytearray(b"12"), "np.asarray(...)"), ([], "np.asarray(...)"),
+    ({1, 2}, "np.asarray(list(...))"), (iter([1]), "np.asarray(list(...))"),
+    ((each for each in [1]), "np.asarray(list(...))"), ({1: 2}.values(), "np.asarray(list(...))"),
+    ({"a": 1}, ".values()"), ("12", "np.asarray([1, 2])"), (1j, "complex numbers have no order"),
     (object(), "__dlpack__"),
 ]  # fmt: skip
 

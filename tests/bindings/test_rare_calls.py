@@ -55,7 +55,7 @@ def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
 def test_dropped_negative_ids_do_not_hide_a_decrease() -> None:
     assert segments([-1, 0, 2], sorted=True, out_of_range="drop").tolist() == [1, 0, 1]
     with pytest.raises(
-        SegmentIdsError, match=r"position 2 holds 2 after 3; sorted=False .* \[maxops.segment_max.ids\]"
+        SegmentIdsError, match=r"position 2 holds 2 after 3; pass sorted=False .* \[maxops.segment_max.ids\]"
     ):
         segments([-1, 3, 2], sorted=True, out_of_range="drop")
 
@@ -66,7 +66,7 @@ def test_sorted_ids_past_num_segments() -> None:
     assert segments([0, 3], num_segments=4, out_of_range="error").tolist() == [1, 0, 0, 1]
     assert segments([0, 3], out_of_range="error").tolist() == [1, 0, 0, 1]  # all ids lie below what they give
     with pytest.raises(
-        SegmentIdsError, match=r"position 1 holds 1 after 3; sorted=False .* \[maxops.segment_max.ids\]"
+        SegmentIdsError, match=r"position 1 holds 1 after 3; pass sorted=False .* \[maxops.segment_max.ids\]"
     ):
         segments([3, 1], out_of_range="error")
 
@@ -74,7 +74,7 @@ def test_sorted_ids_past_num_segments() -> None:
 @pytest.mark.parametrize("rows", [100, 5000])
 def test_a_long_run_after_one_of_a_higher_id(rows: int) -> None:
     for ids in ([5, 3], [0, 5, 3, 7]):
-        with pytest.raises(SegmentIdsError, match=r"holds 3 after 5; sorted=False .* \[maxops.segment_max.ids\]"):
+        with pytest.raises(SegmentIdsError, match=r"holds 3 after 5; pass sorted=False .* \[maxops.segment_max.ids\]"):
             segments(np.repeat(ids, rows))
 
 
@@ -211,7 +211,7 @@ class HugeInteger(np.int64):
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties is 'last'; .*maximum.ties]"),  # type: ignore[call-overload]
+        (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties must be .*, got 'last' .*maximum.ties]"),  # type: ignore[call-overload]
         (
             lambda: ANYHOW.segment_max(DATA, np.zeros(len(DATA), np.int64), fill_mode="\ud800"),
             AttributeValueError,
@@ -279,12 +279,12 @@ class HugeInteger(np.int64):
         (
             lambda: of_segments(segment_ids=None, offsets=np.array([0, 1, 2]), out_of_range="drop"),
             AttributeValueError,
-            "out_of_range are about segment_ids; offsets have neither",
+            "out_of_range= require segment_ids; omit them with offsets",
         ),
         (
             lambda: of_segments(segment_ids=None, offsets=np.array([0, 1, 2]), sorted=False),
             AttributeValueError,
-            "sorted=False and .* offsets have neither",
+            "sorted=False and .* require segment_ids; omit them",
         ),
     ],
 )

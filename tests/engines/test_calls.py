@@ -65,9 +65,9 @@ def test_a_call_of_segment_max() -> None:
 def test_attributes_that_are_inputs() -> None:
     check_attributes(OPENVINO, OPENVINO.attributes)
     for name, expected in (
-        ("data", "it is the first input; give it by position: operator(data)"),
-        ("segment_ids", "it is the second input; give it by position: operator(data, segment_ids)"),
-        ("num_segments", "it is the third input; give it by position: operator(data, segment_ids, num_segments)"),
+        ("data", "pass it as the first positional argument: operator(data)"),
+        ("segment_ids", "pass it as the second positional argument: operator(data, segment_ids)"),
+        ("num_segments", "pass it as the third positional argument: operator(data, segment_ids, num_segments)"),
     ):
         with pytest.raises(errors.AttributeValueError) as raised:
             check_attributes(OPENVINO, [name])
@@ -118,7 +118,7 @@ def test_options_that_an_engine_lacks() -> None:
     call = ReduceCall(1)
     check_options(row, call)
     check_options(both, call._replace(out=1, dim="x"))
-    with pytest.raises(errors.OutputError, match="reduce_max out is given, but results of the own engine") as raised:
+    with pytest.raises(errors.OutputError, match="reduce_max out= is not supported by the own engine") as raised:
         check_options(row, call._replace(out=1))
     assert raised.value.clause == spec.REDUCE_MAX.clause("out")
     with pytest.raises(
@@ -181,10 +181,10 @@ def test_the_first_fault_of_all(is_sorted: bool, out_of_range: Any) -> None:
 
 def test_ids_that_no_longer_break_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxops._native.check_indices", lambda *_: ("", 0, 0, 0))
-    with pytest.raises(errors.SegmentIdsError, match=r"give it a copy, segment_ids\.copy\(\)") as raised:
+    with pytest.raises(errors.SegmentIdsError, match=r"pass a copy, segment_ids\.copy\(\)") as raised:
         faults.check_segment_ids(spec.SEGMENT_MAX, np.array([0, 1]))
     assert raised.value.clause == spec.SEGMENT_MAX.clause("ids")
-    with pytest.raises(errors.OffsetsError, match=r"give it a copy, offsets\.copy\(\)") as other:
+    with pytest.raises(errors.OffsetsError, match=r"pass a copy, offsets\.copy\(\)") as other:
         faults.check_offsets(spec.SEGMENT_MAX, np.array([0, 1]), 1)
     assert other.value.clause == spec.SEGMENT_MAX.clause("offsets")
 

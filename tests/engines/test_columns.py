@@ -69,7 +69,7 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
 NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill them .* or drop them"
 SEVERAL = r"has columns of different dtypes, int64 in column 'a', float64 in column 'b'; select columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
-NO_TYPE = "not elements of a NumPy type; give numbers: for text, ids"
+NO_TYPE = "; convert it to numbers: text to ids"
 REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
     "pandas": {
         "Int64-null": (lambda pd: pd.Series([1, None, BIG], dtype="Int64"), NULLS),
@@ -82,10 +82,10 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "table-of-several-types": (lambda pd: pd.DataFrame(MIXED), SEVERAL),
         "table-of-two-widths": (lambda pd: pd.DataFrame(BOTH).astype({"b": "int32"}), "int32 in column 'b'"),
         "table-of-bool-and-int": (lambda pd: pd.DataFrame(BOTH).astype({"b": "bool"}), "bool in column 'b'"),
-        "table-of-text": (lambda pd: pd.DataFrame({"a": ["x"], "b": [1]}), f"in column 'a', {NO_TYPE}"),
-        "table-without-columns": (lambda pd: pd.DataFrame(), "has no columns, and so no element type"),
+        "table-of-text": (lambda pd: pd.DataFrame({"a": ["x"], "b": [1]}), f"in column 'a'{NO_TYPE}"),
+        "table-without-columns": (lambda pd: pd.DataFrame(), "has no columns, and therefore no dtype"),
         "text": (lambda pd: pd.Series(["a"]), NO_TYPE),
-        "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"holds category, {NO_TYPE}"),
+        "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"has the unsupported dtype category{NO_TYPE}"),
         "times": (lambda pd: pd.Series(pd.to_datetime(["2020"])), NO_TYPE),
         "times-in-a-zone": (lambda pd: pd.Series(pd.to_datetime(["2020"], utc=True)), NO_TYPE),
         "text[pyarrow]": (lambda pd: pd.Series(["a"], dtype=pd.ArrowDtype(_arrow("string"))), NO_TYPE),
@@ -204,7 +204,7 @@ def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
             for name in nulls:
                 columns[name] = [None if row in rows else one for row, one in enumerate(columns[name])]
             table, many = _table(kind, columns), len(nulls) * len(rows)
-            says = rf"holds {many} null{'s' * (many > 1)}, which NumPy's arrays do not have"
+            says = rf"contains {many} null{'s' * (many > 1)}, which NumPy arrays cannot represent"
             calls: list[Make] = [
                 mo.maximum,
                 lambda table: mo.maximum(np.zeros((3, 3), np.int64), table),
@@ -220,7 +220,7 @@ def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
 def test_a_column_of_rationals_is_one_of_objects() -> None:
     pd = pytest.importorskip("pandas")
     assert mo.reduce_max(pd.Series([1, BIG], dtype=object)).tolist() == [BIG]
-    with pytest.raises(DTypeError, match="exact rationals only"):
+    with pytest.raises(DTypeError, match=r"must contain only fractions.Fraction and int"):
         mo.reduce_max(pd.MultiIndex.from_tuples([(1, 2)]))
 
 
@@ -238,7 +238,7 @@ def test_the_first_label_that_differs_is_none_of_the_nulls_that_both_have(null: 
     pd = pytest.importorskip("pandas")
     label = pd.NA if null == "NA" else float("nan")
     one, two = (pd.Series([1, 2, 3], index=[label, "a", last]) for last in "bc")
-    with pytest.raises(ShapeError, match="position 2 is 'c' against 'b'"):
+    with pytest.raises(ShapeError, match="'c' and 'b' at position 2"):
         mo.maximum(one, two)
 
 
@@ -258,12 +258,12 @@ def test_labels_that_differ_are_an_error() -> None:
     frame = pd.DataFrame(np.arange(9).reshape(3, 3), index=list("xyz"), columns=list("abc"))
     for first, second, says in (
         (abc, cba, "input 1 and input 0 have different labels: 'c' and 'a' at position 0"),
-        (abc, abc[:1], "there are 1 against 3"),
-        (frame, frame[list("cba")], "position 0 is 'c' against 'a'"),
-        (frame, frame.iloc[::-1], "position 0 is 'z' against 'x'"),
-        (frame, cba, "position 0 is 'c' against 'a'"),
+        (abc, abc[:1], "1 and 3 labels"),
+        (frame, frame[list("cba")], "'c' and 'a' at position 0"),
+        (frame, frame.iloc[::-1], "'z' and 'x' at position 0"),
+        (frame, cba, "'c' and 'a' at position 0"),
     ):
-        with pytest.raises(ShapeError, match=f"{says}.*aligns nothing: give both in one order"):
+        with pytest.raises(ShapeError, match=f"{says}.*does not align labels: align them first"):
             mo.maximum(first, second)
     assert_same_bits(mo.maximum(*abc.align(cba)), np.array([1, 2, 3]))
     nans = (pd.Series([value, 2], index=[np.nan, 1.0]) for value in (1, 3))  # which equal nothing
@@ -284,7 +284,7 @@ def test_labels_that_differ_are_an_error() -> None:
 def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
     module = pytest.importorskip(library)
     make = module.DataFrame if library == "polars" else module.table
-    with pytest.raises(ShapeError, match=r"input 1 has labels .* position 0 is 'b' against 'a'"):
+    with pytest.raises(ShapeError, match=r"input 1 and .* different labels: 'b' and 'a' at position 0"):
         mo.maximum(make({"a": [1], "b": [2]}), make({"b": [1], "a": [2]}))
     assert_same_bits(mo.maximum(make(BOTH), make(BOTH)), TWO)
     # beside tables of pandas, and ids along the columns
@@ -293,12 +293,12 @@ def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
     for pair in ((table, frame), (frame, table)):
         assert_same_bits(mo.maximum(*pair), TWO)
     for pair in ((table, frame[["b", "a"]]), (frame[["b", "a"]], table)):
-        with pytest.raises(ShapeError, match=r"input 1 has labels .* position 0 is '[ab]' against '[ab]'"):
+        with pytest.raises(ShapeError, match=r"input 1 and .* different labels: '[ab]' and '[ab]' at position 0"):
             mo.maximum(*pair)
     assert_same_bits(
         mo.segment_max(table, pd.Series([0, 0], index=["a", "b"]), axis=1, fill_mode="ZERO"), TWO.max(1, keepdims=True)
     )
-    with pytest.raises(ShapeError, match=r"segment_ids has labels that differ .* position 0 is 'b' against 'a'"):
+    with pytest.raises(ShapeError, match=r"segment_ids and .* different labels: 'b' and 'a' at position 0"):
         mo.segment_max(table, pd.Series([0, 0], index=["b", "a"]), axis=1, fill_mode="ZERO")
 
 
@@ -315,9 +315,12 @@ class Measured:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"units": "m"}, r"has a unit, which a plain array lacks; .* \(.magnitude\)"),
+        ({"units": "m"}, r"has a unit, which the result would lose; pass \.magnitude"),
         ({"unit": "m"}, "has a unit, which"),
-        ({"mask": np.array([True, False, False])}, r"has a mask, which a plain array lacks; .* \(fill it first\)"),
+        (
+            {"mask": np.array([True, False, False])},
+            r"has a mask, which the result would lose; fill masked elements first",
+        ),
     ],
     ids=["units", "unit", "mask"],
 )
@@ -333,5 +336,5 @@ def test_an_array_that_will_not_be_one_says_why() -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
             raise RuntimeError("this would take all memory")
 
-    with pytest.raises(DTypeError, match="data of type Sparse does not give its memory: RuntimeError: this would"):
+    with pytest.raises(DTypeError, match="data of type Sparse cannot be read: RuntimeError: this would"):
         mo.reduce_max(Sparse())

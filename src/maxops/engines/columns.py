@@ -212,7 +212,7 @@ def _are_equal(labels: Any, other: Any) -> bool:
 
 def _first_difference(labels: Any, other: Any) -> str:
     if len(labels) != len(other):
-        return f"{len(labels)} labels and {len(other)} labels"
+        return f"{len(labels)} and {len(other)} labels"
     # Compare slices from the start, because single labels may be nulls, which are not equal to themselves.
     position = bisect_left(range(1, len(labels)), True, key=lambda n: not _are_equal(labels[:n], other[:n]))
     return f"{labels[position]!r} and {other[position]!r} at position {position}"

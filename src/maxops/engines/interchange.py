@@ -51,11 +51,15 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
     kind = type(value).__name__
     if (elements := columns.array_of(row, name, value)) is not None:
         return elements
-    for more, instead in (("mask", "fill masked elements"), ("units", "pass .magnitude"), ("unit", "pass .value")):
+    for more, instead in (
+        ("mask", "fill masked elements first"),
+        ("units", "pass .magnitude"),
+        ("unit", "pass .value"),
+    ):
         if getattr(value, more, None) is not None:
             raise DTypeError(
                 f"{row.name} {name} of type {kind} has a {more.removesuffix('s')}, which the result would lose; "
-                f"{instead} first",
+                + instead,
                 row.clause("arrays"),
             )
     if hasattr(value, "__dlpack__"):
