@@ -215,7 +215,7 @@ def test_an_output_that_changes_while_the_core_runs(change: Callable[[np.ndarray
 
 def test_ids_that_need_no_widening_are_an_error_of_the_core() -> None:
     for kind in (np.int32, np.int64, ">i4", ">i8"):
-        with pytest.raises(TypeError, match="takes no array of int32 or int64"):
+        with pytest.raises(TypeError, match="does not accept arrays of int32 or int64"):
             _native.widened(np.zeros(3, kind))
 
 

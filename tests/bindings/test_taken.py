@@ -588,5 +588,5 @@ def test_only_arrays_are_written_through() -> None:
     assert core.can_write_through(X, X, True) is True
     for wrong in (None, [1.0], "x", X.astype(complex)):
         for arrays in ((wrong, X), (X, wrong)):
-            with pytest.raises(TypeError, match="arrays of maxops's types"):
+            with pytest.raises(TypeError, match="arrays of supported dtypes"):
                 core.can_write_through(*arrays, False)

@@ -62,5 +62,5 @@ def test_commands(words: list[str]) -> None:
 def test_what_needs_limits_on_resources_says_so(words: list[str], what: str) -> None:
     done = run("from maxops.cli import main\nmain()\n", *words)
     assert done.returncode == 2
-    assert f"{what} needs a POSIX system" in done.stderr
+    assert f"{what} requires the resource limits of a POSIX system" in done.stderr
     assert "Traceback" not in done.stderr

@@ -642,7 +642,7 @@ def test_npy_files_are_read_as_they_are(dtype: str, shape: tuple[int, ...], orde
         ),
         pytest.param(
             ["segment-max", "x.npy", "i.npy", "--fill-mode", "ZERO", "--num-segments", "-1"],
-            ["num_segments is -1"],
+            ["num_segments must be non-negative, got -1"],
             id="num_segments_negative",
         ),
         pytest.param(

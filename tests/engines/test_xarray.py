@@ -242,7 +242,7 @@ def test_segments_of_the_first_dimension_without_a_name(heat: Any) -> None:
             errors.AttributeValueError,
             "dim must be a dimension of data ('time', 'x'), got 't'",
         ),
-        (regions().isel(time=[0, 1]), {}, errors.SegmentIdsError, "segment_ids has shape (2,)"),
+        (regions().isel(time=[0, 1]), {}, errors.SegmentIdsError, ", got (2,)"),
         (regions(coords={"time": [1, 2, 3, 4]}), {}, errors.ShapeError, "data and segment_ids have different labels"),
         (regions()[::-1], {}, errors.SegmentIdsError, "position 2 holds 0 after 2"),
         (regions(), {"out": np.zeros((3, 3))}, errors.OutputError, "out is given"),

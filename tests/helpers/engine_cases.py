@@ -82,7 +82,7 @@ def _max_cases() -> Iterator[Case]:
 
     a = np.zeros((2, 3), np.float32)
     yield refused("types", errors.DTypeError, "input 1 is int32, but input 0 is float32", a, np.zeros((2, 3), np.int32))
-    yield refused("shapes", errors.ShapeError, "axis -1 has size 2 against 3", a, np.zeros((2, 2), np.float32))
+    yield refused("shapes", errors.ShapeError, "axis -1 has size 2, expected 3", a, np.zeros((2, 2), np.float32))
     yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", a, a, ties="last")
     yield refused(
         "nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got 'omit'", a, a, nan="omit"
@@ -206,21 +206,29 @@ def _refused_reductions() -> Iterator[Case]:
         )
     for axis in (None, 0, ()):
         noop = {"axis": axis, "noop_with_empty_axes": True}
-        yield refused(f"noop-and-axis-{axis}", errors.AttributeValueError, "that option is for axes", **noop)
+        yield refused(f"noop-and-axis-{axis}", errors.AttributeValueError, "; pass axis=()", **noop)
     yield refused("axes-twice", errors.AxesError, "got axis 1 twice", axes=(1, -1))
     yield refused("axes-type", errors.AxesError, "axes must be integers, got 0.5 of type float", axes=0.5)
     yield refused("keepdims", errors.AttributeValueError, "keepdims must be True, False, 1 or 0, got 2", keepdims=2)
     yield refused(
         "initial", errors.DTypeError, "initial is the Python float 1e+39, which is out of range for", initial=1e39
     )
-    yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
-    yield refused("initial-type", errors.DTypeError, "initial is int8, but data is float32", initial=np.int8(1))
     yield refused(
-        "noop-initial", errors.AttributeValueError, "initial does not apply", initial=1, noop_with_empty_axes=True
+        "initial-shape", errors.ShapeError, "initial must be a scalar, got shape (1,)", initial=np.zeros(1, np.float32)
+    )
+    yield refused(
+        "initial-type", errors.DTypeError, "initial must have the dtype of data, float32, got int8", initial=np.int8(1)
+    )
+    yield refused(
+        "noop-initial",
+        errors.AttributeValueError,
+        "initial cannot be combined with noop_with_empty_axes",
+        initial=1,
+        noop_with_empty_axes=True,
     )
     yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", ties="last")
     yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got 'omit'", nan="omit")
-    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got 'x'", dim="x")
 
 
 # ----------------------------------------------------------------------------------------------- SegmentMax
@@ -383,8 +391,8 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("unsorted-negative", ids_error, "position 1 holds -1", OUTSIDE, num_segments=10, sorted=False)
     yield refused("unsorted-past", ids_error, "position 3 holds 6", MIXED, num_segments=6, sorted=False)
     yield refused("sorted-past", ids_error, "position 6 holds 6", num_segments=6, out_of_range="error")
-    yield refused("length", ids_error, "segment_ids has shape (9,)", SORTED[:9])
-    yield refused("rank", ids_error, "segment_ids has shape (10, 1)", SORTED[:, np.newaxis])
+    yield refused("length", ids_error, "data of shape (10, 2), got (9,)", SORTED[:9])
+    yield refused("rank", ids_error, "data of shape (10, 2), got (10, 1)", SORTED[:, np.newaxis])
     yield refused(
         "id-type", errors.DTypeError, "segment_ids must have dtype int8, int16, int32", SORTED.astype(np.float32)
     )
@@ -402,7 +410,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     wrong = "fill_value is the Python int 16777217, which float32"
     yield refused("fill_value", errors.DTypeError, wrong, fill_mode=None, fill_value=2**24 + 1)
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
-    yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")
+    yield refused("fill_mode", errors.AttributeValueError, "fill_mode must be 'ZERO' or 'LOWEST', got 'ONE'", fill_mode="ONE")
     yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)
     yield refused("num_segments", errors.NumSegmentsError, "num_segments must be non-negative, got -1", num_segments=-1)
     yield refused("both", errors.InputCountError, "segment_ids and offsets", offsets=OFFSETS)
@@ -410,12 +418,12 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("offsets-begin", errors.OffsetsError, "start with 0: position 0 holds 1", None, offsets=[1, 10])
     yield refused("offsets-end", errors.OffsetsError, "rows (10): position 2", None, offsets=[0, 2, 11])
     yield refused("offsets-down", errors.OffsetsError, "position 2 holds 3 after 5", None, offsets=[0, 5, 3, 10])
-    yield refused("offsets-none", errors.OffsetsError, "offsets has shape (0,)", None, offsets=np.zeros(0, np.int64))
+    yield refused("offsets-none", errors.OffsetsError, "segments, got shape (0,)", None, offsets=np.zeros(0, np.int64))
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
     yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
     yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got True", nan=True)
-    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got 'x'", dim="x")
     yield refused("axis", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got 2", axis=2)
     yield refused("axis-below", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got -3", axis=-3)
     yield refused("axis-type", errors.AxesError, "axis must be an integer, got 1.0 of type float", axis=1.0)

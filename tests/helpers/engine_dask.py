@@ -74,8 +74,8 @@ ADAPTERS = (
         of_dask,
         give_all=_all_unknown,
         words={  # errors name the shape of a block
-            "segment_max-refused-axis-length": "segment_ids has shape (1,)",
-            "segment_max-refused-axis-rank": "segment_ids has shape ()",
+            "segment_max-refused-axis-length": ", got (1,)",
+            "segment_max-refused-axis-rank": ", got ()",
         },
         knows_no_types=True,
     ),

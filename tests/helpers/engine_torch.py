@@ -46,7 +46,7 @@ def traced() -> Iterator[None]:
 
 
 # For an axis: a graph moves the rows to the first axis.
-_TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids has shape" for name in ("length", "rank")}
+_TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids must have shape" for name in ("length", "rank")}
 ADAPTERS = (
     Adapter("torch", "torch", _to_torch, _from_torch),
     Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),

@@ -460,7 +460,7 @@ def test_what_a_clause_forbids_is_an_error(ids: list[int], count: int, message: 
 
 
 def test_lengths_that_differ() -> None:
-    with pytest.raises(RuntimeError, match=r"segment_ids has shape \(2,\).*SegmentMax-16.ids.shape"):
+    with pytest.raises(RuntimeError, match=r"segment_ids must have shape .*, got \(2,\).*SegmentMax-16.ids.shape"):
         run(maxops.openvino.rewrite(segments()), np.zeros((3, 2), np.float32), np.array([0, 1]))
 
 

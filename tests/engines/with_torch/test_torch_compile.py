@@ -140,10 +140,10 @@ def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        (torch.zeros(3, 1).long(), "segment_ids has shape"),
-        (torch.zeros(3), "segment_ids is float32"),
+        (torch.zeros(3, 1).long(), "segment_ids must have shape"),
+        (torch.zeros(3), "segment_ids must have dtype"),
         (torch.tensor([0, 2, 1]), "position 2 holds 1 after 2"),
-        (torch.zeros(2).long(), "segment_ids has shape"),
+        (torch.zeros(2).long(), "segment_ids must have shape"),
     ],
     ids=["rank", "type", "order", "length"],
 )
