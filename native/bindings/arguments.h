@@ -1,6 +1,7 @@
-// Python's arguments as the native API takes them: views of arrays and scalars, axes, flags, integers, words.
-// Each returns false for what is not clearly valid, without an error set: the planner says what is wrong.
-// None runs code of a user's class: the planner does, so that it runs once and its exceptions come out.
+// Converts Python arguments for the native API: views of arrays and scalars, axes, flags, integers, strings.
+// Functions return false for arguments that may be invalid, without an error set: the planner raises the
+// error. They run no code of user classes. The planner does, so that it runs once and its exceptions
+// propagate.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,7 +25,7 @@ inline bool is_given(PyObject* object) {
 
 extern PyTypeObject* memory_map;  // numpy.memmap
 
-// The array itself, or a memory map, which is one; null for anything else.
+// Returns the object if it is an array or a memory map; null otherwise.
 inline PyArrayObject* plain_array(PyObject* object) {
     const bool is_plain = object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
@@ -46,12 +47,12 @@ inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* room = nullp
     return view;
 }
 
-// Room for a scalar's element, which a view then points to.
+// Storage for the element of a scalar, for a view to point to.
 struct alignas(8) Item {
     char bytes[8];
 };
 
-// A view of an array or NumPy scalar of one of our types. Arrays are read here, without a call.
+// Gets a view of an array or NumPy scalar of a supported type. Arrays are read inline.
 bool read_numpy_scalar(PyObject* object, View* view, Item* item);
 inline bool read_typed(PyObject* object, View* view, Item* item) {
     PyArrayObject* array = plain_array(object);
@@ -61,23 +62,23 @@ inline bool read_typed(PyObject* object, View* view, Item* item) {
     return type >= 0;
 }
 
-// Whether an object is one of Python's own numbers, which take the type of the arrays beside them.
+// Whether an object is a Python number, which takes the type of the arrays that it is combined with.
 inline bool is_python_scalar(PyObject* object) {
     return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
 }
-// A Python number in a type: a float to nearest beside floats, every other one exactly.
+// Converts a Python number to a type: floats are rounded to nearest, all others must be exact.
 bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 
-// The element of an array of rank 0 of this type.
+// Reads the element of an array of rank 0 of this type.
 bool read_scalar(const View& view, int type, Item* item);
 
-// Reads a view of rank 0 of one of our integer types; false above the highest int64.
+// Reads a view of rank 0 of an integer type; false for values above the maximum of int64.
 bool read_integer_item(const View& item, std::int64_t* value);
 
 // Reads True, False, 0 or 1, of Python or NumPy. Without an argument `value` is unchanged.
 bool read_flag(PyObject* object, bool* value);
 
-// An integer of Python's or NumPy's.
+// Reads a Python or NumPy integer.
 bool read_numpy_integer(PyObject* object, std::int64_t* value);
 inline bool read_integer(PyObject* object, std::int64_t* value) {
     if (!PyLong_CheckExact(object)) return read_numpy_integer(object, value);
@@ -86,14 +87,15 @@ inline bool read_integer(PyObject* object, std::int64_t* value) {
     return overflow == 0;
 }
 
-// An integer, or several in a list, a tuple, a range or a 1-D array of one of the types: at most kMaxRank.
-// None, and none of them, are 0.
+// Reads an integer, or a list, a tuple, a range or a 1-D array of one of the types: at most kMaxRank
+// integers. The count is 0 for None and for empty sequences.
 bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::size_t* count);
 
-// Whether an object is a str that reads so, in any case.
+// Whether an object is a str that equals a text, ignoring case.
 bool is_word(PyObject* object, const char* lower);
 
-// Finds what the above compare with; false with an error set. Once, on import.
+// Initializes the objects that the functions above compare with; false with an error set. Called once, on
+// import.
 bool find_argument_types();
 
 }  // namespace maxops

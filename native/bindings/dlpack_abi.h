@@ -1,5 +1,5 @@
 // The part of DLPack's C interface, version 1 (https://dmlc.github.io/dlpack), that calls on tensors need.
-// Its structs stay as they are within a major version, and a framework's table of functions only grows.
+// Its structs are stable within a major version, and a framework's table of functions only grows.
 #pragma once
 #include <cstdint>
 

@@ -1,17 +1,17 @@
-// NumPy's types and ours.
+// The mapping between NumPy's types and the types of maxops.
 #pragma once
 #include "../kernels/kernels.h"
 #include "numpy.h"
 
 namespace maxops {
 
-// As types.def has them, and as Python calls them.
+// The names of the types in Python, in the order of types.def.
 extern const char* const kTypeNames[kTypes];
 
-// Fills the tables below; false with an error set if NumPy or ml_dtypes lacks a type. Once, on import.
+// Fills the tables below; false with an error set if NumPy or ml_dtypes lacks a type. Called once, on import.
 bool find_types();
 
-// NumPy's number for new arrays of a type, and the type of an array: -1 if it is not one of ours.
+// NumPy's type number for new arrays of a type, and the type of an array, or -1 if it is not supported.
 extern int type_numbers[kTypes];
 inline int number_of(int type) {
     return type_numbers[type];
@@ -24,7 +24,7 @@ inline int type_of_number(int number) {            // which is -1 for types that
 inline int type_of(PyArrayObject* array) {
     return type_of_number(PyArray_TYPE(array));
 }
-// The type of a NumPy scalar; -1 for any other object, also of a subclass, which may run code.
+// The type of a NumPy scalar, or -1 for any other object, including subclasses, which may run code.
 int type_of_scalar(PyObject* object);
 
 }  // namespace maxops

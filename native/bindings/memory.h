@@ -1,4 +1,4 @@
-// New outputs, and what may be written where.
+// Allocates new outputs, and determines whether an output may be written in place.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,24 +8,24 @@
 
 namespace maxops {
 
-// Outputs of more bytes than this are refused before any work: the system may well promise the memory,
-// and end the process when it is touched.
+// Larger outputs, in bytes, are rejected before any work: the operating system may grant the memory, and kill
+// the process when it writes to it.
 void set_largest_output(std::size_t bytes);
 
-// Whether an array of these sizes is no larger than that.
+// Whether an array of these sizes is within this limit.
 bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims);
 
-// The exception for memory that cannot be had: a MemoryError, and none that a signal's handler raised. Null
-// with an error set if it cannot be made.
+// The exception class for failed allocations: a subclass of MemoryError, to distinguish it from exceptions of
+// signal handlers. Null with an error set on failure.
 PyObject* out_of_memory_error();
 void set_out_of_memory();
 
-// A new array, laid out with `axes` from outermost to innermost, or in C order if null.
-// Null with that error set if it cannot be had. `is_mapped`: its memory has been in use before.
+// Allocates an array, laid out with `axes` from outermost to innermost, or in C order if null.
+// Null with this error set on failure. `is_mapped`: the memory was in use before.
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped);
 
 // Whether an output can be written element by element while the inputs are read: it shares no memory with
-// them, but for one that it is in place of.
+// them, except with an input that it replaces.
 bool can_write_through(const View& out, const View* inputs, std::size_t count, bool in_place);
 
 }  // namespace maxops

@@ -1,4 +1,4 @@
-// The operators on NumPy's arrays, as Python calls them.
+// The operators on NumPy arrays, called from Python.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,9 +23,9 @@ struct Rules {
     bool takes(int type) const { return (types >> type & 1) != 0; }
 };
 
-// A call with arguments as vectorcall has them. The result is a new reference; null with an error set, if
-// Ctrl-C ended it or memory did; or null without one: the call is not clearly valid, and the planner has to
-// look at it. The calling thread has its scratch.
+// Runs a call with vectorcall arguments. Returns a new reference; null with an error set after Ctrl-C or a
+// failed allocation; or null without an error if the call may be invalid, for the planner to check. The
+// calling thread has its scratch memory.
 using Call = PyObject* (*)(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                            PyObject* keywords);
 
@@ -40,20 +40,20 @@ struct OperatorEntry {
 extern const OperatorEntry kOperatorEntries[];
 constexpr int kOperators = 3;
 
-// The operator of a name: maximum, reduce_max or segment_max; null for any other.
+// Returns the operator named maximum, reduce_max or segment_max; null for other names.
 const OperatorEntry* find_operator(PyObject* name);
 
-// The place of a parameter of this name, or -1.
+// The index of the parameter with this name, or -1.
 int place_of_parameter(const OperatorEntry& entry, PyObject* name);
 
 // The rules of the plain function.
 Rules plain_rules(const OperatorEntry& entry);
 
-// Python's strings for the parameters' names; false with an error set. Once, on import.
+// Creates the Python strings of parameter names; false with an error set. Called once, on import.
 bool intern_parameters();
 
-// Whether a call without a result goes on to the planner: it is not clearly valid, or memory ended, of which
-// Python says more; that error is cleared.
+// Whether the planner handles a call without a result: it may be invalid, or it ran out of memory, for which
+// Python raises a better error. The error is cleared.
 bool goes_to_python();
 
 // (ids or offsets, whether they are offsets, whether they are in order, whether negative ones are faults,

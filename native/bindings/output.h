@@ -1,4 +1,5 @@
-// The output of a call: the caller's, a new one, or one that is copied into the caller's at the end.
+// The output of a call: the array of the caller, a new array, or a buffer that is copied to the caller's
+// array.
 #pragma once
 #include "tensors.h"
 

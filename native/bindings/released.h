@@ -1,4 +1,4 @@
-// Running without the GIL, and Ctrl-C meanwhile.
+// Runs calls without the GIL, and handles Ctrl-C.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,16 +11,16 @@
 
 namespace maxops {
 
-// False once a signal's handler raised: then the error is set.
+// Returns false after a signal handler raised an exception; the error is then set.
 bool poll_signals();
 
-// Whether this is the thread that signals' handlers run on, which also ends the interpreter.
+// Whether this is the thread that runs signal handlers and finalizes the interpreter.
 bool is_main_thread();
 
-// Finds the thread that signals' handlers run on; false with an error set. Once, on import.
+// Finds the thread that runs signal handlers; false with an error set. Called once, on import.
 bool find_main_thread();
 
-// Copies a view's shape and strides to room for 2 * rank.
+// Copies the shape and strides of a view to a buffer for 2 * rank values.
 inline void own(View* view, std::ptrdiff_t* room) {
     const auto rank = static_cast<std::size_t>(view->rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
