@@ -506,5 +506,5 @@ def test_standards_have_no_rule_that_ignores_nan() -> None:
     for row in (spec.MAX_13, spec.SONNX_MAX):
         with pytest.raises(AttributeValueError, match="nan must be 'propagate', got 'ignore'"):
             mo.run(MaxCall([np.ones(2, np.float32)] * 2, nan="ignore", row=row))
-    with pytest.raises(AttributeValueError, match="nan is 'ignore'"):
+    with pytest.raises(AttributeValueError, match="nan must be 'propagate', got 'ignore'"):
         mo.run(ReduceCall(np.ones(2, np.float32), nan="ignore", row=spec.REDUCE_MAX_20))
