@@ -255,14 +255,7 @@ CASES = [
     _reduce("axes_f4", lambda out: mo.reduce_max(square, np.zeros(1, "f4")), AxesError, "axes", "float32", "integers"),
     _reduce("axes_past", lambda out: mo.reduce_max(square, np.array([2**64 - 1], "u8")), AxesError, "axes.range", "2"),
     _reduce("axes_range", lambda out: mo.reduce_max(square, range(10**30)), AxesError, "axes.range", "got 2"),
-    _reduce(
-        "axes_2d",
-        lambda out: mo.reduce_max(square, np.array([[0]])),
-        AxesError,
-        "axes",
-        r"\(1, 1\)",
-        r"must have shape \(\d,\)",
-    ),
+    _reduce("axes_2d", lambda out: mo.reduce_max(square, np.array([[0]])), AxesError, "axes", r"\(1, 1\)", "1-D"),
     _reduce("keepdims", lambda out: mo.reduce_max(f4, keepdims=2), AttributeValueError, "keepdims", "2", "1 or 0"),  # type: ignore[call-overload]
     _reduce("list", lambda out: mo.reduce_max([1.0, 2.0], out=out), DTypeError, "arrays", "data", "list", "array"),
     _reduce("python_scalar", lambda out: mo.reduce_max(1.0, out=out), DTypeError, "arrays", "data", "float", "array"),

@@ -68,7 +68,8 @@ def start(scripts: Path) -> Start:
 def test_what_the_command_does_not_understand_is_one_line(start: Start, started: list[str], variable: str) -> None:
     done = start([*started, "operators", "-m"], **{variable: "x"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"maxops: error: {variable} is 'x'; ")
+    assert done.stderr.startswith(f"maxops: error: {variable} must be ")
+    assert "got 'x'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

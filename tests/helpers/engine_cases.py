@@ -202,7 +202,7 @@ def _refused_reductions() -> Iterator[Case]:
     for given in ("axes", "dim"):
         both = {given: 0, "axis": None}
         yield refused(
-            f"{given}-and-axis", errors.AxesError, f"got {given} 0 and axis None; pass only one of them", **both
+            f"{given}-and-axis", errors.AxesError, f"got both {given} 0 and axis None; pass only one of them", **both
         )
     for axis in (None, 0, ()):
         noop = {"axis": axis, "noop_with_empty_axes": True}
@@ -410,7 +410,9 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     wrong = "fill_value is the Python int 16777217, which float32"
     yield refused("fill_value", errors.DTypeError, wrong, fill_mode=None, fill_value=2**24 + 1)
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
-    yield refused("fill_mode", errors.AttributeValueError, "fill_mode must be 'ZERO' or 'LOWEST', got 'ONE'", fill_mode="ONE")
+    yield refused(
+        "fill_mode", errors.AttributeValueError, "fill_mode must be 'ZERO' or 'LOWEST', got 'ONE'", fill_mode="ONE"
+    )
     yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)
     yield refused("num_segments", errors.NumSegmentsError, "num_segments must be non-negative, got -1", num_segments=-1)
     yield refused("both", errors.InputCountError, "segment_ids and offsets", offsets=OFFSETS)

@@ -256,8 +256,14 @@ def segment_error(ids: list[int], count: int | None = None) -> Callable[[], obje
     [
         (segment_error([0, 2, 1]), r"position 2 holds 1 after 2 \[OpenVINO\.SegmentMax-16\.ids\]"),
         (segment_error([-1, 2, 2]), r"position 0 holds -1 \[OpenVINO\.SegmentMax-16\.ids\]"),
-        (segment_error([0, 1], -1), r"num_segments must be non-negative, got -1 .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
-        (segment_error([0, 1], -3), r"num_segments must be non-negative, got -3 .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
+        (
+            segment_error([0, 1], -1),
+            r"num_segments must be non-negative, got -1 .*\[OpenVINO\.SegmentMax-16\.num_segments\]",
+        ),
+        (
+            segment_error([0, 1], -3),
+            r"num_segments must be non-negative, got -3 .*\[OpenVINO\.SegmentMax-16\.num_segments\]",
+        ),
         (segment_error([0, 1], 2**62), r"GiB of memory \[OpenVINO\.SegmentMax-16\.shape\]"),
         (segment_error([0, 2**63 - 1]), r"\[OpenVINO\.SegmentMax-16\.shape\]"),
         (
@@ -307,7 +313,10 @@ def test_an_unknown_version() -> None:
     ("attributes", "words"),
     [
         ({"keepdims": 2}, r"keepdims must be True, False, 1 or 0, got 2 .*\[ONNX\.ReduceMax-20\.keepdims\]"),
-        ({"noop_with_empty_axes": 5}, r"noop_with_empty_axes must be .*, got 5 .*\[ONNX\.ReduceMax-20\.noop_with_empty_axes\]"),
+        (
+            {"noop_with_empty_axes": 5},
+            r"noop_with_empty_axes must be .*, got 5 .*\[ONNX\.ReduceMax-20\.noop_with_empty_axes\]",
+        ),
         ({"since_version": 13, "noop_with_empty_axes": 1}, "ReduceMax-13 has no attribute noop_with_empty_axes"),
     ],
     ids=str,
