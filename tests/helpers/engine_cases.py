@@ -403,7 +403,13 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     far = np.where(SORTED == 6, np.uint64(2**64 - 1), SORTED.astype(np.uint64))
     too_large = errors.OutputTooLargeError
     yield refused("uint64-past-without-num_segments", too_large, "output", far)
-    yield refused("data-rank", errors.ShapeError, "data has rank 0", data=np.float32(1).reshape(()), ids=SORTED[:1])
+    yield refused(
+        "data-rank",
+        errors.ShapeError,
+        "data must have rank 1 or more, got rank 0",
+        data=np.float32(1).reshape(()),
+        ids=SORTED[:1],
+    )
     fill_error = errors.AttributeValueError
     yield refused("fill_value-fill_mode", fill_error, "fill_mode 'ZERO' and fill_value", fill_value=1)
     yield refused("fill_value-initial", fill_error, "fill_value and initial", fill_mode=None, fill_value=1, initial=1)
@@ -422,8 +428,13 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("offsets-down", errors.OffsetsError, "position 2 holds 3 after 5", None, offsets=[0, 5, 3, 10])
     yield refused("offsets-none", errors.OffsetsError, "segments, got shape (0,)", None, offsets=np.zeros(0, np.int64))
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
-    yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
-    yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
+    yield refused(
+        "out_of_range",
+        errors.AttributeValueError,
+        "out_of_range must be 'error' or 'drop', got 'clip'",
+        out_of_range="clip",
+    )
+    yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", ties="last")
     yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got True", nan=True)
     yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got 'x'", dim="x")
     yield refused("axis", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got 2", axis=2)

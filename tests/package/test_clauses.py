@@ -46,6 +46,6 @@ def test_a_page_has_all_versions_the_reason_and_the_runtimes_that_break_the_clau
     for version in (1, 11, 12, 13, 18, 20):
         assert f'<a id="ONNX.ReduceMax-{version}.keepdims"></a>' in page
     assert explanations.explanations()["ONNX.ReduceMax.keepdims"].why in page
-    assert "raises `errors.AttributeValueError`:\n\n> ReduceMax-20 keepdims is 2" in page
+    assert "raises `errors.AttributeValueError`:\n\n> ReduceMax-20 keepdims must be True, False, 1 or 0, got 2" in page
     assert "](../findings/onnxruntime.md): 12 missing errors" in page
     assert mo.operator("ONNX", "ReduceMax", 20).clauses[0].id not in page

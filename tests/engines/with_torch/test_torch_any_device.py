@@ -333,7 +333,7 @@ def test_the_operators_check_what_they_are_given() -> None:
     x = torch.zeros(3, 2)
     with pytest.raises(errors.AxesError, match="data of rank 2, got 2"):
         any_device.reduce_max(x, [2], True, False, None, False, "first")
-    with pytest.raises(errors.AttributeValueError, match="ties is 'last'"):
+    with pytest.raises(errors.AttributeValueError, match="ties must be 'first' or 'even', got 'last'"):
         any_device.maximum([x], "last")
     with pytest.raises(errors.DTypeError, match=r"input 1 has unsupported dtype torch\.complex64"):
         any_device.maximum([x, x.to(torch.complex64)], "even")

@@ -74,7 +74,7 @@ def test_gradients_with_and_without_a_default(options: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
 def test_wrong_ties_are_refused(name: str, device: str) -> None:
     for ties in ("Even", "", "last"):
-        with pytest.raises(errors.AttributeValueError, match="ties is ") as raised:
+        with pytest.raises(errors.AttributeValueError, match="ties must be ") as raised:
             call(name, torch.ones(4, 2, device=device), ties=ties)
         assert raised.value.clause == f"maxops.{name}.ties"
 
