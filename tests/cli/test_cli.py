@@ -487,7 +487,7 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
         pytest.param(["x=both.npz"], ["a .npz file names its arrays itself"], id="named_npz"),
         pytest.param(["x=x.txt"], ["x.txt is not a .npy, .npz or .pb file"], id="other_file"),
         pytest.param(["x"], ["not a .npy, .npz or .pb file"], id="name_only"),
-        pytest.param(["x=f8.npy", "z=z.npy"], ["input 'x' is float64", "float32 (4,)"], id="wrong_type"),
+        pytest.param(["x=f8.npy", "z=z.npy"], ["input 'x' has dtype float64", "float32 (4,)"], id="wrong_type"),
         pytest.param(["x=long.npy", "z=z.npy"], ["input 'x' has shape (5,)", "float32 (4,)"], id="wrong_shape"),
         pytest.param(["x=flat.npy", "z=z.npy"], ["input 'x' has rank 0"], id="wrong_rank"),
     ],

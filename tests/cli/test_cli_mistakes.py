@@ -374,7 +374,7 @@ def test_run_says_that_its_output_is_a_folder(
     before = sorted(os.listdir())
     line = line_of("run", "model", "--seed", 1, "--output", name, *parents)
     why = "Not a directory" if name == "x" else "it is the name of a file"
-    assert line.startswith(f"{name} cannot be written: {why}; --output takes a folder")
+    assert line.startswith(f"{name}: cannot be written: {why}; --output takes a folder")
     assert sorted(os.listdir()) == before
 
 

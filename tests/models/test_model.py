@@ -110,11 +110,13 @@ F = np.float32
         pytest.param({"c": X}, ["input 'c' is unknown", "'a': float32 (n, 3)"], id="unknown_name"),
         pytest.param(
             {"a": np.zeros((2, 3)), "b": np.zeros((2, 3), F)},
-            ["input 'a' is float64", "expects 'a': float32 (n, 3)"],
+            ["input 'a' has dtype float64", "expects 'a': float32 (n, 3)"],
             id="wrong_type",
         ),
         pytest.param(
-            {"a": np.zeros((2, 3), "U3"), "b": np.zeros((2, 3), F)}, ["input 'a' is <U3", "float32"], id="strings"
+            {"a": np.zeros((2, 3), "U3"), "b": np.zeros((2, 3), F)},
+            ["input 'a' has dtype <U3", "float32"],
+            id="strings",
         ),
         pytest.param(
             {"a": np.zeros(3, F), "b": np.zeros((2, 3), F)}, ["input 'a' has rank 1 and shape (3,)"], id="wrong_rank"

@@ -313,9 +313,11 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     got = loaded.run(given)
     assert got["b"].tolist() == ["xx", "éé"]
     assert got["d"].tolist() == [1j, 2]
-    with pytest.raises(errors.ModelInputError, match=r"input 'a' is float32; the model expects 'a': string \(n,\)"):
+    with pytest.raises(
+        errors.ModelInputError, match=r"input 'a' has dtype float32; the model expects 'a': string \(n,\)"
+    ):
         loaded.run(given | {"a": given["x"]})
-    with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model expects 'x': float32 \(n,\)"):
+    with pytest.raises(errors.ModelInputError, match=r"input 'x' has dtype <U1; the model expects 'x': float32 \(n,\)"):
         loaded.run(given | {"x": given["a"]})
     onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
     words = ["run", str(tmp_path / "m.onnx"), "--on", "onnx", "--parents", "--output", str(tmp_path / "out")]
