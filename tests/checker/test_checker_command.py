@@ -135,7 +135,7 @@ def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
     assert (tmp_path / "report").read_text() == shown.stdout
     failed = run(path, "--format", form, "--output", tmp_path / "no" / "report")
     assert failed.exit_code == 2
-    assert "does not exist" in failed.stderr
+    assert "there is no folder" in failed.stderr
     assert run(path, "--format", form, "--output", tmp_path / "no" / "report", "--parents").exit_code == 1
     assert (tmp_path / "no" / "report").read_text() == shown.stdout
     assert "is an input; --overwrite" in run(path, "--output", path).stderr
