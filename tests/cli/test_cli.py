@@ -140,7 +140,7 @@ def test_run_reads_two_bytes_as_bfloat16_where_the_model_says_so(tmp_path: Path)
     succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path)
     assert np.load(tmp_path / "y.npy").view(np.uint16).tolist() == [0x3F80, 0x8000, 0x7FC0, 0x0001]
     other = saved_model(tmp_path / "two.onnx", MAX)
-    holds(fails("run", other, "--input", f"x={tmp_path / 'x.npy'}"), "input 'x' is |V2", "float32")
+    holds(fails("run", other, "--input", f"x={tmp_path / 'x.npy'}"), "input 'x' has dtype |V2", "float32")
 
 
 @pytest.mark.parametrize("name", ["../escape", "/absolute/escape", "..", "a/b", "a%2Fb", "line\nbreak", "größe::0"])
@@ -779,7 +779,7 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"maxops: error: the command requires the package '{package}': pip install \"maxops[onnx]\"\n"
+    assert done.stderr == f"maxops: error: the command needs the package '{package}': pip install \"maxops[onnx]\"\n"
 
 
 def test_what_the_command_needs_is_its_extra() -> None:
@@ -792,9 +792,7 @@ def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Pa
     command = [sys.executable, "-c", hidden, "conform", "numpy", "--junit", str(tmp_path / "run.xml")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, listing(tmp_path)) == (2, "", [])
-    assert (
-        done.stderr == "maxops: error: the command requires the package 'junitparser': pip install \"maxops[onnx]\"\n"
-    )
+    assert done.stderr == "maxops: error: the command needs the package 'junitparser': pip install \"maxops[onnx]\"\n"
 
 
 def test_other_missing_module_is_no_message_about_extras() -> None:
