@@ -41,12 +41,29 @@ def by_name() -> dict[str, Versions]:
 
 
 def page_of(clause: str) -> str:
-    """The page of a clause among the site's sources.
+    """Return the page of a clause among the site's sources.
 
     >>> page_of("ONNX.Max-13.shape")
     'clauses/ONNX.Max.shape.md'
+
+    Names of pages differ by more than case, because file systems of macOS and Windows ignore case:
+
+    >>> page_of("SONNX.Max.NaN"), page_of("SONNX.Max.nan")
+    ('clauses/SONNX.Max.NaN.md', 'clauses/SONNX.Max.nan-2.md')
     """
-    return f"clauses/{without_version(clause)}.md"
+    return _page_names()[without_version(clause)]
+
+
+@cache
+def _page_names() -> dict[str, str]:
+    """Return the page of each clause, with a number after a name that differs from an earlier one by case only."""
+    names: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for name in by_name():
+        seen[name.casefold()] += 1
+        number = seen[name.casefold()]
+        names[name] = f"clauses/{name}{f'-{number}' if number > 1 else ''}.md"
+    return names
 
 
 def pages() -> dict[str, str]:

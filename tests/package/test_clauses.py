@@ -49,3 +49,10 @@ def test_a_page_has_all_versions_the_reason_and_the_runtimes_that_break_the_clau
     assert "raises `errors.AttributeValueError`:\n\n> ReduceMax-20 keepdims must be True, False, 1 or 0, got 2" in page
     assert "](../findings/onnxruntime.md): 12 missing errors" in page
     assert mo.operator("ONNX", "ReduceMax", 20).clauses[0].id not in page
+
+
+def test_names_of_pages_differ_by_more_than_case() -> None:
+    """File systems of macOS and Windows would otherwise keep one page of two."""
+    folded = [page.casefold() for page in clauses.pages()]
+    assert len(folded) == len(set(folded)) == len(NAMES)
+    assert clauses.page_of("SONNX.Max.NaN").casefold() != clauses.page_of("SONNX.Max.nan").casefold()

@@ -87,6 +87,12 @@ def test_the_site_is_whole(site: Path) -> None:
 
 
 @pytest.mark.exhaustive
+def test_names_of_files_differ_by_more_than_case(site: Path) -> None:
+    folded = [str(path.relative_to(site)).casefold() for path in site.rglob("*")]
+    assert len(folded) == len(set(folded))
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.looked_for)
 def test_what_people_look_for_is_found(chromium: Browser, task: Task) -> None:
     by_links(chromium, task)
