@@ -1,4 +1,4 @@
-"""A claim: what is said, how it is shown, of which files, and what of it stands open."""
+"""A claim: its statement, method, files, bounds and open goals."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ sys.path.append(str(ROOT / "native"))
 
 from digest import digest, digest_of  # noqa: E402
 
-# A proof holds for every value there is; what is exhaustive looked at every input up to its bounds; a test looked at
-# some.
+# A proof covers every value, an exhaustive check every input within its bounds, and a test some inputs.
 Method = Literal["proof", "exhaustive", "test"]
 BASELINE = "baseline"
-# What a processor must have for each instruction set, as /proc/cpuinfo spells it, and what the compiler is told.
+# The processor feature that each instruction set requires, as in /proc/cpuinfo, and the compiler flags.
 FEATURE = {"x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}
 ISA_FLAGS = {
     BASELINE: (),
@@ -35,34 +34,34 @@ ISA_FLAGS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What was shown: `goals` are what had to hold, `open` those that do not, `cases` the inputs looked at."""
+    """A verified statement, with the number of goals, the goals that stay open, and the number of inputs."""
 
-    id: str  # dotted, as "order.keys"
+    id: str  # dotted, for example "order.keys"
     says: str
     method: Method
     tool: str  # with its version
-    files: tuple[str, ...]  # what it speaks of and what shows it, from the root
+    files: tuple[str, ...]  # the verified files and the files of the check, from the root
     goals: int
     open: tuple[str, ...] = ()
-    cases: int = 0  # none of a proof
+    cases: int = 0  # 0 for a proof
     bounds: str = ""
     assumes: str = ""
-    isa: str = ""  # whose compiled code ran, if the claim is about one
+    isa: str = ""  # the instruction set of the compiled code, if the claim is about compiled code
 
     @property
     def holds(self) -> bool:
-        """Whether nothing stands open, of at least one goal."""
+        """True if the claim has goals and none of them is open."""
         return self.goals > 0 and not self.open
 
     def as_json(self) -> dict[str, Any]:
-        """As evidence.json has it; a family's files stand there once."""
+        """Return the claim as in evidence.json, which lists the files of each family only once."""
         fields = asdict(self) | {"open": list(self.open)}
         return {name: value for name, value in fields.items() if name != "files" and value != ""}
 
 
 @dataclass(frozen=True)
 class Check:
-    """What makes one claim, and the instruction set that it takes."""
+    """A function that makes one claim, and the instruction set that it requires."""
 
     id: str
     claim: Callable[[], Claim]
@@ -70,7 +69,7 @@ class Check:
 
     @property
     def missing(self) -> str:
-        """What this processor lacks to run it; nothing if it can."""
+        """The feature that this processor lacks to run the check, or an empty string."""
         if platform.machine() != "x86_64":
             return "" if self.isa == BASELINE else "x86-64"
         needed = FEATURE.get(self.isa, "")
@@ -79,7 +78,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Program:
-    """A C++ program that prints how many states it looked at and how many were wrong: a claim of one goal."""
+    """A C++ program that prints the number of states and the number of wrong states: a claim with one goal."""
 
     source: str  # from proofs/
     says: str
@@ -90,17 +89,17 @@ class Program:
     sanitized: bool = True
 
     def check(self, name: str, flags: Sequence[str], isa: str, *, of_isa: bool = True) -> Check:
-        """Its check, compiled with these flags; `of_isa` if the claim is about that instruction set's code."""
+        """Return a check of the program with these flags; `of_isa` if the claim is about the instruction set."""
         return Check(name, partial(self.claim, name, tuple(flags), isa if of_isa else ""), isa)
 
     def claim(self, name: str, flags: tuple[str, ...], isa: str) -> Claim:
-        """Compile and run it."""
+        """Compile and run the program."""
         source = f"proofs/{self.source}"
         sanitizer = ("-fsanitize=address", "-fno-sanitize-recover=all") if self.sanitized else ()
         with TemporaryDirectory() as folder:
             run(["g++", "-std=c++17", self.optimised, "-w", *sanitizer, *flags, source, "-o", f"{folder}/program"])
             done = run([f"{folder}/program"], check=False)
-        # Where an address is wrong, the program ends before it prints.
+        # With a wrong address, the program ends before it prints.
         found = json.loads(done.stdout or '{"states":0,"wrong":1}')
         wrong = (f"{found['wrong']} wrong: {done.stderr[:400]}",) if found["wrong"] or done.returncode else ()
         return Claim(
@@ -110,12 +109,12 @@ class Program:
 
 
 def proved(source: str, name: str, says: str, assumes: str = "") -> Claim:
-    """A claim of a program that proves its goals by Z3 and prints each as a line of JSON."""
+    """Return the claim of a program that proves goals by Z3 and prints each goal as a line of JSON."""
     source = f"proofs/{source}"
     with TemporaryDirectory() as folder:
         run(["g++", "-std=c++17", "-O1", "-w", *include_flags(), source, "-o", f"{folder}/program", *link_flags()])
         done = run([f"{folder}/program"], check=False)
-    if done.returncode not in (0, 1):  # 1: a goal stands open
+    if done.returncode not in (0, 1):  # 1: a goal is open
         raise RuntimeError(f"{source} ended with {done.returncode}: {done.stderr}")
     goals = [json.loads(line) for line in done.stdout.splitlines()]
     still_open = tuple(goal["goal"] for goal in goals if goal["verdict"] != "proved")
@@ -124,12 +123,12 @@ def proved(source: str, name: str, says: str, assumes: str = "") -> Claim:
 
 
 def digests(paths: Iterable[str]) -> dict[str, str]:
-    """The digest of each file's tokens, by its path from the root."""
+    """Return the digest of each file's tokens, by its path from the root."""
     return {path: digest_of(ROOT / path) for path in sorted(set(paths))}
 
 
 def included(source: str) -> tuple[str, ...]:
-    """A C++ file and all that it includes of this tree, found by the compiler itself, and this program."""
+    """Return a C++ file, its includes in this tree as the compiler finds them, and this module."""
     command = ["g++", "-std=c++17", "-MM", "-MG", *include_flags(), source]
     words = run(command).stdout.replace("\\\n", " ").split()[1:]
     inside = ((ROOT / word).resolve() for word in words)
@@ -138,14 +137,14 @@ def included(source: str) -> tuple[str, ...]:
 
 
 def include_flags() -> Sequence[str]:
-    """Where Z3's headers are: the package z3-solver has them."""
-    import z3  # noqa: PLC0415  (only the proofs that need it do)
+    """Return the compiler flags for the headers of Z3, from the package z3-solver."""
+    import z3  # noqa: PLC0415  (required by some proofs only)
 
     return ["-isystem", str(Path(z3.__file__).parent / "include")]
 
 
 def link_flags() -> Sequence[str]:
-    """And its library."""
+    """Return the linker flags for the library of Z3."""
     import z3  # noqa: PLC0415
 
     library = Path(z3.__file__).parent / "lib"
@@ -153,7 +152,7 @@ def link_flags() -> Sequence[str]:
 
 
 def isa_here() -> str:
-    """The instruction set that `-march=native` compiles for, as maxops names it."""
+    """Return maxops's name of the instruction set that `-march=native` selects."""
     macros = run(["g++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]).stdout
     known = {"__AVX512BW__": "x86-64-v4", "__AVX2__": "x86-64-v3"}
     return next((name for macro, name in known.items() if f" {macro} " in macros), BASELINE)
@@ -161,7 +160,7 @@ def isa_here() -> str:
 
 @cache
 def compiler() -> str:
-    """As it names itself."""
+    """Return the name and version of the compiler, from its own output."""
     return run(["g++", "--version"]).stdout.splitlines()[0]
 
 
@@ -172,7 +171,7 @@ def run(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool at the root, with `env` beside its environment; what it says of an error is shown."""
+    """Run a tool at the root, with `env` added to the environment; errors include its output."""
     whole = None if env is None else {**os.environ, **env}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout, env=whole)
     if check and done.returncode != 0:
@@ -183,8 +182,8 @@ def run(
 
 
 def require_this_tree() -> None:
-    """End the program if the maxops that Python imports is not built of this tree."""
-    import maxops  # noqa: PLC0415  (the programs that prove by a compiler alone need no installation)
+    """Exit if the imported maxops is not built from this tree."""
+    import maxops  # noqa: PLC0415  (programs that need only a compiler run without an installation)
 
     package = Path(maxops.__file__).parent
     differing = [] if maxops._native.build()["sources"] == digest() else ["the native core"]
@@ -195,6 +194,7 @@ def require_this_tree() -> None:
     if differing:
         several = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
         print(
-            f"maxops in {package} is not built of this tree: {', '.join(differing[:3])}{several} differ; make install"
+            f"maxops in {package} is not built from this tree: {', '.join(differing[:3])}{several} differ; run make "
+            "install"
         )
         sys.exit(2)

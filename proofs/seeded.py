@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Put faults into what the proofs speak of, and see that they notice.
+"""Seeds faults into the verified files and checks that the proofs find them.
 
-Each fault is one edit of one file, in a copy. One in the specification has to leave a goal open that is proved without
-it; one in the planner, in the native entry or in the spec table has to leave a goal of `planner` or `tables` open, and
-one in a kernel a goal of `walks`, `avx512` or `copies`. `make faults` tries all of them (some seconds each); `python
-proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the exit code is 1.
+Each fault is one edit of one file in a copy of the tree. A fault in the specification must leave a goal open that is
+proved without it. A fault in the planner, the native entry or the spec table must leave a goal of `planner` or `tables`
+open, and a fault in a kernel a goal of `walks`, `avx512` or `copies`. `make faults` tries all faults, which takes some
+seconds each; `python proofs/seeded.py --only fold` tries the faults with a word. The exit code is 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from specification import check
 
 import maxops
 
-# Of a prover, for a goal that is proved in less where there is no fault.
+# The time limit of a prover; without a fault, each goal takes less.
 SECONDS = 3
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One edit of a file, which has the old text once."""
+    """An edit of a file that contains the old text exactly once."""
 
     file: str  # from the root
     old: str
     new: str
-    goals_of: str = ""  # of the specification: the file whose goals show it
-    claim: str = ""  # of the package: the claim that shows it
+    goals_of: str = ""  # for the specification: the file with the goals that find the fault
+    claim: str = ""  # for the package: the claim that finds the fault
 
     @property
     def name(self) -> str:
-        """As it is reported."""
+        """The name of the fault in reports."""
         return f"{self.file}: {' '.join(self.old.split())}"
 
     def put(self, text: str) -> str:
-        """The file's text with the fault."""
+        """Return the text of the file with the fault."""
         if (count := text.count(self.old)) != 1:
-            raise ValueError(f"{self.name}: the text is there {count} times")
+            raise ValueError(f"{self.name}: expected the text once, found it {count} times")
         return text.replace(self.old, self.new)
 
 
@@ -183,7 +183,7 @@ FAULTS = (*WALKS, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE, *KERNELS)
 
 
 def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
-    """The first goal of its file that it leaves open, and that is not open without it."""
+    """Return the first goal of the specification that is open only with the fault."""
     with TemporaryDirectory() as folder, TemporaryDirectory() as other:
         source = root / "proofs" / "specification"
         without = {goal[0].stem: goal for goal in check.goals_of(config, fault.goals_of, Path(other))}
@@ -197,12 +197,12 @@ def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
 
 
 def shown_by_claims(fault: Fault, root: Path, _: Path) -> str:
-    """The first goal that its claims leave open of the package in the copy."""
+    """Return the open goals of the fault's claim for the package in the copy."""
     return open_goals(fault, root, root / "src")
 
 
 def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
-    """The same of the package with the core built anew; the first time all of it, some ten seconds."""
+    """Rebuild the core and return the open goals of the fault's claim; the first build takes ten seconds."""
     build, package = root / "build", root / "built" / "maxops"
     if not package.exists():
         shutil.copytree(root / "src" / "maxops", package, ignore=shutil.ignore_patterns("_native*"))
@@ -217,13 +217,13 @@ def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
 
 
 def open_goals(fault: Fault, root: Path, packages: Path) -> str:
-    """What its claims leave open of the package in a folder."""
+    """Return the open goals of the fault's claim for the package in a folder."""
     show = "import maxops, verify; print(maxops.__file__); print([*verify.claim_of(%r).open])"
-    # Files that change within a second and keep their size are not compiled anew.
+    # Python would not recompile a file that changes within a second and keeps its size.
     environment = {"PYTHONPATH": f"{packages}:{root / 'proofs'}", "PYTHONDONTWRITEBYTECODE": "1"}
     place, found = run([sys.executable, "-c", show % fault.claim], env=environment).stdout.splitlines()
     if packages not in Path(place).parents:
-        raise RuntimeError(f"maxops came from {place}, not from {packages}")
+        raise RuntimeError(f"expected maxops from {packages}, got {place}")
     return "" if found == "[]" else found
 
 
@@ -234,12 +234,12 @@ def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
 
 
 def main() -> int:
-    """Try, and say which are not noticed."""
+    """Try all faults and print the missed faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="faults whose file, function or text has this")
+    parser.add_argument("--only", default="", help="try only faults whose file or text contains TEXT", metavar="TEXT")
     only = parser.parse_args().only
     if missing := check.missing("why3", "cvc4", "z3"):
-        parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
+        parser.exit(2, f"missing tools; run apt-get install {' '.join(sorted(missing))}\n")
     missed, count = [], 0
     with TemporaryDirectory() as folder, check.why3_config() as config:
         shutil.copy(ROOT / "CMakeLists.txt", folder)

@@ -1,12 +1,12 @@
-"""Runs what shows the claims, and writes what it finds: `make verify`.
+"""Runs the checks of all claims and writes the evidence: `make verify`.
 
     python proofs/verify.py [--check] [--only TEXT]
 
-The claims are those of the packages beside this file (FAMILIES); each is run every time, in as many processes as there
-are processors. One that this processor cannot run is kept while the files of its family are unchanged, and is no longer
-claimed after that. What is found goes to src/maxops/evidence/evidence.json, unless something is wrong, or nothing
-differs from what stands there. With --check nothing is written, and a difference is an error. The exit code is 1 if a
-claim does not hold, if it shows less than before, or if --check finds a difference.
+The claims are in the packages beside this file (FAMILIES). Every run checks all claims, with one process per processor.
+A claim that this processor cannot check is kept if the files of its family are unchanged, and removed otherwise. The
+evidence is written to src/maxops/evidence/evidence.json if all claims hold and it differs from the file. With --check,
+nothing is written, and a difference is an error. The exit code is 1 if a claim does not hold, if it has fewer goals or
+cases than before, or if --check finds a difference.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 2
 FAMILIES = ("walks", "planner", "avx512", "copies", "order", "tables")  # the longest first
 NEEDS = {"z3": "z3-solver", "onnx": "onnx"}
-# What --check leaves out: another machine has other versions of tools, and compiles for another processor.
+# Ignored by --check: other machines have other versions of tools and compile for other processors.
 ELSEWHERE = ("build", "tool", "isa")
-LINE_EACH = 30.0  # seconds between lines while nothing ends
+LINE_EACH = 30.0  # seconds between progress lines
 
 Json = dict[str, Any]
 
 
 def checks(only: str) -> dict[str, Check]:
-    """The checks whose id has this text."""
+    """Return the checks whose id contains a text."""
     return {check.id: check for name in FAMILIES for check in import_module(name).CHECKS if only in check.id}
 
 
 def family(name: str) -> str:
-    """The package that makes a claim."""
+    """Return the package of a claim."""
     return name.partition(".")[0]
 
 
 def claim_of(name: str) -> Claim:
-    """Run one check."""
+    """Run one check and return its claim."""
     (check,) = (check for check in import_module(family(name)).CHECKS if check.id == name)
     return check.claim()
 
 
 def ran(name: str) -> tuple[Claim, float]:
-    """The same, and how long it takes."""
+    """Run one check and return its claim and the seconds it took."""
     began = time.monotonic()
     return claim_of(name), time.monotonic() - began
 
 
 def run_all(names: list[str]) -> list[Claim]:
-    """Run them, with a line for each that ends, and one a while for those that go on."""
+    """Run checks; print a line for each finished check, and regular progress lines."""
     began, found = time.monotonic(), []
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         waiting: dict[Future[tuple[Claim, float]], str] = {pool.submit(ran, name): name for name in names}
@@ -81,12 +81,12 @@ def run_all(names: list[str]) -> list[Claim]:
 
 
 def files_of(evidence: Json, name: str) -> dict[str, str]:
-    """The files that a family's claims speak of and are shown by, with their digests."""
+    """Return the files of a family's claims and checks, with their digests."""
     return {path: digest for path, (digest, families) in evidence["files"].items() if name in families}
 
 
 def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
-    """The evidence, without where and when it was found."""
+    """Return the evidence, without the circumstances of the run."""
     from maxops import _native  # noqa: PLC0415
 
     rows = {claim.id: claim.as_json() for claim in claims} | {claim["id"]: claim for claim in kept}
@@ -101,7 +101,7 @@ def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
 
 
 def where_and_when() -> Json:
-    """What a reader of the evidence asks of its run."""
+    """Return the circumstances of the run: commit, date and machine."""
     from maxops.machine import machine  # noqa: PLC0415
 
     state = run(["git", "status", "--porcelain", "--", "native", "src", "proofs", "CMakeLists.txt"]).stdout
@@ -117,21 +117,21 @@ def where_and_when() -> Json:
 
 
 def problems(before: Json, after: Json) -> list[str]:
-    """Why the evidence does not stand."""
+    """Return the reasons why the evidence is not accepted."""
     found = []
     was = {claim["id"]: claim for claim in before["claims"]}
     for claim in after["claims"]:
         name = claim["id"]
-        found += [f"{name}: {goal} stands open" for goal in claim["open"]]
+        found += [f"{name}: {goal} is open" for goal in claim["open"]]
         for count in ("goals", "cases"):
             if claim[count] < (least := was.get(name, claim)[count]):
-                found.append(f"{name}: {claim[count]} {count}, where there were {least}")
+                found.append(f"{name}: {claim[count]} {count} instead of {least}")
     there = {claim["id"] for claim in after["claims"]}
-    return found + [f"{name}: is gone" for name in was if name not in there]
+    return found + [f"{name}: the claim is missing" for name in was if name not in there]
 
 
 def difference(before: Json, after: Json, ignored: tuple[str, ...] = ()) -> list[str]:
-    """Where two pieces of evidence differ, but for where and when they were found, and for some fields of claims."""
+    """Return the differences between two pieces of evidence, except circumstances and ignored fields of claims."""
     found = [name for name in ("format", "build", "files") if name not in ignored and before.get(name) != after[name]]
     was, now = (
         {claim["id"]: {name: value for name, value in claim.items() if name not in ignored} for claim in each["claims"]}
@@ -141,18 +141,20 @@ def difference(before: Json, after: Json, ignored: tuple[str, ...] = ()) -> list
 
 
 def main() -> int:
-    """Run, write, and say what does not hold."""
+    """Run the checks, write the evidence, and print problems."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; a difference from what stands is an error")
-    parser.add_argument("--only", default="", metavar="TEXT", help="claims whose id has this; nothing is written")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the evidence differs")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="check only claims whose id contains TEXT, and write nothing"
+    )
     options = parser.parse_args()
     if missing := [package for module, package in NEEDS.items() if find_spec(module) is None]:
-        parser.exit(2, f"tools of the proofs are not installed: python -m pip install {' '.join(missing)}\n")
+        parser.exit(2, f"missing tools; run python -m pip install {' '.join(missing)}\n")
     chosen = checks(options.only)
     if not chosen:
-        parser.error(f"--only {options.only}: there are {', '.join(checks(''))}")
+        parser.error(f"no claim contains {options.only!r}; the claims are {', '.join(checks(''))}")
     require_this_tree()
-    # What processors lack, such as AVX-512, is no reason to claim less of sources that are as they were.
+    # A claim about unchanged sources stays valid even if this processor lacks a feature such as AVX-512.
     before = json.loads(EVIDENCE.read_text(encoding="utf-8")) if EVIDENCE.exists() else {}
     if before.get("format") != FORMAT:
         before = {"claims": [], "files": {}}
@@ -161,8 +163,8 @@ def main() -> int:
         files = files_of(before, family(name))
         unchanged = digests(path for path in files if (ROOT / path).exists()) == files
         of_it = [claim for claim in before["claims"] if claim["id"] == name and unchanged]
-        what = "stands as it was found elsewhere" if of_it else "is not claimed"
-        print(f"{name}: this processor has no {chosen.pop(name).missing}; it {what}")
+        what = "the earlier evidence is kept" if of_it else "the claim is removed"
+        print(f"{name}: this processor has no {chosen.pop(name).missing}; {what}")
         kept += of_it
         before["claims"] = [claim for claim in before["claims"] if claim["id"] != name or of_it]
     after = made_of(run_all(list(chosen)), kept, before)
@@ -171,13 +173,13 @@ def main() -> int:
             claim for claim in before["claims"] if claim["id"] in {each["id"] for each in after["claims"]}
         ]
     wrong = problems(before, after)
-    if options.check:  # what this processor runs beside the claims that stand has to hold, and is no difference
+    if options.check:  # additional claims of this processor must hold, but are not a difference
         was = {claim["id"] for claim in before["claims"]}
         mine = {name for name, check in chosen.items() if check.isa != BASELINE} - was
         after["claims"] = [claim for claim in after["claims"] if claim["id"] not in mine]
     changed = [] if options.only or wrong else difference(before, after, ELSEWHERE if options.check else ())
     if changed and options.check:
-        wrong = [f"{EVIDENCE.name} has another {', '.join(changed)}: run make verify, and commit what it writes"]
+        wrong = [f"{EVIDENCE.name} differs in {', '.join(changed)}: run make verify, and commit the file"]
     elif changed:
         from maxops.json_text import in_lines  # noqa: PLC0415
 

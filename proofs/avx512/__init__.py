@@ -1,8 +1,8 @@
-"""Short segments by AVX-512, whose kernel is written in intrinsics: its own text, on vectors whose lanes are terms.
+"""Claims about short segments by AVX-512: the kernel's own source, on vectors whose lanes are terms.
 
-Three programs share the models of the intrinsics (terms.h). segments.cpp: which lanes' maximum is stored where, for
-small ids and any keys. lanes.cpp: what a lane is, for every value, by Z3. models.cpp: each model against the processor,
-and against the emulated intrinsics. Only the last takes a processor with AVX-512, for the first of the two.
+Three programs share the models of the intrinsics (terms.h). segments.cpp verifies which lanes' maximum is stored where,
+for small ids and any keys. lanes.cpp proves the key of a lane for every value, by Z3. models.cpp compares each model
+with the processor, which requires AVX-512, and with emulated intrinsics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where copies put each element, and which index argmax finds: copies.cpp, on the instruction sets that are here."""
+"""Claims about copies, transposes and argmax: copies.cpp, on the instruction sets of this machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The matrix: for each clause of the spec table its source, decision, code, cases, tests, proofs, and what is assumed.
+"""The matrix: the source, decision, code, cases, tests, proofs and assumptions of each clause.
 
-What can be derived is: the rows from the table, the cases from the kit, the planner's functions and the checker's rules
-from their source, the tests of errors from what was counted, the proofs' goals from evidence.json. The rest stands in
-matrix.toml, and whatever it names must be there; an empty cell needs a reason.
+The matrix is derived where possible: rows from the spec table, cases from the kit, functions of the planner and rules
+of the checker from their source, tests of errors from cited.json, and proofs from evidence.json. The rest is in
+matrix.toml. Every name in it must exist, and an empty cell requires a reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILE = ROOT / "src" / "maxops" / "evidence" / "matrix.json"
 HERE = Path(__file__).resolve().parent
 COLUMNS = ("code", "cases", "tests", "proofs", "assumed")
 FAMILIES = {"maximum": "Max", "reduce_max": "ReduceMax", "segment_max": "SegmentMax"}
-# Which planner is whose; those of the other files are everybody's.
+# The operators of each planner file; other files serve all operators.
 PLANNERS = {
     "max": ("Max",),
     "reduce": ("ReduceMax",),
@@ -43,7 +43,7 @@ PLANNERS = {
 
 
 class MatrixError(Exception):
-    """What the matrix lacks, or names and is not there; a line each."""
+    """Missing entries of the matrix and unknown names in it, one per line."""
 
 
 # ------------------------------------------------------------------------------------------------ derived
@@ -59,7 +59,7 @@ def _calls_of(function: ast.AST) -> Iterator[ast.Call]:
 
 @cache
 def planners() -> dict[tuple[str, str], list[str]]:
-    """By operator and short name: the planner's functions that raise the clause's errors."""
+    """Return the planner functions that raise a clause's errors, by operator and short name."""
     found = defaultdict(list)
     for path in sorted((ROOT / "src" / "maxops" / "plan").glob("*.py")):
         families = PLANNERS.get(path.stem, sorted({family for each in PLANNERS.values() for family in each}))
@@ -82,7 +82,7 @@ def planners() -> dict[tuple[str, str], list[str]]:
 
 @cache
 def defined(path: str) -> frozenset[str]:
-    """The functions that a file defines."""
+    """Return the functions that a file defines."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".py"):
         return frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
@@ -90,7 +90,7 @@ def defined(path: str) -> frozenset[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether a file is there and, after a colon or two, the function or the test in it."""
+    """Return whether a file exists and, for "file:name" or "file::name", defines the function or test."""
     path, function = re.fullmatch(r"([^:]+)(?:::?(.+?))?(?:\[.*)?", name, re.DOTALL).groups()  # type: ignore[union-attr]
     return (ROOT / path).is_file() and (function is None or function in defined(path))
 
@@ -103,13 +103,13 @@ def _family(row: Spec) -> str:
 
 
 def _keys(row: Spec, short: str) -> list[str]:
-    """What speaks of a clause, the most general first."""
+    """Return the keys of a clause in matrix.toml, the most general first."""
     kind = "maxops" if row in spec.PLAIN else "standards"
     return ["*", kind, short, f"{_family(row)}.{short}", row.clause(short)]
 
 
 class Matrix:
-    """The matrix of a file's facts, of claims, and of what tests cite."""
+    """The matrix from the facts of matrix.toml, the claims, and the citations of tests."""
 
     def __init__(self, facts: Json, evidence: Json, cited: Json) -> None:
         self.facts, self.claims, self.cited = facts, {claim["id"]: claim for claim in evidence["claims"]}, cited
@@ -126,7 +126,7 @@ class Matrix:
         self._check("proofs", facts["proofs"], lambda pattern: any(fnmatch(claim, pattern) for claim in self.claims))
         for claim in self.claims:
             if not any(fnmatch(claim, pattern) for pattern in facts["proofs"]):
-                self.problems.append(f"proofs: no line says which clauses the claim {claim} speaks of")
+                self.problems.append(f"proofs: the claim {claim} has no clauses")
         self.rows = [self._row(row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules]
         known = {key for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules for key in _keys(row, short)}
         self._check(
@@ -136,10 +136,10 @@ class Matrix:
             for key in self._table(table):
                 for name in key.split():
                     if (table, name) not in self.used:
-                        self.problems.append(f"{table}: {name} is no clause")
+                        self.problems.append(f"{table}: {name} is not a clause")
 
     def _check(self, table: str, names: Any, is_there: Any) -> None:
-        self.problems += [f"{table}: {name} is not there" for name in names if not is_there(name)]
+        self.problems += [f"{table}: {name} does not exist" for name in names if not is_there(name)]
 
     def _table(self, table: str) -> Json:
         facts = self.facts
@@ -148,7 +148,7 @@ class Matrix:
         return facts
 
     def _said(self, table: str, row: Spec, short: str) -> list[Any]:
-        """What a table says of a clause, the most particular last."""
+        """Return the entries of a clause in a table, the most specific last."""
         found = []
         for key in _keys(row, short):
             self.used.add((table, key))
@@ -173,7 +173,7 @@ class Matrix:
         return {"id": clause.id, **cells, "reasons": reasons}
 
     def _cases(self, clause: Clause) -> list[str]:
-        """How many of the kit's cases ask it; a plain function's rule is a standard's where it says so."""
+        """Return the number of the kit's cases for a clause, or for the clause of a standard that it refers to."""
         whose = clause.source.removeprefix("as ")
         of = whose if whose in self.cases else clause.id
         found = self.cases.get(of, [])
@@ -196,11 +196,11 @@ class Matrix:
             return str(UNCOVERED[short])
         said = self._said(f"reasons.{column}", row, short)
         if not said:
-            self.problems.append(f"{row.clause(short)}: {column} is empty, and no reason is given")
+            self.problems.append(f"{row.clause(short)}: {column} is empty without a reason")
         return str(said[-1]) if said else ""
 
     def as_json(self) -> Json:
-        """As matrix.json has it; or an error that lists what is wrong."""
+        """Return the matrix as in matrix.json. Raise MatrixError, which lists all problems."""
         if self.problems:
             raise MatrixError("\n".join(dict.fromkeys(self.problems)))
         names: dict[str, int] = {}  # each text once, and its number
@@ -215,7 +215,7 @@ class Matrix:
 
 
 def facts() -> tuple[Json, Json, Json]:
-    """The files that a matrix is of: what is said by hand, the claims, and which tests cite which clause."""
+    """Return the sources of the matrix: matrix.toml, the evidence, and the citations of tests."""
     by_hand = tomllib.loads((HERE / "matrix.toml").read_text(encoding="utf-8"))
     evidence = json.loads(FILE.with_name("evidence.json").read_text(encoding="utf-8"))
     return by_hand, evidence, json.loads((HERE / "cited.json").read_text(encoding="utf-8"))

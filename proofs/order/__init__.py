@@ -1,4 +1,4 @@
-"""The order of values: proved for every value by Z3, and run on this processor."""
+"""Claims about the order of values: proved for every value by Z3, and tested on this processor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSTRUCTIONS = Program(
 
 
 def pairs() -> Claim:
-    """Every pair of the 16-bit floats."""
+    """Return the claim about every pair of 16-bit floats."""
     source = "proofs/order/pairs.cpp"
     with TemporaryDirectory() as folder:
         run(["g++", "-std=c++17", "-O3", "-march=native", source, "-o", f"{folder}/pairs"])

@@ -1,14 +1,13 @@
-"""The rules of arguments: what every small call is refused for, and which shape and type the others give.
+"""Claims about arguments: the error of each invalid small call, and the shape and type of each valid call.
 
-The planner says it in Python (src/maxops/plan), and the native way in says yes once more, in C++ (native/api*.cpp,
-native/bindings). Here each rule stands a third time, in the few lines that its clause's sentence is, with nothing of
-the package's: the rows, too, are written out. Every call goes both ways, as it is shipped and by the planner alone,
-and each has to give what its rules say: a type and a shape, or the error and the id of a clause that the call breaks.
-What the core takes by itself has to give the same as the planner's, and it has to take all that the planner accepts,
-but for what is_left_to_planner names. Of a call that breaks several rules it may be any of them: no sentence says which
-comes first.
+The planner checks arguments in Python (src/maxops/plan), and the native entry accepts valid calls in C++
+(native/api*.cpp, native/bindings). This package states each rule a third time, in a few lines after its clause, and
+uses nothing from maxops; even the rows are written out. Every call runs as shipped and by the planner alone. Both must
+give the result of the rules: a type and a shape, or the error and id of a broken clause. A call that breaks several
+rules may raise any of their errors, because no clause defines an order. The core must give the same results as the
+planner, and must accept all calls that the planner accepts, except those of is_left_to_planner.
 
-    python proofs/verify.py --only planner.ids    # one of them
+    python proofs/verify.py --only planner.ids    # checks one claim
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
 
 
 class Says(NamedTuple):
-    """What a claim says, of which trials, and up to which bounds."""
+    """The statement of a claim, its trials and its bounds."""
 
     trials: Callable[[], Iterator[Trial]]
     says: str
@@ -120,7 +119,7 @@ RULES = {
 
 
 def ways_of(row: Row) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """A row's call as it is shipped, by the planner alone, and by the core alone: None where that asks the planner."""
+    """Return a row's call as shipped, by the planner alone, and by the core alone (None: left to the planner)."""
     import maxops as mo  # noqa: PLC0415
     from maxops import _native, ops  # noqa: PLC0415
 
@@ -133,10 +132,10 @@ def ways_of(row: Row) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
 
 
 def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], with_values: bool) -> Seen:
-    """What a call gives."""
+    """Return the type and shape of a call's result, or its error and clause."""
     try:
         result = call(*args, **options)
-    except Exception as error:  # noqa: BLE001  (whatever it raises is what it gives)
+    except Exception as error:  # noqa: BLE001  (any error is a result here)
         return type(error).__name__, getattr(error, "clause", str(error))
     if result is None:
         return NOT_HANDLED
@@ -146,9 +145,9 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
 
 
 def is_left_to_planner(row: Row, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether the core may leave a valid call to the planner: what is rare, or has no number of NumPy's."""
+    """Return whether the core may leave a valid call to the planner, because it is rare or not native."""
     values = [*args, *options.values()]
-    indices = [*args[1:], options.get("offsets")]  # where they are ids, or stand for them
+    indices = [*args[1:], options.get("offsets")]  # ids or offsets
     return (
         any(isinstance(each, np.ndarray) and each.dtype == object for each in values)
         or any(isinstance(each, np.ndarray) and each.dtype == np.uint64 for each in indices)
@@ -163,7 +162,7 @@ def is_left_to_planner(row: Row, args: tuple[Any, ...], options: dict[str, Any])
 
 
 def claim(name: str, *, all_calls: bool = True) -> Claim:
-    """Of all calls of a rule, or up to the first that is wrong."""
+    """Return the claim about all calls of a rule, or about the calls up to the first wrong call."""
     require_this_tree()
     says = RULES[name]
     ways = {row: ways_of(row) for row in (*MAX, *REDUCE, *SEGMENT)}

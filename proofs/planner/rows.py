@@ -1,4 +1,4 @@
-"""The operators as their documents have them, and the rules that a call can break: nothing of it is the package's."""
+"""The operators as in their specifications, and the rules that a call can break, without using the package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBERS = EVERY[:-2]
 
 
 class Row(NamedTuple):
-    """An operator as its document has it: the types that it takes, and its attributes."""
+    """An operator as in its specification, with the supported types and the attributes."""
 
     standard: str
     operator: str
@@ -35,37 +35,37 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As documents write it."""
+        """The name as in the specification."""
         return f"{self.operator}-{self.version}" if self.version else self.operator
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a function of maxops's own, which takes more than a standard."""
+        """True for the plain functions of maxops, which accept more than a standard."""
         return self.standard == "maxops"
 
     @property
     def index_types(self) -> tuple[str, ...]:
-        """Of ids and offsets and their number, or of an array of axes."""
+        """The types of ids, offsets and num_segments, or of an array of axes."""
         if self.is_plain:
             return INTEGERS
         return ("int64",) if self.operator == "ReduceMax" else ("int32", "int64")
 
     def breaks(self, *rules: Rule) -> frozenset[Seen]:
-        """The errors that speak of rules, by the ids that their clauses have in this row."""
+        """Return the errors of broken rules, with the ids of their clauses in this row."""
         names = SHORTS[self.standard]
         prefix = f"{self.standard.replace(' ', '-')}.{self.name}."
         return frozenset((error, prefix + names.get(short, short)) for error, short in rules)
 
 
-# Where a rule has another name than most rows give it. In a standard a scalar or an array of no type of its own is
-# none of the listed types; SONNX requires explicit types.
+# Rules whose clauses have other names than in most rows. In a standard, a Python scalar or a foreign array has none of
+# the listed types; SONNX requires explicit types.
 SHORTS = {
     "ONNX": {"scalars": "T", "arrays": "T", "out": "T", "out.shape": "shape"},
     "OpenVINO": {"arrays": "T", "out": "T", "out.shape": "shape"},
     "SONNX": {"shape": "C1", "inputs": "L", "scalars": "GR2", "arrays": "T", "out": "T", "out.shape": "C2"},
     "maxops": {"T": "types", "T_IDX": "index_types", "out.shape": "out", "axes.unique": "axes"},
 }
-# Of the broadcast result the draft has no clause of its own: its rules are of Y, X1, ..., XN.
+# The draft has no separate clause for the broadcast result: its rules are for Y, X1, ..., XN.
 SHORTS["SONNX draft"] = SHORTS["SONNX"] | {"out.shape": "C1", "scalars": "T"}
 
 MAX = (
@@ -118,11 +118,11 @@ OUT_OF_RANGE: Rule = ("SegmentIdsError", "out_of_range")
 OFFSETS: Rule = ("OffsetsError", "offsets")
 NUM_SEGMENTS: Rule = ("NumSegmentsError", "num_segments")
 OUT: Rule = ("OutputError", "out")
-NO_ATTRIBUTE: Seen = ("AttributeValueError", "")  # no clause speaks of what is not there
+NO_ATTRIBUTE: Seen = ("AttributeValueError", "")  # no clause covers an unknown attribute
 
 
 def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
-    """A result of a type, in the machine's byte order, of one of these shapes."""
+    """Return the results of a type, in native byte order, with one of these shapes."""
     return frozenset((dtype_of(name), shape) for shape in shapes)
 
 
@@ -131,30 +131,30 @@ def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
 
 @cache
 def dtype_of(name: str) -> np.dtype[Any]:
-    """NumPy's type."""
+    """Return the NumPy dtype of a type."""
     own: dict[str, Any] = {"real": object, "bfloat16": ml_dtypes.bfloat16}
     found: np.dtype[Any] = np.dtype(own.get(name, name))
     return found
 
 
 def bits_of(array: np.ndarray[Any, Any]) -> str:
-    """The elements' bits; of rationals their text."""
+    """Return the bits of the elements, or the text of rationals."""
     return repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes().hex()
 
 
 @cache
 def zeros(shape: Shape, name: str = "float32") -> np.ndarray[Any, Any]:
-    """An array of zeros; those that are no rationals, of the type that is called "half"."""
+    """Return an array of zeros, or of floats in an object array for the type "half"."""
     return np.full(shape, 0.5, object) if name == "half" else np.zeros(shape, dtype_of(name))
 
 
-# Types that no operator has.
+# Types that no operator supports.
 FOREIGN = ("complex64", "longdouble", "S3", "U3", "M8[s]", "m8[s]", "V4", "float8_e4m3fn", "int4", "half")
 OBJECTS = (None, "x", [1.0], object(), np.ma.masked_array([1.0, 2.0]), np.array([[1.0]]).view(np.matrix))
 
 
 def forms(name: str) -> Iterator[Any]:
-    """A type's arrays: of the machine's byte order and the other, of rank 0, and NumPy's scalar."""
+    """Yield arrays of a type: 1-D, of rank 0, a NumPy scalar, and in non-native byte order."""
     yield zeros((2,), name)
     yield zeros((), name)
     if name not in ("real", "half"):

@@ -76,12 +76,12 @@ def shape_of_max(row: Row, shapes: Sequence[Shape]) -> Shape | frozenset[Seen]:
 
 
 def shapes_up_to(rank: int, sizes: Iterable[int]) -> list[Shape]:
-    """Every shape of up to so many axes of these sizes."""
+    """Yield every shape of up to this number of axes, with these sizes."""
     return [shape for r in range(rank + 1) for shape in product(sizes, repeat=r)]
 
 
 def broadcasting() -> Iterator[Trial]:
-    """One, two and three shapes of up to two axes, and two of up to three."""
+    """Try one, two and three shapes of up to two axes, and two shapes of up to three axes."""
     few, many = shapes_up_to(2, range(4)), shapes_up_to(3, range(4))
     for shapes in chain(product(few), product(many, repeat=2), product(few, repeat=3)):
         for row in MAX:
@@ -98,7 +98,7 @@ FORMATS["float64"] = (53, -1022, 1023)
 
 
 def holds(name: str, value: Any) -> bool:
-    """Whether a type holds exactly the value of a Python scalar, which is of its kind."""
+    """Return whether a type represents a Python scalar of its kind exactly."""
     if name == "real":
         return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
     if isinstance(value, bool) or name == "bool":
@@ -118,7 +118,7 @@ def holds(name: str, value: Any) -> bool:
 
 
 def takes(row: Row, name: str, value: Any) -> bool:
-    """Whether a Python scalar goes beside a type: plain functions round floats, unless they would become infinite."""
+    """Return whether a Python scalar is valid for a type: plain functions round floats unless they overflow."""
     if row.is_plain and name in FORMATS and type(value) is float and not (isnan(value) or isinf(value)):
         precision, _, highest = FORMATS[name]
         return abs(Fraction(value)) < 2**highest * (2 - Fraction(1, 2**precision))
@@ -126,7 +126,7 @@ def takes(row: Row, name: str, value: Any) -> bool:
 
 
 def scalars() -> list[Any]:
-    """Integers and floats around what each type holds."""
+    """Return integers and floats around the limits of each type."""
     powers = (*range(68), 127, 128, 129, 1023, 1024, 1025)
     integers = {sign * (2**k + d) for k in powers for d in (-1, 0, 1) for sign in (1, -1)}
     floats = {0.0, float("inf"), 2.0**1023 * (2 - 2.0**-52)}
@@ -143,7 +143,7 @@ def scalars() -> list[Any]:
 
 
 def python_scalars() -> Iterator[Trial]:
-    """Beside an array, as initial and as fill_value; alone; and NumPy's in their place."""
+    """Try scalars beside an array, as initial and as fill_value, alone, and NumPy scalars instead."""
     values, ids = scalars(), zeros((2,), "int64")
     for row in MAX:
         shape: Shape = () if row.version in (1, 6) else (2,)  # which do not broadcast
@@ -178,7 +178,7 @@ def python_scalars() -> Iterator[Trial]:
 
 
 def types() -> Iterator[Trial]:
-    """Of data, of ids, of the number of segments: each of the types there are, as an array and as a scalar."""
+    """Try each type for data, ids and num_segments, as an array and as a scalar."""
     every = (*EVERY, *FOREIGN)
     for row in MAX:
         for a, b in product(every, repeat=2):
@@ -228,7 +228,7 @@ def types() -> Iterator[Trial]:
 
 
 def reduced(row: Row, shape: Shape, axes: Sequence[int], keepdims: bool, noop: bool) -> Shape | frozenset[Seen]:
-    """Axes lie in -r..r-1, and in version 1 in 0..r-1; each is named once; without axes all are reduced, or none."""
+    """Apply the rules of axes: -r..r-1, or 0..r-1 in version 1, without repetition; by default, all or none."""
     rank = len(shape)
     lowest = 0 if row.version == 1 else -rank
     named = [axis + rank if axis < 0 else axis for axis in axes]
@@ -241,12 +241,12 @@ def reduced(row: Row, shape: Shape, axes: Sequence[int], keepdims: bool, noop: b
 
 
 def reduction(row: Row, data: Any, axes: Any, options: dict[str, Any], name: str = "axes") -> Any:
-    """The arguments of a call; axes are an input from version 18 on."""
+    """Return the arguments of a call; axes are an input from version 18."""
     return ((data, axes), options) if row.version in (18, 20) else ((data,), {**options, name: axes})
 
 
 def spelled(axes: Sequence[int]) -> list[Any]:
-    """A list of axes in each way that there is."""
+    """Yield a list of axes in each accepted form."""
     ways: list[Any] = [[*axes], tuple(axes), np.array(axes, np.int64), [np.int8(axis) for axis in axes]]
     ways += [axes[0], np.int16(axes[0])] if len(axes) == 1 else []
     ways += [None] if not axes else []
@@ -254,7 +254,7 @@ def spelled(axes: Sequence[int]) -> list[Any]:
 
 
 def axes() -> Iterator[Trial]:
-    """Every list of up to three axes, with each option there is; and axes of every type and rank."""
+    """Try every list of up to three axes with each option, and axes of every type and rank."""
     shapes: list[Shape] = [(), (2,), (0,), (2, 3), (0, 3), (2, 3, 4), (2, 0, 1)]
     for shape in shapes:
         rank = len(shape)
@@ -302,7 +302,7 @@ def axes() -> Iterator[Trial]:
 
 
 def _segment_axes() -> Iterator[Trial]:
-    """One integer in -r..r-1, of data of up to three axes; as many ids as the data has there, and offsets to it."""
+    """Try each axis of data of up to three axes, with ids and offsets of the axis's size."""
     for shape, count in product(shapes_up_to(3, range(3)), range(3)):
         rank = len(shape)
         for axis in range(-rank - 1, rank + 1):
@@ -331,7 +331,7 @@ LOWEST_FINITE["bfloat16"] = -(2 - 2.0**-7) * 2.0**127
 
 
 def filled(name: str, shape: Shape, value: Any) -> frozenset[Seen]:
-    """A result of one value, or of one for each row."""
+    """Return results with a single value, or with a value for each row."""
     array = np.empty(shape, dtype_of(name))
     array[...] = value
     return frozenset([(array.dtype, array.shape, bits_of(array))])
@@ -364,7 +364,7 @@ def empty_sets() -> Iterator[Trial]:
 
 
 def is_increasing(values: Sequence[int]) -> bool:
-    """Whether no value is below the one before it."""
+    """Return whether values are non-decreasing."""
     return all(a <= b for a, b in pairwise(values))
 
 
@@ -389,7 +389,7 @@ def segments_of_ids(
 
 
 def ids() -> Iterator[Trial]:
-    """Every list of up to four ids from -2 to 3, with every number of segments from -1 to 4 and without."""
+    """Try every list of up to four ids from -2 to 3, with num_segments from -1 to 4 and without num_segments."""
     numbers = (None, *range(-1, 5))
     for listed in chain.from_iterable(product(range(-2, 4), repeat=n) for n in range(5)):
         n, is_short = len(listed), len(listed) < 4
@@ -433,7 +433,7 @@ def ids() -> Iterator[Trial]:
 
 
 def _ids_of_uint64() -> Iterator[Trial]:
-    """Past 2^63 - 1 they are past every number of segments; no output is so large."""
+    """Try ids past 2^63 - 1, which are past every number of segments, because no output is so large."""
     too_large = SEGMENT_MAX.breaks(("OutputTooLargeError", "shape"))
     for listed in chain.from_iterable(product((0, 1, 2**63 - 1, 2**63, 2**64 - 1), repeat=n) for n in (1, 2)):
         for given, is_sorted, outside in product((None, 0, 1, 2), (True, False), (None, "error", "drop")):
@@ -447,7 +447,7 @@ def _ids_of_uint64() -> Iterator[Trial]:
 
 
 def _shapes_of_ids() -> Iterator[Trial]:
-    """Data has rank 1 or more; ids are as long as its first axis; offsets have rank 1, and one is there."""
+    """Try shapes: data of rank 1 or more, one id for each row, and 1-D offsets with at least one element."""
     shapes = shapes_up_to(2, range(4))
     for row, data, index in product(SEGMENT, shapes, shapes):
         rules = [RANK] * (data == ()) + [IDS_SHAPE] * (len(index) != 1 or index != data[:1])
@@ -460,7 +460,7 @@ def _shapes_of_ids() -> Iterator[Trial]:
 
 
 def offsets() -> Iterator[Trial]:
-    """Every list of up to four offsets from -1 to 4: they go from 0 to the number of rows, and never down."""
+    """Try every list of up to four offsets from -1 to 4: they must rise from 0 to the number of rows."""
     for listed in chain.from_iterable(product(range(-1, 5), repeat=n) for n in range(5)):
         for rows, kind in product(range(4), ("int64", "int32", "uint8", "uint64")):
             if (kind.startswith("u") and min(listed, default=0) < 0) or (kind != "int64" and len(listed) > 3):
@@ -487,7 +487,7 @@ def offsets() -> Iterator[Trial]:
 
 
 def fills() -> Iterator[Trial]:
-    """Each type, each way to say what an empty segment holds, and each list of up to two ids of three segments."""
+    """Try each type, each way to set the value of empty segments, and each list of up to two ids."""
     modes: tuple[Any, ...] = (None, "ZERO", "LOWEST", "zero", "Lowest", "ZEROS", "", 0, b"ZERO")
     for row, mode, has_value, has_initial in product(SEGMENT, modes, (False, True), (False, True)):
         if not row.is_plain and (has_value or has_initial):
@@ -518,7 +518,7 @@ def fills() -> Iterator[Trial]:
 
 
 def bounds_of(listed: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The offsets of sorted ids of three segments."""
+    """Return the offsets of sorted ids of three segments."""
     return np.array([sum(i < segment for i in listed) for segment in range(4)])
 
 
@@ -528,7 +528,7 @@ SIGNALLING = {"float16": 0x7C01, "bfloat16": 0x7F81, "float32": 0x7F800001, "flo
 
 
 def _fills_of_floats() -> Iterator[Trial]:
-    """An empty segment holds the bits of -0, and the quiet NaN without a sign or payload of any NaN."""
+    """Try fill values: -0 keeps its bits, and any NaN becomes the quiet NaN without sign or payload."""
     for name, quiet in QUIET.items():
         dtype = dtype_of(name)
         word, sign = np.dtype(f"u{dtype.itemsize}"), 1 << 8 * dtype.itemsize - 1
@@ -557,7 +557,7 @@ FLAGS += [(value, False) for value in (0, False, np.False_, np.int64(0), np.uint
 
 
 def valid_call(row: Row, data: Shape) -> tuple[tuple[Any, ...], dict[str, Any], Shape]:
-    """A call that is right: its arguments, and the shape that it gives."""
+    """Return the arguments of a valid call and the shape of its result."""
     if row in MAX:
         return (zeros(data),), {}, data
     if row in REDUCE:
@@ -566,7 +566,7 @@ def valid_call(row: Row, data: Shape) -> tuple[tuple[Any, ...], dict[str, Any], 
 
 
 def flags() -> Iterator[Trial]:
-    """Each option that is 0 or 1, and each that is one of a few words, with what is and what is not."""
+    """Try each flag and each option with a few words, with valid and invalid values."""
     for row in REDUCE:
         for name in ("keepdims", "noop_with_empty_axes") if row.version in (18, 20, None) else ("keepdims",):
             for value, is_set in FLAGS:
@@ -625,7 +625,7 @@ INPUTS = {"Max": (), "ReduceMax": ("data", "axes"), "SegmentMax": ("data", "segm
 
 
 def inputs() -> Iterator[Trial]:
-    """How many inputs each row takes, and which attributes; of the plain functions Python itself counts the former."""
+    """Try the numbers of inputs and the attributes of each row; Python itself counts inputs of plain functions."""
     for row in MAX:
         for count in (0, 1, 2, 3, 7, 8, 9, 33, 1000):
             yield row, (zeros((2, 3)),) * count, {}, gives("float32", (2, 3)) if count else row.breaks(COUNT)
@@ -649,7 +649,7 @@ def inputs() -> Iterator[Trial]:
 
 
 def outputs() -> Iterator[Trial]:
-    """Outputs of each type and of each shape of up to two axes; what cannot be written to, and what is no array."""
+    """Try outputs of each type and shape of up to two axes, read-only arrays, and objects that are not arrays."""
     for row, data in product((*MAX, *REDUCE, *SEGMENT), ((2, 3), (3,), (0, 2), ())):
         if row in SEGMENT and not data:
             continue

@@ -1,4 +1,4 @@
-"""Check the Why3 specification of SONNX's Max: its lemmas by CVC4 and Z3, its program against maxops.reference.
+"""Checks the Why3 specification of SONNX's Max: lemmas by CVC4 and Z3, and the program against maxops.reference.
 
     python proofs/specification/check.py
 
@@ -72,7 +72,7 @@ ZARITH = "libzarith-ocaml-dev"
 
 
 def missing(*commands: str) -> set[str]:
-    """The Debian packages of those commands that are not installed; with OCaml's compiler goes Zarith."""
+    """Return the Debian packages of missing commands; OCaml's compiler requires Zarith, too."""
     packages = {PACKAGES[name] for name in commands if shutil.which(name, path=system_path()) is None}
     if "ocamlopt" in commands and ("ocaml" in packages or not zarith().exists()):
         packages.add(ZARITH)
@@ -80,12 +80,12 @@ def missing(*commands: str) -> set[str]:
 
 
 def zarith() -> Path:
-    """OCaml's library of integers without a bound, which programs that Why3 extracts are linked with."""
+    """Return OCaml's library of unbounded integers, which extracted programs require."""
     return Path(call(["ocamlopt", "-where"]).strip(), "zarith", "zarith.cmxa")
 
 
 def system_path() -> str:
-    """Debian's commands first: a Python environment may have a `z3` of another version."""
+    """Return the search path with Debian's commands first, because a Python environment may have another `z3`."""
     return f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}"
 
 
@@ -95,7 +95,7 @@ def call(
     cwd: Path = ROOT,
     text: str | None = None,
 ) -> str:
-    """What a tool prints; its failure is an error that shows it."""
+    """Run a tool and return its output. Raise RuntimeError with the output if it fails."""
     environment = os.environ | {"PATH": system_path()}
     done = subprocess.run(command, cwd=cwd, env=environment, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -107,18 +107,18 @@ def call(
 
 @contextmanager
 def why3_config() -> Iterator[Path]:
-    """A configuration that knows the provers, in a folder of its own."""
+    """Yield a Why3 configuration with the provers, in a temporary folder."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "why3.conf"
         call(["why3", "config", "detect", "-C", str(path)])
         text = path.read_text(encoding="utf-8")
         if absent := [name for name in ('name = "CVC4"', 'name = "Z3"') if name not in text]:
-            raise RuntimeError(f"Why3 finds no prover with {', '.join(absent)}")
+            raise RuntimeError(f"Why3 does not find the provers {', '.join(absent)}")
         yield path
 
 
 def version_of(command: str) -> str:
-    """A tool's name and version, as it says them."""
+    """Return a tool's name and version."""
     words = call([command, "-version" if command == "ocamlopt" else "--version"]).splitlines()[0].split()
     number = next(word for word in words if word[0].isdigit())
     return f"{command} {number}"
@@ -128,7 +128,7 @@ def version_of(command: str) -> str:
 
 
 def unproved(config: Path) -> tuple[int, list[str]]:
-    """How many goals there are, and the names of those that no prover proves."""
+    """Return the number of goals, and the names of goals that no prover proves."""
     with TemporaryDirectory() as folder:
         goals = [goal for name in FILES for goal in goals_of(config, name, Path(folder))]
         with ThreadPoolExecutor(2) as pool:
@@ -137,7 +137,7 @@ def unproved(config: Path) -> tuple[int, list[str]]:
 
 
 def goals_of(config: Path, name: str, folder: Path, source: Path = FOLDER) -> Iterator[tuple[Path, ...]]:
-    """A goal's file for each prover: Why3 writes them by its driver for that prover."""
+    """Return, for each goal, the files that Why3 writes for the provers."""
     found = []
     for prover in PROVERS:
         to = folder / name / prover
@@ -146,12 +146,12 @@ def goals_of(config: Path, name: str, folder: Path, source: Path = FOLDER) -> It
         call([*command, f"{name}.mlw"], cwd=source)
         found.append(sorted(to.iterdir()))
     if len({tuple(path.name for path in paths) for paths in found}) != 1 or not found[0]:
-        raise RuntimeError(f"{name}.mlw: the provers are given different goals, or none")
+        raise RuntimeError(f"{name}.mlw: expected the same goals for each prover, got different goals or none")
     yield from zip(*found, strict=True)
 
 
 def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str | None:
-    """Which prover refutes a goal's negation, if one does."""
+    """Return the prover that refutes a goal's negation, or None."""
     for seconds, (prover, path) in product(limits, tuple(zip(PROVERS.values(), goal, strict=True))):
         command = prover(seconds)
         environment = os.environ | {"PATH": system_path()}
@@ -168,8 +168,8 @@ def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str 
 
 
 def wrong(config: Path) -> tuple[int, list[str]]:
-    """How many cases the extracted program ran, and the names of those where it differs from maxops.reference."""
-    from maxops import reference  # noqa: PLC0415  (with the core that the package needs)
+    """Return the number of cases, and the names of cases where the program differs from maxops.reference."""
+    from maxops import reference  # noqa: PLC0415  (requires the core of the package)
 
     cases = list(_cases())
     with TemporaryDirectory() as folder:
@@ -206,7 +206,7 @@ def _is_strict(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
 
 
 def _cases() -> Iterator[tuple[str, DType, list[np.ndarray[Any, Any]]]]:
-    """Small feeds of the kit's cases of Max, of one type each, and shapes of its own with zeros and mismatches."""
+    """Yield small inputs of the kit's cases of Max, and further shapes with zeros and mismatches."""
     import numpy as np  # noqa: PLC0415
 
     from maxops import dtypes  # noqa: PLC0415
@@ -244,7 +244,7 @@ def _line(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
 
 
 def _words(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
-    """Each array's rank, sizes and items: integers' values, and floats' bits."""
+    """Return the rank, sizes and items of each array: values of integers, and bits of floats."""
     words: list[Any] = []
     for array in arrays:
         native = array.astype(array.dtype.newbyteorder("="), order="C", copy=True).reshape(-1)
@@ -254,9 +254,9 @@ def _words(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
 
 
 def main() -> int:
-    """Check, and print what fails."""
+    """Run all checks and print failures."""
     if packages := missing("why3", "cvc4", "z3", "ocamlopt", "ocamldep"):
-        sys.exit(f"tools are not installed: apt-get install {' '.join(sorted(packages))}")
+        sys.exit(f"missing tools; run apt-get install {' '.join(sorted(packages))}")
     print(", ".join(version_of(name) for name in ("why3", "cvc4", "z3", "ocamlopt")))
     require_this_tree()
     failed = False

@@ -1,4 +1,4 @@
-"""The rows of the spec table, held to what others say of the same operators: ONNX's, to the schemas of its package."""
+"""Claims about the spec table: ONNX's rows agree with the schemas of the onnx package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[str, int, str]  # operator, version, and what is compared
 
 OPERATORS = ("Max", "ReduceMax")
 SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # maxima by their attribute `reduction`
-# Where a row differs from the schema on purpose, what each has. It is all that may differ, and has to. Nothing does:
+# The intended differences between a row and its schema. Exactly these must differ. At present there are none:
 # the legacy attribute of Max-1 is accepted, bool came with ReduceMax-20, and types that maxops lacks are in no schema.
 FILES = (
     "proofs/claims.py", "proofs/tables/__init__.py",
@@ -27,17 +27,19 @@ ON_PURPOSE: dict[Key, tuple[Any, Any]] = {}
 
 
 def python_packages() -> set[str]:
-    """What pip has to install."""
+    """Return the packages for pip to install."""
     return set() if find_spec("onnx") else {"maxops[cli]"}
 
 
 def claim() -> Claim:
-    """Of ONNX's rows."""
+    """Return the claim about ONNX's rows."""
     require_this_tree()
     compared = list(_compared())
     differ = {key: (ours, theirs) for key, ours, theirs in compared if ours != theirs}
     found = [_words(key, *pair) for key, pair in differ.items() if ON_PURPOSE.get(key) != pair]
-    found += [f"{_words(key, *pair)}: is not so" for key, pair in ON_PURPOSE.items() if differ.get(key) != pair]
+    found += [
+        f"{_words(key, *pair)}: expected this difference" for key, pair in ON_PURPOSE.items() if differ.get(key) != pair
+    ]
     return Claim(
         "tables.onnx",
         "each row of ONNX has the version, types, attributes with their defaults and numbers of inputs of its schema",
@@ -52,11 +54,11 @@ CHECKS = (Check("tables.onnx", claim),)
 
 
 def _words(key: Key, ours: Any, theirs: Any) -> str:
-    return f"{key[0]}-{key[1]}, {key[2]}: {ours}, where the schema has {theirs}"
+    return f"{key[0]}-{key[1]}, {key[2]}: {ours}, but the schema has {theirs}"
 
 
 def _compared() -> Iterator[tuple[Key, Any, Any]]:
-    """What a row has, and what the schema has."""
+    """Yield each compared fact, its value in the row, and its value in the schema."""
     from onnx import defs, helper  # noqa: PLC0415
 
     from maxops import spec  # noqa: PLC0415
@@ -89,18 +91,18 @@ def _compared() -> Iterator[tuple[Key, Any, Any]]:
 
 
 def _is_maximum(schema: Any) -> bool:
-    """Whether an operator is a maximum, or has one among its reductions."""
+    """Return whether an operator is a maximum or has the reduction "max"."""
     of_reduction = schema.name in SCATTERS and schema.since_version >= FIRST_WITH_MAX
     return schema.name in OPERATORS or of_reduction
 
 
 def _types(schema: Any, name: str) -> set[str]:
-    """The types by the name of a constraint, or the one that is named."""
+    """Return the types of a constraint, or the named type itself."""
     return next(({*each.allowed_type_strs} for each in schema.type_constraints if each.type_param_str == name), {name})
 
 
 def _tensors(types: Iterable[DType]) -> set[str]:
-    """ONNX's names of NumPy's types."""
+    """Return ONNX's names of dtypes."""
     from onnx import TensorProto, helper  # noqa: PLC0415
 
     numbers = [helper.np_dtype_to_tensor_dtype(dtype.numpy) for dtype in types]
@@ -116,7 +118,7 @@ def _inputs(row: Spec) -> tuple[int, int]:
 
 
 def _default(row: Spec, name: str) -> Any:
-    """What a call has where nothing is given."""
+    """Return the default of a call's field."""
     from maxops.calls import MaxCall, ReduceCall, ScatterCall  # noqa: PLC0415
 
     call = {"Max": MaxCall, "ReduceMax": ReduceCall}.get(row.operator, ScatterCall)

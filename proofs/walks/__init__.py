@@ -1,8 +1,8 @@
-"""Which elements each output of a kernel is the maximum of: walks.cpp, on each instruction set that this machine has.
+"""Claims about the elements that each output of a kernel depends on: walks.cpp, on this machine's instruction sets.
 
-A kernel moves lanes and takes their maximum. Of lanes that are sets of colours, for which nothing else compiles, the
-output tells which elements it is the maximum of. With `order`, which shows that a maximum may be taken in any order
-and more than once, that is the result for every value.
+A kernel moves lanes and takes their maximum. With lanes that are sets of colours, for which no other operation
+compiles, each output lists the elements of its maximum. `order` proves that a maximum does not depend on order or
+repetition, so this determines the result for every value.
 """
 
 from __future__ import annotations

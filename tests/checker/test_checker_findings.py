@@ -39,7 +39,7 @@ def test_nothing_is_said_of_what_is_right() -> None:
 def test_what_it_refuses_is_broken(full: bool) -> None:
     ((verdict, message),) = said(model("Nothing"), full=full)
     assert verdict == "broken"
-    assert message.startswith("onnx.checker refuses it: No Op registered for Nothing")
+    assert message.startswith("onnx.checker rejects the model: No Op registered for Nothing")
     assert "\n" not in message
 
 
@@ -95,7 +95,7 @@ def test_a_newer_model_is_not_judged(change: dict[str, int], is_asked: bool) -> 
 def test_long_refusals_are_cut(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_checker, "_refusal", lambda *_: "w" * length)
     ((_, message),) = said(model())
-    assert message == "onnx.checker refuses it: " + "w" * min(length, 500)
+    assert message == "onnx.checker rejects the model: " + "w" * min(length, 500)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,20 @@ def test_long_refusals_are_cut(length: int, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_a_refusal_shows(text: str, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_checker, "_refusal", lambda *_: text)
-    assert said(model()) == [(verdict, f"onnx.checker refuses it: {text}")]
+    assert said(model()) == [(verdict, f"onnx.checker rejects the model: {text}")]
 
 
 def test_a_refusal_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_checker, "_refusal", lambda *_: "of \udcff")
-    assert said(model()) == [("broken", "onnx.checker refuses it: of ?")]
+    assert said(model()) == [("broken", "onnx.checker rejects the model: of ?")]
 
 
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (onnx.checker.ValidationError("no"), "onnx.checker refuses it: no"),
-        (onnx.checker.ValidationError(), "onnx.checker refuses it: ValidationError"),
-        (onnx.shape_inference.InferenceError("no"), "onnx.checker refuses it: no"),
+        (onnx.checker.ValidationError("no"), "onnx.checker rejects the model: no"),
+        (onnx.checker.ValidationError(), "onnx.checker rejects the model: ValidationError"),
+        (onnx.shape_inference.InferenceError("no"), "onnx.checker rejects the model: no"),
     ],
     ids=repr,
 )
@@ -144,7 +144,7 @@ def test_what_else_it_raises_says_nothing_of_the_model(error: Exception, monkeyp
     monkeypatch.setattr(onnx.checker, "check_model", raises)
     ((verdict, message),) = said(model())
     assert verdict == "unknown"
-    assert message.startswith(f"onnx.checker fails ({type(error).__name__}: ")
+    assert message.startswith(f"onnx.checker failed ({type(error).__name__}: ")
 
 
 def test_weights_are_left_out_of_what_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,8 @@ def test_every_call_counts(place: str, turn: int, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(onnx_functions, "MAX_NODES", most)
         monkeypatch.setattr(onnx_functions, "MAX_DEPTH", deepest)
         says = (
-            f"its functions come to {nodes} nodes in {levels} levels when each call is followed, past {most} or "
-            f"{deepest}: types are not followed through them"
+            f"the functions expand to {nodes} nodes in {levels} levels, beyond the limits of {most} and {deepest}: "
+            "types are not inferred through their calls"
         )
         assert Functions(made).fault == ("" if (most, deepest) == (nodes, levels) else says)
 
@@ -116,7 +116,7 @@ def test_functions_that_call_each_other() -> None:
     functions = Functions(model([function("a", neg(), call("b")), function("b", branches(call("a")))]))
     assert functions.recursive
     circles = ("own.a -> own.b -> own.a", "own.b -> own.a -> own.b")
-    assert functions.fault in [f"functions call themselves: {circle}; ONNX has no recursion" for circle in circles]
+    assert functions.fault in [f"recursive functions are not allowed: {circle}" for circle in circles]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,6 @@ def test_a_call_gives_no_more_than_the_function_has(count: int, side: str) -> No
 @pytest.mark.parametrize("outputs", [[], [""], ["y"], ["y", "z"]], ids=len)
 def test_a_max_node_makes_one_value(outputs: list[str], operator: str) -> None:
     made = helper.make_model(graph(helper.make_node(operator, ["x"], outputs, "top")), opset_imports=IMPORTS)
-    said = [each.message for each in check(made).faults if "it makes one" in each.message]
-    counted = {0: "0 outputs", 1: "1 output", 2: "2 outputs"}[len(outputs)]
-    assert said == ([] if outputs == ["y"] else [f"has {counted}; it makes one"])
+    said = [each.message for each in check(made).faults if "expected one output" in each.message]
+    actual = {0: "0", 1: "an empty name", 2: "2"}[len(outputs)]
+    assert said == ([] if outputs == ["y"] else [f"expected one output, got {actual}"])

@@ -67,7 +67,7 @@ def _checked(folder: Path, text: str) -> tuple[Report, bool]:
 
 
 def _says(report: Report, name: str) -> list[str]:
-    return [each.message for each in report.faults if f"'{name}'" in each.node and "its output port" in each.message]
+    return [each.message for each in report.faults if f"'{name}'" in each.node and "output port" in each.message]
 
 
 @pytest.mark.parametrize("kind", ["Parameter", "Const"])
@@ -123,10 +123,10 @@ def test_each_layers_version_is_one_that_openvino_has(of: str, version: str, tmp
     text = _segment(kind, (DATA, DATA), (IDS, IDS), {of: version})
     report, is_refused = _checked(tmp_path, text)
     assert report.broken is is_refused
-    named = [each for each in report.faults if repr(version) in each.message and "OpenVINO has" in each.message]
+    named = [each for each in report.faults if repr(version) in each.message and "the version of" in each.message]
     assert bool(named) is is_refused
     if is_refused:
-        with pytest.raises(ModelError, match="OpenVINO has"):
+        with pytest.raises(ModelError, match="the version of"):
             load(tmp_path / "model.xml")
 
 
@@ -140,7 +140,7 @@ def test_a_version_in_bodies_and_of_every_type(of: str, place: str, tmp_path: Pa
             inner = f"<layers>{holder}</layers>"
         report = check(saved(tmp_path, f'<net name="n" version="11">{inner}</net>'))
         named = [
-            each.node for each in report.faults if f"{version!r}" in each.message and "OpenVINO has" in each.message
+            each.node for each in report.faults if f"{version!r}" in each.message and "the version of" in each.message
         ]
         assert bool(named) is (version != "opset1" or of == "SegmentMax")
         assert all("'odd'" in each for each in named)

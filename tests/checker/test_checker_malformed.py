@@ -147,12 +147,15 @@ def _outer_if(inner: NodeProto) -> NodeProto:
 MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     "reads a later value of its own": (
         lambda: Part([_node("Max", ["after", "x"], "y"), _node("Neg", ["x"], "after")]),
-        "'after' is made only later",
+        "'after' is produced later",
     ),
-    "reads a value that is made after its place": (lambda: Part([_node("Max", ["late", "x"], "y")]), "'late' is made"),
+    "reads a value that is made after its place": (
+        lambda: Part([_node("Max", ["late", "x"], "y")]),
+        "'late' is produced",
+    ),
     "reads a value that is nowhere": (
         lambda: Part([_node("Max", ["nowhere", "x"], "y")]),
-        "'nowhere' is made by no node",
+        "'nowhere' is not the output of an earlier node",
     ),
     "is cyclic": (
         lambda: Part([_node("Max", ["b"], "a"), _node("Max", ["a"], "b"), _node("Max", ["x"], "y")]),
@@ -162,12 +165,12 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     "makes a value that it sees": (lambda: Part([_node("Max", ["x"], "y"), _node("Neg", ["x"], "x")]), "'x'"),
     "is of a domain that is not imported": (
         lambda: Part([_node("Max", ["x"], "y"), _node("Odd", ["x"], "odd", "com.example")]),
-        "imports no operator set of the domain 'com.example'",
+        "no operator set of the domain 'com.example'",
     ),
-    "makes nothing of its output": (lambda: Part([_node("Max", ["x"], "other_y")]), "'y' is made by no node"),
+    "makes nothing of its output": (lambda: Part([_node("Max", ["x"], "other_y")]), "'y' is not the output of a node"),
     "holds a tensor that is too short": (
         lambda: Part(initializers=[TensorProto(name="w", data_type=FLOAT, dims=[4], raw_data=bytes(8))]),
-        "16 bytes, but it holds 8",
+        "must have 16 bytes, got 8",
     ),
 }
 
@@ -179,7 +182,9 @@ def test_a_graph_in_a_node_returns_what_it_makes(place: str, name: str) -> None:
     for graph in structure.all_graphs(made):
         for info in graph.output:
             info.name = name if info.name == "y" else info.name
-    expected_message = f"output {name!r} is " + ("a value around this graph" if name == "x" else "made by no node")
+    expected_message = f"output {name!r} is " + (
+        "a value of an outer graph" if name == "x" else "not the output of a node"
+    )
     assert [each for each in _broken(check(made)) if expected_message in each.message]
     assert _refusal(made) or place == "branch in function"
 

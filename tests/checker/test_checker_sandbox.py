@@ -41,11 +41,11 @@ WORKS: dict[str, Callable[[], bytes]] = {
 }
 TEXTS = {
     "fault": "it is ? wrong",
-    "killed": "ends its process with status -9",
-    "late": "takes more than 20 seconds",
-    "waiting": "takes more than 20 seconds",
-    "another error": "ends its process with status 1",
-    "exit": "ends its process with status 3",
+    "killed": "exited with status -9",
+    "late": "took more than 20 seconds",
+    "waiting": "took more than 20 seconds",
+    "another error": "exited with status 1",
+    "exit": "exited with status 3",
 }
 
 
@@ -124,5 +124,5 @@ def test_functions_of_a_level_take_one_process(
     assert len(report.nodes) == 1 + functions
     uncalled = functions > called
     assert len(forks) == 2 + levels * (uncalled + (called > 0))  # onnx.checker, the graph; called, and not
-    named = [node.where for node in report.nodes if "which nothing calls" in node.where]
+    named = [node.where for node in report.nodes if "which is never called" in node.where]
     assert len(named) == functions - called

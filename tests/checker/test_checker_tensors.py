@@ -54,24 +54,27 @@ def segment() -> TensorProto:
 FAULTS: dict[str, tuple[TensorProto, str]] = {
     "negative size": (of_sizes(-1, 2), "has the negative size -1"),
     "negative size behind": (of_sizes(2, -3), "has the negative size -3"),
-    "too many elements": (of_sizes(2**62, 4), "more elements than can be counted"),
-    "too little data": (of_sizes(3), "12 bytes, but it holds 8"),
+    "too many elements": (of_sizes(2**62, 4), "has too many elements"),
+    "too little data": (of_sizes(3), "must have 12 bytes, got 8"),
     "a segment": (segment(), "is a segment of a tensor"),
-    "unknown key": (tensor(location="w.bin", ofset="4"), "says of its external data 'ofset', unknown or twice"),
-    "key twice": (tensor(("offset", "4"), location="w.bin", offset="0"), "external data 'offset', unknown or twice"),
-    "no location": (tensor(offset="0"), "its external data has no location"),
-    "outside": (tensor(location="../w.bin"), "its external data, '../w.bin', lies outside the model's folder"),
-    "absolute": (tensor(location="/w.bin"), "its external data, '/w.bin', lies outside the model's folder"),
-    "link that leads out": (tensor(location="out.bin"), "'out.bin', leads outside the model's folder"),
-    "a folder": (tensor(location="folder"), "its external data, 'folder', is not a file"),
-    "not there": (tensor(location="none.bin"), "the external data 'none.bin' is not beside the model"),
-    "no name": (tensor(location="w\0"), "its external data, 'w\\x00', cannot be read: embedded null byte"),
+    "unknown key": (tensor(location="w.bin", ofset="4"), "has the unknown or repeated key 'ofset' for external data"),
+    "key twice": (
+        tensor(("offset", "4"), location="w.bin", offset="0"),
+        "the unknown or repeated key 'offset' for external data",
+    ),
+    "no location": (tensor(offset="0"), " has no location"),
+    "outside": (tensor(location="../w.bin"), "is outside the model's folder"),
+    "absolute": (tensor(location="/w.bin"), "is outside the model's folder"),
+    "link that leads out": (tensor(location="out.bin"), "is a link out of the model's folder"),
+    "a folder": (tensor(location="folder"), "is not a file"),
+    "not there": (tensor(location="none.bin"), "the external data 'none.bin' is missing from the model's folder"),
+    "no name": (tensor(location="w\0"), "cannot be read: embedded null byte"),
     "long name": (tensor(location="w" * 300), "cannot be read: File name too long"),
-    "negative offset": (tensor(location="w.bin", offset="-1"), "the offset of its external data is '-1'"),
-    "length in words": (tensor(location="w.bin", length="eight"), "the length of its external data is 'eight'"),
-    "other digits": (tensor(location="w.bin", offset="\u0663"), "the offset of its external data is '\u0663'"),
-    "long number": (tensor(location="w.bin", length="0" * 20), "the length of its external data is '0000"),
-    "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9 of 'w.bin', which has 8"),
+    "negative offset": (tensor(location="w.bin", offset="-1"), "must be a number of bytes, got '-1'"),
+    "length in words": (tensor(location="w.bin", length="eight"), "must be a number of bytes, got 'eight'"),
+    "other digits": (tensor(location="w.bin", offset="\u0663"), "must be a number of bytes, got '\u0663'"),
+    "long number": (tensor(location="w.bin", length="0" * 20), "must be a number of bytes, got '0000"),
+    "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9, but the file has 8 bytes"),
 }
 # Those that only a look at the files shows.
 OF_FILES = {"link that leads out", "a folder", "not there", "no name", "long name", "past the end"}
@@ -161,7 +164,7 @@ PLACES: dict[str, tuple[Callable[[TensorProto], ModelProto], str]] = {
     **{
         f"sparse initializer, {part}": (
             partial(in_sparse_initializer, part=part),
-            f"sparse initializer 'w', its {part},",
+            f"the {part} tensor of sparse initializer 'w'",
         )
         for part in ("values", "indices")
     },
@@ -232,9 +235,7 @@ def test_a_file_that_must_not_be_looked_at_is_an_error(folder: Path, monkeypatch
         return stat(path, **options)
 
     monkeypatch.setattr(Path, "stat", refuses)
-    with pytest.raises(
-        ModelError, match="^" + re.escape(f"{folder / 'w.bin'}: cannot be looked at: Permission denied")
-    ):
+    with pytest.raises(ModelError, match="^" + re.escape(f"{folder / 'w.bin'} cannot be accessed: Permission denied")):
         checked(made, folder)
 
 
@@ -256,9 +257,9 @@ def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
         ((-1, 2), ""),
         ((-1, -2), "has the negative size -2"),
         ((2, "n", -3), "has the negative size -3"),
-        ((2**62, 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
-        ((2**62, "n", 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
-        ((2**62 + 1,), f"has the sizes ({2**62 + 1},), more elements than can be counted"),
+        ((2**62, 2), f"has too many elements: its sizes are ({2**62}, 2)"),
+        ((2**62, "n", 2), f"has too many elements: its sizes are ({2**62}, 2)"),
+        ((2**62 + 1,), f"has too many elements: its sizes are ({2**62 + 1},)"),
         ((2**62, 1, "n"), ""),
         ((2**62, 0, 2), ""),
         (("n", 0), ""),

@@ -259,8 +259,8 @@ LOCATIONS = {
     "that may not be read": ("unread.bin", WELL),  # weights are not read
 }
 BAD_IR = {
-    "a version of 5000 digits": (ir_models.net([], [], "1" * 5000), "is an IR of version"),
-    "a version of other digits": (ir_models.net([], [], "\N{ARABIC-INDIC DIGIT ONE}" * 2), "is an IR of version"),
+    "a version of 5000 digits": (ir_models.net([], [], "1" * 5000), "the IR version must be"),
+    "a version of other digits": (ir_models.net([], [], "\N{ARABIC-INDIC DIGIT ONE}" * 2), "the IR version must be"),
     "a Const of 65 axes": (ir_models.reduce_net(8, shape=",".join(["1"] * 65)), "65"),
     "a Const of no elements and 65 axes": (ir_models.reduce_net(0, shape=",".join(["0"] * 65)), "65"),
     "a Const of a size past 2^63": (ir_models.reduce_net(0, shape="0," + "9" * 19), "9999"),

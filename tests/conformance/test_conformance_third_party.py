@@ -201,7 +201,7 @@ def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
         (
             "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",
             GarbageError,
-            r"^test_data_set_0/output_0\.pb: is truncated, or not a TensorProto file",
+            r"^test_data_set_0/output_0\.pb is truncated or not a TensorProto file",
         ),
     ],
 )

@@ -98,16 +98,16 @@ def test_the_order_is_proved_and_no_more() -> None:
 @pytest.mark.parametrize(
     ("tables", "says"),
     [
-        ({"code": {"axes keepdims": ["native/api.cpp:no_such"]}}, "code: native/api.cpp:no_such is not there"),
-        ({"code": {"axes": ["native/none.cpp:axes"]}}, "code: native/none.cpp:axes is not there"),
+        ({"code": {"axes keepdims": ["native/api.cpp:no_such"]}}, "code: native/api.cpp:no_such does not exist"),
+        ({"code": {"axes": ["native/none.cpp:axes"]}}, "code: native/none.cpp:axes does not exist"),
         (
             {"tests": {"axes ids": ["tests/operators/test_order.py::test_none"]}},
             "tests: tests/operators/test_order.py::test_none is not",
         ),
-        ({"tests": {"no_such_clause": []}}, "tests: no_such_clause is no clause"),
-        ({"proofs": {"mistaken.*": "value"}}, "proofs: mistaken.* is not there"),
-        ({"proofs": {"order.*": "value no_such_clause"}}, "proofs: no_such_clause is not there"),
-        ({"assumed": {"value": ["luck"]}}, "assumed: luck is not there"),
+        ({"tests": {"no_such_clause": []}}, "tests: no_such_clause is not a clause"),
+        ({"proofs": {"mistaken.*": "value"}}, "proofs: mistaken.* does not exist"),
+        ({"proofs": {"order.*": "value no_such_clause"}}, "proofs: no_such_clause does not exist"),
+        ({"assumed": {"value": ["luck"]}}, "assumed: luck does not exist"),
     ],
     ids=["function", "file", "test", "clause", "claim", "clause of a claim", "assumption"],
 )
@@ -119,14 +119,14 @@ def test_what_is_named_must_be_there(tables: Any, says: str) -> None:
 def test_an_empty_cell_needs_a_reason() -> None:
     by_hand = copy.deepcopy(matrix.facts()[0])
     del by_hand["reasons"]["proofs"]["*"]
-    with pytest.raises(matrix.MatrixError, match=r"SONNX\.Max\.GR1: proofs is empty, and no reason is given"):
+    with pytest.raises(matrix.MatrixError, match=r"SONNX\.Max\.GR1: proofs is empty without a reason"):
         made(by_hand).as_json()
 
 
 def test_a_claim_speaks_of_some_clause() -> None:
     claims = copy.deepcopy(matrix.facts()[1])
     claims["claims"].append(claims["claims"][0] | {"id": "unheard.new"})
-    with pytest.raises(matrix.MatrixError, match=r"which clauses the claim unheard\.new speaks of"):
+    with pytest.raises(matrix.MatrixError, match=r"the claim unheard\.new has no clauses"):
         made(claims=claims).as_json()
 
 
@@ -201,9 +201,9 @@ def test_a_run_that_changes_nothing_writes_nothing(run: Run) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"open": ("a goal",)}, "order.b: a goal stands open"),
-        ({"cases": 2}, "order.b: 2 cases, where there were 3"),
-        ({"goals": 0}, "order.b: 0 goals, where there were 1"),
+        ({"open": ("a goal",)}, "order.b: a goal is open"),
+        ({"cases": 2}, "order.b: 2 cases instead of 3"),
+        ({"goals": 0}, "order.b: 0 goals instead of 1"),
     ],
     ids=["open", "fewer cases", "fewer goals"],
 )
@@ -219,7 +219,7 @@ def test_less_than_before_is_an_error(
     assert run.file.read_bytes() == before
     run.found = run.found[:1]
     assert run() == 1
-    assert "order.b: is gone" in capsys.readouterr().out
+    assert "order.b: the claim is missing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_the_check_compares_what_is_found_with_what_is_committed(
     run.file.write_text(json.dumps(committed), encoding="utf-8")
     before = run.file.read_bytes()
     assert run("--check") == int(is_checked)
-    assert ("evidence.json has another order.b: run make verify" in capsys.readouterr().out) == is_checked
+    assert ("evidence.json differs in order.b: run make verify" in capsys.readouterr().out) == is_checked
     assert run.file.read_bytes() == before
     assert run() == 0
     assert run.claims()["order.b"].get(field) == of("order.b").as_json().get(field)
@@ -251,7 +251,7 @@ def test_the_check_compares_the_files_that_claims_speak_of(run: Run, capsys: pyt
     committed["files"]["src/maxops/errors.py"][0] = "0" * 64
     run.file.write_text(json.dumps(committed), encoding="utf-8")
     assert run("--check") == 1
-    assert "has another files: run make verify" in capsys.readouterr().out
+    assert "differs in files: run make verify" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["unchanged", "changed"])
@@ -265,8 +265,8 @@ def test_what_a_processor_cannot_run_is_claimed_while_its_files_are_unchanged(
     run.missing = {"order.b": "avx512bw"}
     assert run() == 0
     assert ("order.b" in run.claims()) == (not changed)
-    what = "is not claimed" if changed else "stands as it was found elsewhere"
-    assert f"order.b: this processor has no avx512bw; it {what}" in capsys.readouterr().out
+    what = "the claim is removed" if changed else "the earlier evidence is kept"
+    assert f"order.b: this processor has no avx512bw; {what}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("isa", "is_open"), [("baseline", False), ("x86-64-v4", False), ("x86-64-v4", True)])
@@ -278,7 +278,7 @@ def test_the_check_takes_more_claims_of_a_processor_that_has_more(
     run.found.append(of("order.b", open=("a goal",) if is_open else ()))
     run.isa = isa
     assert run("--check") == int(isa == "baseline" or is_open)
-    says = "order.b: a goal stands open" if is_open else "1 claims hold" if isa != "baseline" else "another order.b"
+    says = "order.b: a goal is open" if is_open else "1 claims hold" if isa != "baseline" else "differs in order.b"
     assert says in capsys.readouterr().out
 
 
@@ -289,7 +289,7 @@ def test_a_name_of_no_claim_runs_nothing_and_says_so(
     monkeypatch.setattr(sys, "argv", ["verify.py", "--only", "nonsense"])
     with pytest.raises(SystemExit, match="2"):
         verify.main()
-    assert "--only nonsense: there are walks.x86-64-v4, " in capsys.readouterr().err
+    assert "no claim contains 'nonsense'; the claims are walks.x86-64-v4, " in capsys.readouterr().err
 
 
 def test_a_tool_that_is_missing_is_an_error(
@@ -323,17 +323,17 @@ def test_an_installed_package_of_another_tree_ends_the_run(
         with pytest.raises(SystemExit, match="2"):
             claims.require_this_tree()
         said = f"{names[0]}, {names[1]}, {names[2]} and {len(names) - 3} more differ; make install"
-        assert f"is not built of this tree: {said}" in capsys.readouterr().out
+        assert f"is not built from this tree: {said}" in capsys.readouterr().out
     shutil.copytree(ROOT / "src" / "maxops", installed, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so"))
     (installed / names[-1]).write_text(text + "\nbroken = 1\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="2"):
         claims.require_this_tree()
-    assert f"is not built of this tree: {names[-1]} differ" in capsys.readouterr().out
+    assert f"is not built from this tree: {names[-1]} differ" in capsys.readouterr().out
     (installed / names[-1]).write_text(text, encoding="utf-8")
     monkeypatch.setattr(claims, "digest", lambda: "0" * 64)
     with pytest.raises(SystemExit, match="2"):
         claims.require_this_tree()
-    assert "is not built of this tree: the native core differ; make install" in capsys.readouterr().out
+    assert "is not built from this tree: the native core differ; run make install" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------------------------------- the rules of arguments
@@ -491,9 +491,9 @@ def test_evidence_says_of_what_it_is() -> None:
     ("change", "says"),
     [
         ({"sources": "0" * 64}, "the native core"),
-        ({"compiler": "GNU 1.0"}, "compiler {compiler}, where the evidence has GNU 1.0"),
-        ({"flags": "-O1"}, "flags {flags}, where the evidence has -O1"),
-        ({"instruction_sets": ["x86-64-v3"]}, "instruction sets {instruction_sets}, where the evidence has x86-64-v3"),
+        ({"compiler": "GNU 1.0"}, "compiler {compiler} instead of GNU 1.0"),
+        ({"flags": "-O1"}, "flags {flags} instead of -O1"),
+        ({"instruction_sets": ["x86-64-v3"]}, "instruction sets {instruction_sets} instead of x86-64-v3"),
     ],
     ids=["sources", "compiler", "flags", "instruction sets"],
 )

@@ -20,7 +20,7 @@ def test_every_fault_has_its_place(fault: Fault) -> None:
 
 
 def test_a_fault_without_its_place_is_an_error() -> None:
-    with pytest.raises(ValueError, match="the text is there 0 times"):
+    with pytest.raises(ValueError, match="expected the text once, found it 0 times"):
         Fault("a.c", "no such text", "").put("int a;\n")
-    with pytest.raises(ValueError, match="the text is there 2 times"):
+    with pytest.raises(ValueError, match="expected the text once, found it 2 times"):
         Fault("a.c", "int", "").put("int a;\nint b;\n")

@@ -108,7 +108,7 @@ BAD_MODELS: list[BadModel] = []
 
 # ------------------------------------------------------------------------------------------------------ files
 _of_bytes("empty_file", b"", "is empty")
-_of_bytes("truncated", MAX.SerializeToString()[:-9], "truncated, or not an ONNX model")
+_of_bytes("truncated", MAX.SerializeToString()[:-9], "truncated or not an ONNX model")
 _of_bytes("text", b"This is no model, but a letter to my aunt.\n" * 9, "not an ONNX model")
 _of_bytes("zeros", bytes(1000), "not an ONNX model")
 _of_bytes("numpy_file", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "not an ONNX model")
@@ -116,32 +116,28 @@ BAD_MODELS.append(BadModel("missing_file", lambda folder: folder / "model.onnx",
 BAD_MODELS.append(BadModel("folder_without_model", lambda folder: folder, ("model.onnx", "No such file")))
 
 # --------------------------------------------------------------------------------------------------- versions
-_saved("ir_version_missing", "no IR version")(_changed(lambda m: m.ClearField("ir_version")))
-_saved("ir_version_too_new", "IR version 999", "update the onnx package")(
-    _changed(lambda m: setattr(m, "ir_version", 999))
-)
-_saved("opset_missing", "imports no operator set")(_changed(lambda m: m.ClearField("opset_import")))
-_saved("opset_zero", "operator set 0", "knows 1 to")(lambda: model(MAX.graph.node, opset=0))
-_saved("opset_negative", "operator set -3", "knows 1 to")(lambda: model(MAX.graph.node, opset=-3))
-_saved("opset_too_new", "operator set 999", "update the onnx package")(lambda: model(MAX.graph.node, opset=999))
-_saved("two_opsets", "operator sets [12, 13]")(
-    _changed(lambda m: m.opset_import.append(helper.make_opsetid("ai.onnx", 12)))
-)
+_saved("ir_version_missing", "IR version is missing")(_changed(lambda m: m.ClearField("ir_version")))
+_saved("ir_version_too_new", "got 999", "update the onnx package")(_changed(lambda m: setattr(m, "ir_version", 999)))
+_saved("opset_missing", "expected an operator set")(_changed(lambda m: m.ClearField("opset_import")))
+_saved("opset_zero", "got 0", "supports operator sets 1 to")(lambda: model(MAX.graph.node, opset=0))
+_saved("opset_negative", "got -3", "supports operator sets 1 to")(lambda: model(MAX.graph.node, opset=-3))
+_saved("opset_too_new", "got 999", "update the onnx package")(lambda: model(MAX.graph.node, opset=999))
+_saved("two_opsets", "got [12, 13]")(_changed(lambda m: m.opset_import.append(helper.make_opsetid("ai.onnx", 12))))
 _saved("old_ir_with_opset", "cannot have opset_import")(_changed(lambda m: setattr(m, "ir_version", 2)))
 
 # ------------------------------------------------------------------------------------------------------ graph
 _saved("no_graph", "name", "graph")(_changed(lambda m: m.ClearField("graph")))
-_saved("cycle", "node 'first' (Max)", "cyclic", "'b'", "'a'")(
+_saved("cycle", "node 'first' (Max)", "has a cycle", "'b'", "'a'")(
     lambda: model([node("Max", ["x", "b"], "a", "first"), node("Max", ["a"], "b"), node("Max", ["b"], "y")])
 )
-_saved("cycle_of_one", "cyclic", "'a' -> 'a'")(lambda: model([node("Max", ["a"], "a"), node("Max", ["a"], "y")]))
-_saved("unsorted", "node (Max) that makes 'y'", "'a' is made only later", "'late'", "topological")(
+_saved("cycle_of_one", "has a cycle", "'a' -> 'a'")(lambda: model([node("Max", ["a"], "a"), node("Max", ["a"], "y")]))
+_saved("unsorted", "node (Max) that makes 'y'", "'a' is produced later", "'late'", "topological")(
     lambda: model([node("Max", ["a"], "y"), node("Max", ["x"], "a", "late")])
 )
-_saved("undefined_input", "node 'top' (Max)", "'nowhere' is made by no node")(
+_saved("undefined_input", "node 'top' (Max)", "'nowhere' is not the output of an earlier node")(
     lambda: model([node("Max", ["x", "nowhere"], "y", "top")])
 )
-_saved("undefined_output", "output 'z' is made by no node")(lambda: model(MAX.graph.node, outputs=("z",)))
+_saved("undefined_output", "output 'z' is not the output of a node")(lambda: model(MAX.graph.node, outputs=("z",)))
 _saved("made_twice", "'y' has been used as output names multiple times")(
     lambda: model([node("Max", ["x"], "y"), node("Max", ["x"], "y")])
 )
@@ -156,17 +152,17 @@ _A_MAP = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_p
 _saved("map_input", "input 's' is a sequence of a map", "dense tensors")(
     lambda: model(MAX.graph.node, ["x", helper.make_value_info("s", helper.make_sequence_type_proto(_A_MAP))])
 )
-_saved("string_input", "input 'x' has the type string", "float16")(
+_saved("string_input", "input 'x' has the unsupported type string", "float16")(
     lambda: model([node("Identity", ["x"], "y")], [value("x", elem_type=TensorProto.STRING)])
 )
-_saved("undefined_type", "input 'x' has the type undefined")(
+_saved("undefined_type", "input 'x' has the unsupported type undefined")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 0))
 )
-_saved("unknown_type", "input 'x' has the type type number 77")(
+_saved("unknown_type", "input 'x' has the unsupported type type number 77")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77))
 )
 _saved("negative_size", "input 'x' has a negative size", "(-2,)")(lambda: model(MAX.graph.node, [value("x", (-2,))]))
-_saved("sparse_initializer", "sparse initializers, 'w'")(
+_saved("sparse_initializer", "sparse initializers are not supported: 'w'")(
     _changed(
         lambda m: m.graph.sparse_initializer.append(
             helper.make_sparse_tensor(tensor("w", np.ones(1, np.float32)), tensor("i", np.array([1])), [4])
@@ -188,7 +184,7 @@ _saved("unknown_operator", "Foo", "No Op registered")(lambda: model([node("Foo",
 _saved("other_domain", "'com.example'", "No opset import")(
     lambda: model([node("Max", ["x"], "y", domain="com.example")])
 )
-_saved("left_out_input", "node 'top' (Max)", "input 1 has an empty name", "[ONNX.Max-13.inputs]")(
+_saved("left_out_input", "node 'top' (Max)", "input 1 of Max-13 is required", "[ONNX.Max-13.inputs]")(
     lambda: model([node("Max", ["x", ""], "y", "top")])
 )
 _saved("no_inputs", "node 'top' (Max)", "input size 0")(lambda: model([node("Max", [], "y", "top")]))
@@ -220,7 +216,7 @@ _saved("attribute_twice", "node 'r' (ReduceMax)", "'keepdims' appears twice")(
         model([node("ReduceMax", ["x"], "y", "r", keepdims=1)]),
     )
 )
-_saved("attribute_of_a_function", "'keepdims' refers to one of a function")(
+_saved("attribute_of_a_function", "'keepdims' refers to a function attribute")(
     _changed(
         lambda m: setattr(m.graph.node[0].attribute[0], "ref_attr_name", "other"),
         model([node("ReduceMax", ["x"], "y", "r", keepdims=1)]),
@@ -232,13 +228,13 @@ _saved("constant_without_value", "node 'c' (Constant)", "exactly one attribute",
 _saved("constant_with_two_values", "node 'c' (Constant)", "2: value_float, value_int")(
     lambda: model([node("Constant", [], "y", "c", value_float=1.0, value_int=1)])
 )
-_saved("constant_string", "node 'c' (Constant)", "value_string is not among")(
+_saved("constant_string", "node 'c' (Constant)", "unsupported attribute 'value_string'")(
     lambda: model([node("Constant", [], "y", "c", value_string="a")])
 )
-_saved("constant_strings", "node 'c' (Constant)", "value_strings is not among")(
+_saved("constant_strings", "node 'c' (Constant)", "unsupported attribute 'value_strings'")(
     lambda: model([node("Constant", [], "y", "c", value_strings=["a"])])
 )
-_saved("constant_sparse", "node 'c' (Constant)", "sparse_value is not among")(
+_saved("constant_sparse", "node 'c' (Constant)", "unsupported attribute 'sparse_value'")(
     lambda: model(
         [
             node(
@@ -253,38 +249,38 @@ _saved("constant_sparse", "node 'c' (Constant)", "sparse_value is not among")(
         ]
     )
 )
-_saved("constant_of_strings", "node 'c' (Constant)", "the type string")(
+_saved("constant_of_strings", "node 'c' (Constant)", "the unsupported type string")(
     lambda: model(
         [node("Constant", [], "y", "c", value=TensorProto(data_type=TensorProto.STRING, dims=[1], string_data=[b"a"]))]
     )
 )
 
 # ---------------------------------------------------------------------------------------------------- tensors
-_saved("initializer_too_short", "initializer 'w'", "(4,)", "16 bytes", "holds 12")(
+_saved("initializer_too_short", "initializer 'w'", "(4,)", "16 bytes", "got 12")(
     _with_weights(lambda t: setattr(t, "raw_data", bytes(12)))
 )
-_saved("initializer_too_long", "initializer 'w'", "16 bytes", "holds 20")(
+_saved("initializer_too_long", "initializer 'w'", "16 bytes", "got 20")(
     _with_weights(lambda t: setattr(t, "raw_data", bytes(20)))
 )
-_saved("initializer_without_data", "initializer 'w'", "holds 0")(_with_weights(lambda t: t.ClearField("raw_data")))
-_saved("initializer_of_negative_size", "initializer 'w'", "(-4,)", "not negative")(
+_saved("initializer_without_data", "initializer 'w'", "got 0")(_with_weights(lambda t: t.ClearField("raw_data")))
+_saved("initializer_of_negative_size", "initializer 'w'", "(-4,)", "negative dimensions")(
     _with_weights(lambda t: t.dims.__setitem__(0, -4))
 )
-_saved("initializer_of_huge_size", "initializer 'w'", "holds 16")(_with_weights(lambda t: t.dims.__setitem__(0, 2**62)))
-_saved("initializer_of_huge_sizes", "initializer 'w'", "holds 16")(
+_saved("initializer_of_huge_size", "initializer 'w'", "got 16")(_with_weights(lambda t: t.dims.__setitem__(0, 2**62)))
+_saved("initializer_of_huge_sizes", "initializer 'w'", "got 16")(
     _with_weights(lambda t: t.dims.extend([2**62, 2**62, 2**62]))
 )
 _saved("initializer_of_unknown_type", "initializer 'w'", "type number 99")(
     _with_weights(lambda t: setattr(t, "data_type", 99))
 )
-_saved("initializer_of_complex", "initializer 'w'", "complex64", "maxops runs")(
+_saved("initializer_of_complex", "initializer 'w'", "complex64", "supported types")(
     _with_weights(lambda t: None, np.zeros(4, np.complex64))
 )
 _saved("initializer_of_two_fields", "one and only one value field")(
     _with_weights(lambda t: t.float_data.extend([1, 2, 3, 4]))
 )
 _saved("initializer_segment", "initializer 'w'", "segment")(_with_weights(lambda t: t.segment.SetInParent()))
-_saved("initializer_out_of_range", "initializer 'w'", "300", "not int8", "-128 to 127")(
+_saved("initializer_out_of_range", "initializer 'w'", "300", "out of range for int8", "-128 to 127")(
     lambda: model(
         MAX.graph.node,
         initializers=[TensorProto(name="w", data_type=TensorProto.INT8, dims=[1], int32_data=[300])],
@@ -295,10 +291,10 @@ _saved("initializer_bool_of_two", "initializer 'w'", "bool", "other than 0 and 1
         MAX.graph.node, initializers=[TensorProto(name="w", data_type=TensorProto.BOOL, dims=[1], raw_data=b"\x02")]
     )
 )
-_saved("default_of_other_type", "initializer 'w' is int64 (4,)", "declared 'w': float32 (4,)")(
+_saved("default_of_other_type", "initializer 'w' is int64 (4,)", "declared as 'w': float32 (4,)")(
     lambda: model(MAX.graph.node, ["x", "w"], initializers=[tensor("w", np.zeros(4, np.int64))])
 )
-_saved("default_of_other_shape", "initializer 'w' is float32 (5,)", "declared 'w': float32 (4,)")(
+_saved("default_of_other_shape", "initializer 'w' is float32 (5,)", "declared as 'w': float32 (4,)")(
     lambda: model(MAX.graph.node, ["x", "w"], initializers=[tensor("w", np.zeros(5, np.float32))])
 )
 

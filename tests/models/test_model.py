@@ -42,7 +42,7 @@ def test_broken_model_is_refused(bad: BadModel, tmp_path: Path) -> None:
     with pytest.raises((ModelError, errors.InputCountError)) as caught:
         load(path)
     text = str(caught.value)
-    assert text.startswith(f"{path}: ")
+    assert text.startswith((f"{path}: ", f"{path} "))
     assert [word for word in bad.words if word not in text] == []
     assert "secret!!" not in text
 
@@ -59,7 +59,7 @@ def test_every_truncation_is_refused(tmp_path: Path) -> None:
 def test_huge_dimensions_allocate_nothing(tmp_path: Path) -> None:
     huge = TensorProto(name="w", data_type=FLOAT, dims=[2**40], raw_data=bytes(16))
     tracemalloc.start()
-    with pytest.raises(ModelError, match="holds 16"):
+    with pytest.raises(ModelError, match="got 16"):
         to_array(huge, "w")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -71,7 +71,9 @@ def test_newer_operator_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) 
         since_version = 99
 
     monkeypatch.setattr(onnx.defs, "get_schema", lambda *_: Schema)
-    with pytest.raises(ModelError, match=r"'top' \(Max\): operator set 13 has Max-99, which this maxops does not know"):
+    with pytest.raises(
+        ModelError, match=r"'top' \(Max\): operator set 13 has Max-99, which this version of maxops does not support"
+    ):
         from_proto(MAX)
 
 
@@ -442,17 +444,17 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        pytest.param(b"", ["names no element type"], id="empty"),
-        pytest.param(b"\xff" * 40, ["truncated, or not a TensorProto"], id="noise"),
-        pytest.param(tensor("t", X).SerializeToString()[:-3], ["truncated, or not a TensorProto"], id="truncated"),
+        pytest.param(b"", ["has no element type"], id="empty"),
+        pytest.param(b"\xff" * 40, ["truncated or not a TensorProto"], id="noise"),
+        pytest.param(tensor("t", X).SerializeToString()[:-3], ["truncated or not a TensorProto"], id="truncated"),
         pytest.param(
             TensorProto(data_type=FLOAT, dims=[5], raw_data=bytes(16)).SerializeToString(),
-            ["(5,) of float32: 20 bytes", "holds 16"],
+            ["dtype float32 and dimensions (5,)", "20 bytes, got 16"],
             id="too_short",
         ),
         pytest.param(
             TensorProto(data_type=FLOAT, dims=[-1], raw_data=bytes(16)).SerializeToString(),
-            ["(-1,)", "not negative"],
+            ["(-1,)", "negative dimensions"],
             id="negative",
         ),
         pytest.param(
@@ -462,7 +464,7 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
         ),
         pytest.param(
             TensorProto(data_type=TensorProto.UINT32, dims=[1], uint64_data=[2**32]).SerializeToString(),
-            ["4294967296", "not uint32"],
+            ["4294967296", "out of range for uint32"],
             id="uint32_out_of_range",
         ),
         pytest.param(
@@ -471,7 +473,7 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
             id="strings",
         ),
         pytest.param(
-            external(location="/etc/passwd").graph.initializer[0].SerializeToString(), ["another file"], id="external"
+            external(location="/etc/passwd").graph.initializer[0].SerializeToString(), ["external data"], id="external"
         ),
     ],
 )
@@ -480,7 +482,7 @@ def test_broken_tensor_file_is_refused(data: bytes, words: list[str], tmp_path: 
     path.write_bytes(data)
     with pytest.raises(ModelInputError) as caught:
         read_tensor_file(path)
-    assert [word for word in [f"{path}: ", *words] if word not in str(caught.value)] == []
+    assert [word for word in [str(path), *words] if word not in str(caught.value)] == []
 
 
 def test_run_as_in_onnx_runtime_gives_a_list() -> None:
@@ -544,12 +546,12 @@ def test_a_pipe_without_end_is_read_up_to_the_limit(tmp_path: Path, monkeypatch:
 
     writer = threading.Thread(target=write)
     writer.start()
-    with pytest.raises(ModelError, match="protobuf message at most"):
+    with pytest.raises(ModelError, match="a protobuf message has at most"):
         load(pipe)
     writer.join()
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
 def test_a_device_is_not_a_model(device: str) -> None:
-    with pytest.raises(ModelError, match=f"{device}: is a device"):
+    with pytest.raises(ModelError, match=f"{device} is a device"):
         load(device)

@@ -228,7 +228,7 @@ def test_a_conversion_without_types(act: Callable[..., object]) -> None:
     inner = function("c = Max(a, a) b = Softmax <axis = 1> (c)", opset=12)
     made = model("u = other.unknown(x) y = own.f(u)", inner, opset=18)
     made.opset_import.add(domain="other", version=1)
-    with pytest.raises(errors.ModelError, match=r"own\.f.* cannot be inlined"):
+    with pytest.raises(errors.ModelError, match=r"cannot inline .*own\.f"):
         act(made, {*by_key(made)}) if act is inlined else act(made)
 
 
@@ -477,11 +477,14 @@ REFUSED: dict[str, tuple[Callable[[], ModelProto], str]] = {
     ),
     "two of one name": (
         lambda: model("y = own.f(x)", function("b = Max(a)"), function("b = Neg(a)")),
-        r"two functions own\.f",
+        r"the function own\.f twice",
     ),
-    "too many inputs": (lambda: model("y = own.f(x, x)", function("b = Max(a)")), r"has 2 inputs; .* own\.f has 1"),
-    "too many outputs": (lambda: model("y, z = own.f(x)", function("b = Max(a)")), r"has 2 outputs; .* own\.f has 1"),
-    "grows without bound": (lambda: chain(12, 10), rf"nodes once its functions are inlined; at most {MAX_NODES}"),
+    "too many inputs": (lambda: model("y = own.f(x, x)", function("b = Max(a)")), r"has 2 inputs, but .* own\.f has 1"),
+    "too many outputs": (
+        lambda: model("y, z = own.f(x)", function("b = Max(a)")),
+        r"has 2 outputs, but .* own\.f has 1",
+    ),
+    "grows without bound": (lambda: chain(12, 10), rf"nodes after its functions are inlined; the limit is {MAX_NODES}"),
 }
 
 
@@ -496,7 +499,7 @@ def test_refusals(name: str) -> None:
 
 def test_a_rewritten_model_that_the_checker_refuses() -> None:
     made = model("u = Max(x, x) y = Relu(u, u)")
-    with pytest.raises(errors.ModelError, match=r"not valid by onnx\.checker: .*Relu"):
+    with pytest.raises(errors.ModelError, match=r"onnx\.checker rejects .*Relu"):
         mx.rewrite(made)
 
 
@@ -589,7 +592,7 @@ def test_a_stream_without_an_end(name: str, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(reading, "MAX_MESSAGE", 2**21)
     more = [str(tmp_path / "out.onnx")] if name == "rewrite" else []
     result = CliRunner().invoke(app, [name, "-", *more], input=bytes(2**22))
-    assert (result.exit_code, "and a protobuf message at most 2097152" in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, "a protobuf message has at most 2097152" in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.parametrize("unknown", ["x", "k"])

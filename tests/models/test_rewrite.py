@@ -123,13 +123,13 @@ def test_before_operator_sets_had_names() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TWO.replace("axes = [-1]", "axes = 1"), "'axes' is of kind INT; it is INTS"),
-        (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' is of kind STRING; it is INT"),
-        (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "which ReduceMax-13 does not"),
-        (TWO.replace('"": 13', '"other": 13'), "operator set None has no"),
-        (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"operator sets \[13, 18\] of one domain"),
-        (TWO.replace('"": 13', '"": 999'), "operator set 999 has no"),
-        (TWO.replace("(m)", "(m, m)"), r"has 2 inputs; ReduceMax-13 has one, data \[ONNX\.ReduceMax-13\.inputs\]"),
+        (TWO.replace("axes = [-1]", "axes = 1"), "'axes' must be of kind INTS, got INT"),
+        (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' must be of kind INT, got STRING"),
+        (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "ReduceMax-13 has no attribute"),
+        (TWO.replace('"": 13', '"other": 13'), "does not support .* of operator set None"),
+        (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"got \[13, 18\]"),
+        (TWO.replace('"": 13', '"": 999'), "does not support .* of operator set 999"),
+        (TWO.replace("(m)", "(m, m)"), r"ReduceMax-13 takes one input, got 2 \[ONNX\.ReduceMax-13\.inputs\]"),
         (TWO.replace("keepdims = 0", "axes = [0]"), "the attribute 'axes' appears twice"),
     ],
     ids=["axes", "keepdims", "of another version", "no operator set", "two", "unknown", "inputs", "twice"],
@@ -142,15 +142,17 @@ def test_what_is_refused(text: str, words: str) -> None:
 def test_a_node_without_an_output() -> None:
     model = parser.parse_model(TWO)
     del model.graph.node[1].output[:]
-    with pytest.raises(errors.ModelError, match="has 1 input and 0 outputs; it makes one of some"):
+    with pytest.raises(
+        errors.ModelError, match="expected one or more inputs and one output, got 1 input and 0 outputs"
+    ):
         mx.rewrite(model)
 
 
 @pytest.mark.parametrize(
     ("attribute", "words"),
     [
-        ("axes = [0]", "'axes' is none of keepdims, noop_with_empty_axes, since_version"),
-        ("keepdims = 0.0", "'keepdims' is of kind FLOAT; it is INT"),
+        ("axes = [0]", "'axes' is unknown; the attributes are keepdims, noop_with_empty_axes, since_version"),
+        ("keepdims = 0.0", "'keepdims' must be of kind INT, got FLOAT"),
     ],
 )
 def test_a_node_that_is_ours_already_and_wrong(attribute: str, words: str) -> None:
@@ -243,7 +245,7 @@ def test_data_that_cannot_be_read(call: str, file: str, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(filecmp if call == "cmp" else Path, call, fails)
     found = external.files(onnx.load(path, load_external_data=False), path, "m")
-    with pytest.raises(errors.MaxopsError, match=f"{re.escape(str(tmp_path / file))}: cannot be .*Input/output error"):
+    with pytest.raises(errors.MaxopsError, match=f"{re.escape(str(tmp_path / file))} cannot be .*Input/output error"):
         external.copies(found, out)
 
 
@@ -297,7 +299,7 @@ def test_nothing_is_left_of_a_copy_that_was_broken_off(tmp_path: Path, monkeypat
         ("../{folder}/w.bin", "inside the model's folder"),
         ("parts/../../{folder}/w.bin", "inside the model's folder"),
         ("{folder}/../../w.bin", "inside the model's folder"),
-        ("gone.bin", "not a file there"),
+        ("gone.bin", "not a file"),
         ("", "inside the model's folder"),
     ],
 )
@@ -331,7 +333,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(link: str, tmp_path
     (out / link).parent.mkdir(parents=True)
     (out / link).symlink_to(elsewhere / "w.bin" if link.endswith("bin") else elsewhere)
     code, text = rewritten(path, out / "moved.onnx")
-    assert (code, "leads outside" in text) == (2, True)
+    assert (code, "resolves to a path outside" in text) == (2, True)
     assert list(elsewhere.iterdir()) == []
     assert not (out / "moved.onnx").exists()
 
@@ -344,7 +346,7 @@ def test_mistakes(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
     assert "cannot be read" in rewritten(tmp_path / "none.onnx", tmp_path / "o.onnx")[1]
     (tmp_path / "short.onnx").write_bytes(path.read_bytes()[:20])
-    assert "truncated, or not an ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]
+    assert "truncated or not an ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]
     onnx.save(
         parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Abs(x) }'),
         path,

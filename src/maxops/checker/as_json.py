@@ -11,7 +11,7 @@ FORMAT = 3
 
 
 def as_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the reports as dictionaries and lists. A change that could break a reader raises the format number.
+    """Return the reports as dictionaries and lists. The format number increases with each incompatible change.
 
     `errors` lists the errors of the models that could not be judged.
     """
@@ -51,7 +51,7 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """Count the nodes, the nodes without a row, and the findings of each verdict."""
+    """Count the nodes, the nodes without a spec, and the findings of each verdict."""
     found = report.findings
     return {
         "nodes": len(report.nodes),

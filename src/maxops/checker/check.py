@@ -26,11 +26,11 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     ...     if finding.clause.endswith("shape"):
     ...         print(finding.node, finding.verdict, finding.message, sep=": ")
     graph / node (Max) that makes 'y': broken: axis -1 does not broadcast: 'a' (2,), 'b' (3,)
-    graph / node (Max) that makes 'z': unknown: axis -1 has an open size: 'a' (2,), 'c' (n,)
+    graph / node (Max) that makes 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
 
     `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
-    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None is the model's own. Weights are not read: no
-    external data, and in an IR's .bin file only small constants, such as axes.
+    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own.
+    External data is not read, and of an IR's .bin file, only small constants are read, such as axes.
 
     Raises ModelError for a file that is not a model. A fault of a model is a finding; a fault that no clause of an
     operator covers has the clause "model".
@@ -45,6 +45,6 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     proto = canonical(proto)
     nodes, faults = onnx_model.read_nodes(proto, folder, chosen)
     report = Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
-    # onnx's strict inference says again, in other words, what is broken already, and fails again where it failed
+    # strict inference would only repeat known faults in other words
     full = not report.broken and not faults
     return replace(report, faults=(*faults, *onnx_checker.findings(proto, full=full)))

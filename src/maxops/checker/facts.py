@@ -11,7 +11,7 @@ from maxops.plan import Array
 from maxops.sizes import Dims, text
 from maxops.spec import Spec
 
-# An attribute whose value a function's caller sets, where no caller is known.
+# The value of an attribute that an unknown caller of a function sets.
 OPEN: Final = object()
 
 
@@ -24,10 +24,10 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Known:
-    """The known facts about a value. `dtype` is a row of ours, another type's name, or None; an unknown rank is None.
+    """The known facts about a value. `dtype` is one of our dtypes, the name of another type, or None.
 
-    ``declared`` says whether the model writes the type. ``constant`` is the value if it is small and in the model.
-    ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
+    ``dims`` is None for an unknown rank. ``declared`` says whether the model declares the type. ``constant`` is the
+    value if it is small and in the model. ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Node:
-    """A max node as written, with the row that judges it; without a row, `note` gives the reason.
+    """A max node with the spec that judges it; without a spec, `note` gives the reason.
 
     ``inputs`` holds None for an omitted input. ``opset`` is the operator set if the model names it; in ONNX it is a
     number.
@@ -80,10 +80,10 @@ class Node:
 
     @property
     def output(self) -> Known | None:
-        """The first output."""
+        """The first output, or None."""
         return self.outputs[0] if self.outputs else None
 
 
 def shape(dims: Dims | None) -> str:
-    """Return a shape in words."""
+    """Describe a shape."""
     return "of unknown rank" if dims is None else text(dims)

@@ -14,7 +14,6 @@ from xml.etree.ElementTree import Element
 from maxops.checker import standards
 from maxops.checker.facts import Invalid, Known, Node
 from maxops.checker.report import MODEL, Finding
-from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, MaxopsError, ModelError
 from maxops.openvino import calls, ir, layers
@@ -25,9 +24,9 @@ from maxops.sizes import MAX_ELEMENTS, Dims, text
 from maxops.spec import Spec
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
-# Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
+# Axes and num_segments are small constants. Larger constants are weights, which are not read.
 LARGEST_READ = 4096
-MAX_NESTING = 100  # bodies in bodies; each has a path that names all around it
+MAX_NESTING = 100  # of bodies; the path of a body names all bodies around it
 
 
 @dataclass
@@ -53,7 +52,7 @@ class _Reader:
         self.nodes: list[Node] = []
         self.faults: list[Finding] = []
         self._weights, self._standard = weights, standard
-        # with such a Parameter, a port without sizes may be of any rank, and not only a scalar's
+        # with such a Parameter, a port without sizes may have any rank; otherwise, it is a scalar
         self._any_rank = any(layers.is_any_rank(data.attrib) for data in root.iter("data"))
         self._waiting: deque[tuple[str, Element, int]] = deque([("net", root, 0)])
 
@@ -62,7 +61,7 @@ class _Reader:
             path, element, depth = self._waiting.popleft()
             if depth > MAX_NESTING:
                 self.faults.append(
-                    Finding(path, MODEL, "unknown", f"lies deeper than {MAX_NESTING} bodies, and is not read")
+                    Finding(path, MODEL, "unknown", f"bodies nested deeper than {MAX_NESTING} are not read")
                 )
                 continue
             net = _Net(path)
@@ -84,7 +83,7 @@ class _Reader:
                         layers.check_count(layer, "")
                 for port in layer.inputs:
                     if (layer.id, port) not in net.sources:
-                        self.faults.append(Finding(where, MODEL, "broken", f"no edge leads to its input port {port}"))
+                        self.faults.append(Finding(where, MODEL, "broken", f"input port {port} has no edge"))
                 if layer.type in OPERATORS:
                     self.nodes.append(self._node(net, layer))
 
@@ -113,12 +112,12 @@ class _Reader:
                     if inner.find("layers") is not None
                 )
         if not net.layers:
-            self.faults.append(Finding(net.path, MODEL, "broken", "has no layers"))
+            self.faults.append(Finding(net.path, MODEL, "broken", "no layers found"))
 
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """Add the facts about the layer's output ports; the layer's data take precedence over its ports.
+        """Add the facts about the layer's output ports; the layer's data takes precedence over its ports.
 
         A port with wrong sizes has an unknown rank.
         """
@@ -130,25 +129,25 @@ class _Reader:
                 dtype = written
             declared = written is not None or layers.element_type(layer) is not None
             net.values[layer.id, port] = net.written[layer.id, port] = Known(layer.name, dtype, own, declared)
-            dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
+            dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "the output port")
             if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
-                raise ModelError(f"has the sizes {dims}, more elements than can be counted")
+                raise ModelError(f"the sizes {dims} have too many elements")
             fact = dims if own is None else own
             net.values[layer.id, port] = Known(layer.name, dtype, fact, declared)
             net.written[layer.id, port] = Known(layer.name, judged_type, dims, declared)
             if self._is_judged(layer):
-                continue  # a clause speaks of what it makes
+                continue  # a clause covers the output
             if not _same_type(dtype, written):
-                raise ModelError(f"its output port {port} says {written}, but it makes {dtype}")
+                raise ModelError(f"output port {port} has the type {written}, but the layer produces {dtype}")
             if own is not None and dims and not _may_be(dims, own):
-                raise ModelError(f"its output port {port} says {text(dims)}, but its data says {text(own)}")
+                raise ModelError(f"output port {port} has the shape {text(dims)}, but the data has {text(own)}")
         if layer.type == "Const":
             shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
             if isinstance(kind := layers.element_type(layer), DType):
                 check_size(kind, shape, size, "")
-            with self._faults_at("net"):  # once, whatever number of constants there is
+            with self._faults_at("net"):  # once for all constants
                 self._weights.check_file()
-            self._weights.check(offset, size, "its data")
+            self._weights.check(offset, size, "the data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
         return layers.is_any_rank(layer.data) or (self._any_rank and not texts and layer.type != "Const")
@@ -177,7 +176,7 @@ class _Reader:
             if source is None or source.type != "Const" or layers.data_extent(source, "")[1] > LARGEST_READ:
                 return None
             return layers.constant(source, self._weights, "")
-        except ModelError:  # a fault of its own, or weights that are not there
+        except ModelError:  # reported separately, or the weights are missing
             return None
 
     # ------------------------------------------------------------------------------------------------- nodes
@@ -195,14 +194,12 @@ class _Reader:
         for number, port in enumerate(layer.inputs):
             known = self._fed(net, layer, port)
             if operator == "SegmentMax" and number == 2 and known.dims == (0,):
-                known = replace(known, dims=())  # as the document's examples write a scalar
+                known = replace(known, dims=())  # the spelling of a scalar in OpenVINO's documentation
             if number and operator != "Max":
                 known = replace(known, constant=self._constant(net, layer, port))
             inputs.append(known)
         if len(layer.outputs) != 1:
-            self.faults.append(
-                Finding(where, MODEL, "broken", f"has {counted(len(layer.outputs), 'output port')}; it has 1")
-            )
+            self.faults.append(Finding(where, MODEL, "broken", f"expected 1 output port, got {len(layer.outputs)}"))
         outputs = tuple(net.written[layer.id, port] for port in layer.outputs if (layer.id, port) in net.written)
         attributes: dict[str, Any] = {}
         with self._faults_at(where):
@@ -211,12 +208,12 @@ class _Reader:
 
 
 def _same_type(first: DType | str | None, second: DType | str | None) -> bool:
-    """Whether two types may be the same."""
+    """Return whether two types may be the same."""
     return first is None or second is None or first == second
 
 
 def _may_be(written: Dims, own: Dims) -> bool:
-    """Whether a port's sizes may be those of the data; IR documents write a scalar as one size of 0."""
+    """Return whether two shapes may be equal; OpenVINO's documentation writes a scalar as one size of 0."""
     if own == () and written == (0,):
         return True
     return len(written) == len(own) and all(
@@ -225,9 +222,9 @@ def _may_be(written: Dims, own: Dims) -> bool:
 
 
 def _attributes(layer: Layer) -> dict[str, Any]:
-    """Return the attributes under the table's names."""
+    """Return the attributes by their names in the spec."""
     if layer.type == "ReduceMax":
-        # in OpenVINO no axes reduce nothing
+        # in OpenVINO, empty axes reduce nothing
         return {"keepdims": _or_invalid(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
     if layer.type == "SegmentMax":
         return {"fill_mode": _or_invalid(lambda: layers.fill_mode(layer, "", lambda _: None))}
@@ -243,5 +240,5 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 
 def _bare(error: MaxopsError) -> str:
-    """Return an error's text without its location and its clause, which have their own columns here."""
+    """Return an error's text without location and clause, which are separate columns of a finding."""
     return error.message.removeprefix(": ")

@@ -23,7 +23,7 @@ MAX_WORDS = 500  # characters
 def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
     """Return a finding if onnx.checker refuses the model or cannot judge it. `full` includes type inference.
 
-    This onnx package does not judge models for a newer onnx package.
+    Models for a newer onnx package are not judged.
     """
     newest = onnx.defs.onnx_opset_version()
     imports = [entry for holder in (proto, *proto.functions) for entry in holder.opset_import]
@@ -31,7 +31,7 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
         return []
     schemas.register()
     light, shaped = without_external(without_weights(proto, with_shapes=False)), without_weights(proto)
-    # inference knows no operator set of the versions before
+    # type inference requires operator sets
     full = full and proto.ir_version >= FIRST_IR_WITH_OPSETS
     found: bytes | ModelError
     try:
@@ -41,14 +41,18 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
     if isinstance(found, ModelError):
         return [Finding(WHERE, MODEL, "unknown", f"onnx.checker {_short(str(found))}")]
     refusal = found.decode()
-    return [Finding(WHERE, MODEL, _verdict(refusal), f"onnx.checker refuses it: {_short(refusal)}")] if refusal else []
+    return (
+        [Finding(WHERE, MODEL, _verdict(refusal), f"onnx.checker rejects the model: {_short(refusal)}")]
+        if refusal
+        else []
+    )
 
 
 def _verdict(refusal: str) -> Verdict:
     """Return the verdict of a refusal: broken, or unknown if the refusal does not prove it."""
     # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
     is_inside = refusal.count("Inference error(s)") > 1
-    # the version of a function's operator set should be one that goes with the model's; runtimes take others, too
+    # a function's operator set should match the model's, but runtimes accept others, too
     is_of_function = refusal.startswith("Opset import for domain") and "in function op" in refusal
     return "unknown" if is_inside or is_of_function else "broken"
 
@@ -61,8 +65,8 @@ def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:
             onnx.shape_inference.infer_shapes(shaped, check_type=True, strict_mode=True)
     except (ValidationError, InferenceError) as error:
         return str(error) or type(error).__name__
-    except Exception as error:  # onnx raises whatever it met
-        raise ModelError(f"fails ({type(error).__name__}: {error})") from error
+    except Exception as error:  # onnx may raise any exception
+        raise ModelError(f"failed ({type(error).__name__}: {error})") from error
     return ""
 
 

@@ -16,13 +16,13 @@ from maxops.onnx.external import leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 from maxops.sizes import MAX_ELEMENTS
 
-FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an input
+FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is also an input
 
 
 def graph_faults(
     graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
 ) -> Iterator[str]:
-    """Yield the faults of one graph in words; `outer` holds the names that the graph sees around it."""
+    """Describe the faults of one graph; `outer` holds the names that the graph sees in outer graphs."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
@@ -35,7 +35,7 @@ def graph_faults(
     inputs = {info.name for info in graph.input}
     for tensor in graph.initializer:
         if ir_version < FIRST_IR_WITH_CONSTANTS and tensor.name not in inputs:
-            yield f"initializer {tensor.name!r} is not an input of its graph, which IR version {ir_version} requires"
+            yield f"initializer {tensor.name!r} must be an input of its graph in IR version {ir_version}"
         yield from tensor_faults(tensor, f"initializer {tensor.name!r}", folder)
     for sparse in graph.sparse_initializer:
         yield from sparse_faults(sparse, f"sparse initializer {sparse.values.name!r}", folder)
@@ -45,16 +45,16 @@ def graph_faults(
 
 
 def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """Yield the names that a graph defines although the outer graph already defines them."""
+    """Describe the nodes that redefine a name of an outer graph."""
     for node in graph.node:
         for name in node.output:
             if name and name in outer:
-                yield f"{nodes.label(node)} makes {name!r}, which is a value around this graph already"
+                yield f"{nodes.label(node)} redefines {name!r}, a value of an outer graph"
 
 
 def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None) -> Iterator[str]:
     """Yield the faults of the tensors in an attribute."""
-    for tensor in (attribute.t, *attribute.tensors):  # one that is not there has no faults
+    for tensor in (attribute.t, *attribute.tensors):  # a missing tensor has no faults
         yield from tensor_faults(tensor, f"the tensor in {where}", folder)
     for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
         yield from sparse_faults(sparse, f"the sparse tensor in {where}", folder)
@@ -62,8 +62,8 @@ def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None)
 
 def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) -> Iterator[str]:
     """Yield the faults of the parts of a sparse tensor."""
-    yield from tensor_faults(sparse.values, f"{where}, its values,", folder)
-    yield from tensor_faults(sparse.indices, f"{where}, its indices,", folder)
+    yield from tensor_faults(sparse.values, f"the values tensor of {where}", folder)
+    yield from tensor_faults(sparse.indices, f"the indices tensor of {where}", folder)
 
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _words(check: Callable[[], None]) -> list[str]:
 
 
 def _sizes_in(info: TypeProto) -> list[int]:
-    """Return the sizes in the type of a tensor, or of the elements of a sequence or map; -1 is an open size."""
+    """Return the sizes in the type of a tensor, or of the elements of a sequence or map, except -1 (unknown)."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
         sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
@@ -100,7 +100,7 @@ def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:
     dims = tuple(sizes)
     if any(size < 0 for size in dims):
         return [f"{what} has the negative size {min(dims)}"]
-    return [f"{what} has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
+    return [f"{what} has too many elements: its sizes are {dims}"] if prod(dims) > MAX_ELEMENTS else []
 
 
 def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
@@ -108,30 +108,30 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
-        return [f"{where}: its external data has no location"]
-    named = f"{where}: its external data, {location!r},"
+        return [f"the external data of {where} has no location"]
+    named = f"the external data {location!r} of {where}"
     if leaves_folder(location):
-        return [f"{named} lies outside the model's folder"]
+        return [f"{named} is outside the model's folder"]
     numbers: dict[str, int] = {}
     for key in ("offset", "length"):
         text = entries.get(key, "0")
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            return [f"{where}: the {key} of its external data is {text!r}; it is a number of bytes"]
+            return [f"the {key} of the external data of {where} must be a number of bytes, got {text!r}"]
         numbers[key] = int(text)
     if folder is None:
         return []
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError:  # of all tensors in the file, one fault
-        return [f"the external data {location!r} is not beside the model"]
-    except PermissionError as error:  # which says nothing about the model
-        raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
-    except (OSError, ValueError) as error:  # no file can have that name
+    except FileNotFoundError:  # one fault for all tensors in the file
+        return [f"the external data {location!r} is missing from the model's folder"]
+    except PermissionError as error:  # not a fault of the model
+        raise ModelError(f"{path} cannot be accessed: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # an invalid name
         return [f"{named} cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
-        return [f"{named} leads outside the model's folder"]
+        return [f"{named} is a link out of the model's folder"]
     if not stat.S_ISREG(status.st_mode):
         return [f"{named} is not a file"]
     end, size = sum(numbers.values()), status.st_size
-    return [f"{where}: its external data ends at byte {end} of {location!r}, which has {size}"] if end > size else []
+    return [f"{named} ends at byte {end}, but the file has {size} bytes"] if end > size else []

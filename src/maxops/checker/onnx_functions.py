@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from maxops.onnx.structure import FunctionKey, call_key, function_key, training_graphs, with_inner
 
-# Inference goes through every call anew, and deeper with each; past these it goes without functions.
+# Inference repeats a body for each call. Beyond these limits, it runs without functions.
 MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
@@ -49,10 +49,10 @@ class Functions:
     def _fault(self, graphs: Iterable[GraphProto]) -> str:
         calls = {key: self._calls(function.node) for key, function in self.by_key.items()}
         try:
-            order = [*TopologicalSorter(calls).static_order()]  # those that are called come first
+            order = [*TopologicalSorter(calls).static_order()]  # callees come first
         except CycleError as error:
             self.recursive = True
-            return f"functions call themselves: {' -> '.join(map(name_of, error.args[1]))}; ONNX has no recursion"
+            return f"recursive functions are not allowed: {' -> '.join(map(name_of, error.args[1]))}"
         self.callers_first = order[::-1]
         size: dict[FunctionKey, int] = {}
         depth: dict[FunctionKey, int] = {}
@@ -63,8 +63,8 @@ class Functions:
         deepest = max(depth.values(), default=0)
         if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
-                f"its functions come to {whole} nodes in {deepest} levels when each call is followed, past "
-                f"{MAX_NODES} or {MAX_DEPTH}: types are not followed through them"
+                f"the functions expand to {whole} nodes in {deepest} levels, beyond the limits of {MAX_NODES} and "
+                f"{MAX_DEPTH}: types are not inferred through their calls"
             )
         return ""
 
@@ -75,7 +75,7 @@ def name_of(key: FunctionKey) -> str:
 
 
 def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:
-    """Return the function's nodes as a model without inputs, with a call's attributes; None if no call is known."""
+    """Return the function's nodes as a model without inputs, with a call's attributes (None: unknown)."""
     model = ModelProto(ir_version=ir_version, opset_import=function.opset_import)
     model.graph.node.extend(function.node)
     model.graph.value_info.extend(function.value_info)
@@ -96,6 +96,6 @@ def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep:
             continue
         copy = AttributeProto()
         copy.CopyFrom(attribute if value is None else value)
-        if isinstance(attribute.name, str):  # what is no text cannot be written, and is a fault elsewhere
+        if isinstance(attribute.name, str):  # other names cannot be written, and are reported elsewhere
             copy.name = attribute.name
         yield copy

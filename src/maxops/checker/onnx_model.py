@@ -19,7 +19,6 @@ from maxops.checker.onnx_functions import Functions, body, name_of
 from maxops.checker.onnx_values import Value, contradictions, infer, values_of
 from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
-from maxops.counted import counted
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.load import imported_opset, opset_of
@@ -36,14 +35,14 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-# Calls of one function with the same types are one; a model may still make more of them than anybody waits for.
+# Calls of a function with the same types are judged once; further different calls are not judged.
 MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
 
 
 class _Visible:
-    """The names that a graph in a node can read: the outer names, and the names before the node in the node's graph."""
+    """The names that a graph in a node can read: outer names, and names that precede the node in its own graph."""
 
     def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
         self._outer, self._positions, self._position = outer, positions, position
@@ -54,7 +53,7 @@ class _Visible:
 
 @dataclass(frozen=True)
 class _Opset:
-    """ONNX's operator set in force, or the fault if there is none; `written` is its number in the model, if present."""
+    """ONNX's operator set in force, or the fault if there is none; `written` is its number in the model, or None."""
 
     number: int | None
     fault: str
@@ -63,10 +62,10 @@ class _Opset:
 
 @dataclass(frozen=True)
 class _Graph:
-    """A graph to read, with its inferred types and the values of the graphs around it.
+    """A graph to read, with inferred types and the values of outer graphs.
 
-    ``visible`` holds the outer names that the graph may read. ``inputs`` are those of a function. ``outputs`` are those
-    for which the caller writes types.
+    ``visible`` holds the outer names that the graph may read. ``inputs`` holds the inputs of a function, and
+    ``outputs`` its outputs with types declared by the caller.
     """
 
     path: str
@@ -116,16 +115,18 @@ class _Reader:
         if functions.fault:
             self._fault("functions", functions.fault, "broken" if functions.recursive else "unknown")
         if not proto.HasField("graph"):
-            self._fault("model", "has no graph")
+            self._fault("model", "the model has no graph")
         if proto.ir_version < FIRST_IR_WITH_OPSETS and proto.opset_import:
-            self._fault("model", f"imports operator sets, which IR version {proto.ir_version} does not have")
+            self._fault(
+                "model", f"the model imports operator sets, which IR version {proto.ir_version} does not support"
+            )
         for info in proto.graph.input:
             form = info.type.WhichOneof("value")
             if form is None or (form == "tensor_type" and not info.type.tensor_type.elem_type):
                 self._fault("graph", f"the input {info.name!r} has no type")
         for key, count in Counter(map(function_key, proto.functions)).items():
             if count > 1:
-                self._fault(f"function {name_of(key)}", f"is defined {count} times; a call names one")
+                self._fault(f"function {name_of(key)}", f"the function is defined {count} times")
         for function in proto.functions:
             for attribute in function.attribute_proto:
                 where = f"the default of the attribute {attribute.name!r}"
@@ -138,7 +139,7 @@ class _Reader:
         self._waiting.append(_Graph("graph", proto.graph, inferred, Scope(), opset))
         self._drain()
         self._train(opset, Scope(values_of(proto.graph, inferred)))
-        why = "" if functions.fault else ", which nothing calls"
+        why = "" if functions.fault else ", which is never called"
         while alone := self._not_entered():
             self._waiting.extend(_Call(f"function {name_of(key)}{why}", key) for key in alone)
             self._drain()
@@ -187,7 +188,7 @@ class _Reader:
         while self._waiting:
             tasks, self._waiting = self._waiting, []
             calls = [task for task in tasks if isinstance(task, _Call)]
-            # a process infers all of them: only max nodes need it
+            # one process infers the types of all calls, which only max nodes need
             found = iter(infer([partial(self._body_with_types, call) for call in calls]) if self._has_nodes else ())
             for task in tasks:
                 if isinstance(task, _Graph):
@@ -197,7 +198,7 @@ class _Reader:
 
     def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
         finding = Finding(where, MODEL, verdict, message)
-        if finding not in self.faults[-1:]:  # a file that all tensors miss
+        if finding not in self.faults[-1:]:  # such as a file that is missing for many tensors
             self.faults.append(finding)
 
     # ------------------------------------------------------------------------------------------------ graphs
@@ -245,7 +246,7 @@ class _Reader:
             for name in node.output:
                 positions.setdefault(name, position)
         for name, text in contradictions(graph, values):
-            if name not in judged:  # else a clause speaks of it
+            if name not in judged:  # otherwise, a clause covers it
                 self._fault(task.path, text)
 
     def _call(self, where: str, key: FunctionKey, node: NodeProto, scope: Scope) -> None:
@@ -255,7 +256,9 @@ class _Reader:
             ("outputs", node.output, function.output),
         ):
             if len(given) > len(known):
-                self._fault(where, f"has {len(given)} {kind}; the function {name_of(key)} has {len(known)}")
+                self._fault(
+                    where, f"the call has {len(given)} {kind}, but the function {name_of(key)} has {len(known)}"
+                )
         if self._functions.fault:
             return
         inputs = tuple(scope.get(name, Value()).without_large_tensor() for name in node.input)
@@ -270,7 +273,7 @@ class _Reader:
         if call in self._calls:
             return
         if len(self._calls) == MAX_CALLS:
-            self._fault(where, f"is the call of a function past {MAX_CALLS} different ones, and not entered", "unknown")
+            self._fault(where, f"not judged, because the model has more than {MAX_CALLS} different calls", "unknown")
             return
         self._calls.add(call)
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
@@ -335,12 +338,13 @@ class _Reader:
     ) -> _Opset:
         """Return ONNX's operator set. A missing import of another domain is a fault only if nodes need the domain."""
         imports, users = list(imports), list(with_inner(users))
-        imported = {entry.domain for entry in imports} | {""}  # whose faults are below
+        imported = {entry.domain for entry in imports} | {""}  # reported below
         for node in users:
             if node.domain not in imported:
                 imported.add(node.domain)
                 self._fault(
-                    where, f"imports no operator set of the domain {node.domain!r}, which {nodes.label(node)} needs"
+                    where,
+                    f"no operator set of the domain {node.domain!r} is imported, but {nodes.label(node)} requires it",
                 )
         written = {entry.version for entry in imports if not entry.domain}
         named = str(min(written)) if len(written) == 1 else None
@@ -349,12 +353,12 @@ class _Reader:
         except ModelError as error:
             text = str(error).removeprefix(": ")
             if written or any(not node.domain for node in users):
-                # what is too new is not wrong
+                # too new is not wrong
                 self._fault(where, text, "unknown" if "update the onnx package" in text else "broken")
             return _Opset(None, text, named)
 
     def _row(self, node: NodeProto, operator: str, opset: _Opset) -> tuple[Spec | None, str]:
-        """Return the row that judges a node, or the reason why there is none."""
+        """Return the spec that judges a node, or the reason why there is none."""
         own = schemas.SEGMENT_MAX.standard if operator == SEGMENT_MAX else "ONNX"
         standard = self._standard or own
         if standard != "ONNX" or own != "ONNX":
@@ -362,7 +366,7 @@ class _Reader:
         if node.domain == schemas.DOMAIN:
             return _row_of_ours(node, operator)
         if opset.number is None:
-            return None, f"its version is not known: the model {opset.fault}"
+            return None, f"the version is unknown: {opset.fault}"
         try:
             return nodes.row_of(operator, opset.number, "the model"), ""
         except ModelError as error:
@@ -370,7 +374,7 @@ class _Reader:
 
     def _node(self, where: str, operator: str, node: NodeProto, scope: Scope, task: _Graph) -> Node:
         row, note = self._row(node, operator, task.opset)
-        # a node may read one value very often
+        # a node may read one value many times
         read = {
             name: scope.get(name, Value()).known(name, with_constant=number > 0 and operator != "Max")
             for name, number in {name: number for number, name in enumerate(node.input)}.items()
@@ -378,9 +382,10 @@ class _Reader:
         inputs = tuple(read[name] if name else None for name in node.input)
         outputs = tuple(scope.get(name, Value()).as_written().known(name, with_constant=False) for name in node.output)
         if len(node.output) != 1 or not node.output[0]:
-            self._fault(where, f"has {counted(len(node.output), 'output')}; it makes one")
+            actual = "an empty name" if len(node.output) == 1 else len(node.output)
+            self._fault(where, f"expected one output, got {actual}")
         opset = task.opset.written
-        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
+        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # these nodes name their own version
             own, why = _row_of_ours(node, operator)
             opset = None if own is None else str(own.version)
             if own is None:
@@ -402,14 +407,14 @@ class _Reader:
                 self._fault(where, f"the attribute {name!r} appears twice")
             is_version = name == schemas.SINCE_VERSION and node.domain == schemas.DOMAIN
             if own is not None and name not in own.attributes and not is_version:
-                self._fault(where, f"has the attribute {name!r}, which {own.name} does not have")
+                self._fault(where, f"{own.name} has no attribute {name!r}")
             if attribute.ref_attr_name:
                 found[name] = OPEN
                 if not task.in_function:
-                    self._fault(where, f"the attribute {name!r} refers to one of a function; there is none")
+                    self._fault(where, f"the attribute {name!r} refers to a function attribute outside of a function")
             elif attribute.type != kind:
                 expected = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
-                found[name] = Invalid(f"{name} is of the kind {_kind_name(attribute)}; it is {expected}")
+                found[name] = Invalid(f"{name} must be of kind {expected}, got {_kind_name(attribute)}")
             elif kind == AttributeProto.STRING:
                 found[name] = attribute.s.decode(errors="backslashreplace")
             else:
@@ -423,10 +428,10 @@ def _is_max(node: NodeProto) -> bool:
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
-    """Return the row of ONNX's operator that a node of our domain follows, with its axes as an input."""
+    """Return the spec of ONNX's operator that a node of our domain follows, with its axes as an input."""
     version = _version_of(node)
     if version is OPEN:
-        return None, "its version is set by the function's caller"
+        return None, "the version is set by the caller of the function"
     try:
         row = schemas.row(operator, version)
     except UnknownOperatorError as error:

@@ -18,15 +18,15 @@ from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name
 from maxops.plan import Array
 from maxops.sizes import Dims, text
 
-# Inference reads shapes and axes, which are small; larger tensors go to it without their data.
+# Inference reads shapes and axes, which are small; larger tensors are passed without data.
 LARGEST_READ = 16384  # bytes
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value's type, whether the model writes it, the tensor of a constant, and whether the tensor is sparse.
+    """The type of a value, whether the model declares it, and the tensor of a constant, which may be sparse.
 
-    ``written`` is the type that the model writes for the value. It may contradict the value's type.
+    ``written`` is the declared type, which may contradict ``type``.
     """
 
     type: TypeProto | None = None
@@ -51,7 +51,7 @@ class Value:
         return Known(name, dtype, dims, self.declared, sparse, self.written_sparse, constant)
 
     def as_written(self) -> Value:
-        """Return the value as the model writes it, for judging the node that makes the value."""
+        """Return the value with its declared type, for judging the node that produces it."""
         return self if self.written is None else replace(self, type=completed(self.written, self.type))
 
     @property
@@ -64,7 +64,7 @@ class Value:
         )
 
     def without_large_tensor(self) -> Value:
-        """Return the value as it is passed to a function, whose body may be inferred many times."""
+        """Return the value without a large tensor, because the body of a function may be inferred many times."""
         large = self.tensor is not None and self.tensor.ByteSize() > LARGEST_READ
         return replace(self, tensor=None) if large else self
 
@@ -73,15 +73,15 @@ class Value:
             return None
         try:
             return to_array(self.tensor, "")
-        except ModelError:  # its own fault, or external data, which is not read
+        except ModelError:  # reported separately, or external data, which is not read
             return None
 
 
 def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
     """Return the graph of each model with types from tensors and inference, or an error.
 
-    A type that the model writes is used only if tensors and inference leave it open. Weights are left out. The models
-    are made where they are needed, in one process for all.
+    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. One process makes
+    and infers all models.
     """
     schemas.register()
     found: list[bytes | ModelError]
@@ -114,7 +114,7 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
     for tensor in proto.graph.initializer:
         if tensor.ByteSize() <= LARGEST_READ:
             graph.initializer.add().CopyFrom(tensor)
-        elif isinstance(tensor.name, str):  # what is no text cannot be written
+        elif isinstance(tensor.name, str):  # a name that is not UTF-8 cannot be written
             dims = tensor.dims if with_shapes else [0]
             graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=dims)
     return light
@@ -138,14 +138,14 @@ def _inferred(make: Callable[[], ModelProto]) -> bytes:
 def _infer(model: ModelProto) -> ModelProto:
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except Exception as error:  # onnx raises whatever it met
-        raise ModelError(f"fails ({type(error).__name__}: {error})") from error
+    except Exception as error:  # onnx may raise any exception
+        raise ModelError(f"failed ({type(error).__name__}: {error})") from error
 
 
 def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, int], *, is_body: bool) -> None:
-    """Remove the written types of values that tensors or inference give; keep those of unknown operators' outputs.
+    """Remove declared types that tensors or inference provide; keep the types of unknown operators' outputs.
 
-    If onnx infers a node, the node gives the inputs of its body.
+    The inputs of a body get their types from its node if onnx infers the node.
     """
     tensors = {tensor.name: type_of(tensor) for tensor in graph.initializer}
     for info in graph.input:
@@ -169,12 +169,12 @@ def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, in
 
 
 def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
-    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3 a model names none
+    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3, models name none
     return schemas.since(node.op_type, version, node.domain) > 0
 
 
 def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:
-    """Write the model's types into a graph where inference leaves a gap; return whether there was a gap."""
+    """Fill gaps of inference with the model's declared types; return whether there was a gap."""
     known = {info.name: info.type for info in _infos(found)}
     outputs = {info.name: info for info in bare.output}
     inputs = {info.name: info for info in bare.input if not info.HasField("type")}
@@ -206,7 +206,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
     values = {name: Value(info, name in written, written=written.get(name)) for name, info in types.items()}
     defaults = {info.name for info in graph.input}
     for tensor in graph.initializer:
-        # an initializer that is an input too is a default, which a caller may replace
+        # an initializer that is also an input is a default, which a caller may replace
         if tensor.name not in defaults:
             values[tensor.name] = Value(type_of(tensor), True, tensor)
         elif tensor.name not in values or conflicts(type_of(tensor), types[tensor.name]):
@@ -216,15 +216,15 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
         values[sparse.values.name] = Value(TypeProto(sparse_tensor_type=kind), True)
     for node in graph.node:
         for name in node.output:
-            values.setdefault(name, Value())  # what is known by name alone
+            values.setdefault(name, Value())  # only the name is known
         if node.op_type == "Constant" and not node.domain and node.output:
             values[node.output[0]] = _constant_value(node, values.get(node.output[0], Value()))
     return values
 
 
 def contradictions(graph: GraphProto, values: dict[str, Value]) -> Iterator[tuple[str, str]]:
-    """Yield the values with a wrong declared shape or type, each with a sentence that says so."""
-    makers = {name: f"{nodes.label(node)} makes" for node in graph.node for name in node.output}
+    """Yield the names of values with a wrong declared shape or type, each with a description."""
+    makers = {name: f"{nodes.label(node)} produces" for node in graph.node for name in node.output}
     makers |= dict.fromkeys((tensor.name for tensor in graph.initializer), "its initializer is")
     makers |= {sparse.values.name: "its initializer is" for sparse in graph.sparse_initializer}
     for place in ("value_info", "output", "input"):
@@ -243,13 +243,13 @@ def _infos(graph: GraphProto) -> list[ValueInfoProto]:
 
 
 def has_type(info: TypeProto | None) -> bool:
-    """Whether a type holds any information."""
+    """Return whether a type holds any information."""
     form = None if info is None else info.WhichOneof("value")
     return form is not None and (not form.endswith("tensor_type") or getattr(info, form).elem_type != 0)
 
 
 def conflicts(fact: TypeProto, other: TypeProto) -> bool:
-    """Whether no value can be of both types. Names of sizes match every size."""
+    """Return whether two types exclude each other; symbolic sizes match every size."""
     form, other_form = fact.WhichOneof("value"), other.WhichOneof("value")
     if form is None or other_form is None:
         return False
@@ -274,7 +274,7 @@ def conflicts(fact: TypeProto, other: TypeProto) -> bool:
 
 
 def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
-    """Return a type with its open parts taken from another type."""
+    """Return a type with its unknown parts taken from another type."""
     if second is None or conflicts(first, second):
         return first
     form = second.WhichOneof("value")
@@ -297,7 +297,7 @@ def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
 
 
 def in_words(info: TypeProto) -> str:
-    """Return a type in words: "float32 (2, n)"."""
+    """Describe a type: "float32 (2, n)"."""
     form = info.WhichOneof("value") or "no type"
     if not form.endswith("tensor_type"):
         return f"a {form.removesuffix('_type')}"
@@ -308,7 +308,7 @@ def in_words(info: TypeProto) -> str:
 
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
-    """Return the sizes; a negative size, which is a separate fault, is open."""
+    """Return the sizes; negative sizes, which are separate faults, are unknown."""
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 

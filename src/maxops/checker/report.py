@@ -11,9 +11,9 @@ from maxops.checker.facts import Node
 from maxops.checker.ruling import Verdict
 from maxops.spec import Clause, Spec
 
-# Instead of a clause's id, for what makes a model malformed and no clause covers.
+# Used instead of a clause id for faults of the model that no clause covers.
 MODEL = "model"
-# And for a max node that a standard which was asked for has no rules for.
+# Used instead of a clause id for max nodes without rules in the requested standard.
 OUTSIDE = "outside"
 RULES = {
     "Max": rules_max.RULES,
@@ -39,13 +39,13 @@ class Finding:
 
     @property
     def notable(self) -> bool:
-        """Whether a person should read the finding: the clause is broken, or the model leaves it open."""
+        """True if the clause is broken, or if the model leaves it open."""
         return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
 @dataclass(frozen=True)
 class JudgedNode:
-    """A max node with a finding for every clause of its row; without a row it has no findings, and `note` says why."""
+    """A max node with a finding for each clause of its spec; without a spec, `note` gives the reason."""
 
     where: str
     operator: str
@@ -82,12 +82,12 @@ class Report:
 
     @property
     def clauses(self) -> dict[str, Clause]:
-        """Return the judged clauses, by id."""
+        """The judged clauses, by id."""
         return {clause.id: clause for node in self.nodes if node.row for clause in node.row.clauses}
 
     @property
     def broken(self) -> bool:
-        """Whether a clause is broken or the model is not well formed."""
+        """True if a clause is broken or the model is malformed."""
         return any(finding.verdict == "broken" for finding in self.findings)
 
     @property
@@ -97,12 +97,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is broken and, with a requested standard, no node is outside it."""
+        """True if nothing is broken and no node is outside a requested standard."""
         return not self.broken and not (self.standard is not None and self.outside)
 
 
 def judge(node: Node) -> JudgedNode:
-    """Judge every clause of the node's row."""
+    """Judge every clause of the node's spec."""
     row, findings = node.row, []
     for short, _ in () if row is None else row.rules:
         assert row is not None

@@ -9,7 +9,7 @@ from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.plan import MOST_INPUTS
 from maxops.spec import MAX_13, Spec
 
-BASED_ON, BASED_ON_OPSET = MAX_13, 13  # what SONNX's Max rests on
+BASED_ON, BASED_ON_OPSET = MAX_13, 13  # the base of SONNX's Max
 
 
 def _inputs(node: Node, row: Spec) -> Ruling:
@@ -45,7 +45,7 @@ def _same(node: Node) -> Ruling:
         return output
     for known in inputs[1:]:
         if sizes.equal(known.dims, first.dims) is None:
-            return unknown(f"whether {known} and {first} have one shape is open")
+            return unknown(f"it is unknown whether {known} and {first} have the same shape")
     return output
 
 
@@ -58,16 +58,16 @@ def _broadcastable(node: Node, row: Spec) -> Ruling:
         return broken(f"axis {found.conflicts[0]} does not broadcast: {_sizes(inputs, found.conflicts[0])}")
     for known in inputs:
         if known.dims is None:
-            return unknown(f"the rank of {known.name!r} is not known")
+            return unknown(f"the rank of {known.name!r} is unknown")
     if found.open:
-        return unknown(f"axis {found.open[0]} has an open size: {_sizes(inputs, found.open[0])}")
+        return unknown(f"axis {found.open[0]} has an unknown size: {_sizes(inputs, found.open[0])}")
     return holds(f"the inputs broadcast to {shape(found.dims)}")
 
 
 def _broadcast_output(node: Node, row: Spec) -> Ruling:
     found = sizes.broadcast([known.dims for known in node.distinct_inputs])
     if found.conflicts or not node.inputs:
-        return unknown("the inputs do not broadcast, so that no shape is right")
+        return unknown("the inputs do not broadcast, so the output has no valid shape")
     return output_shape(node, found.dims, "the inputs broadcast to")
 
 
@@ -76,32 +76,30 @@ def _zero_size(node: Node, row: Spec) -> Ruling:
     found = sizes.broadcast([known.dims for known in inputs])
     if found.zero_with_one:
         axis = found.zero_with_one[0]
-        return broken(f"along axis {axis} a size of 0 meets one of 1: {_sizes(inputs, axis)}")
+        return broken(f"axis {axis} broadcasts size 1 against size 0: {_sizes(inputs, axis)}")
     for known in inputs:
         if known.dims is None:
-            return unknown(f"the rank of {known.name!r} is not known")
+            return unknown(f"the rank of {known.name!r} is unknown")
     if found.perhaps_zero_with_one:
         axis = found.perhaps_zero_with_one[0]
-        return unknown(f"along axis {axis} a size of 0 may meet one of 1: {_sizes(inputs, axis)}")
-    return holds("no axis of size 0 meets one of size 1")
+        return unknown(f"axis {axis} may broadcast size 1 against size 0: {_sizes(inputs, axis)}")
+    return holds("no axis broadcasts size 1 against size 0")
 
 
 def _explicit(node: Node, row: Spec) -> Ruling:
     for known in _values(node):
         if not known.declared:
-            return broken(
-                f"{known.name!r} has a type by inference alone; onnx.shape_inference.infer_shapes writes it down"
-            )
-    return holds("the model writes the type of every input and output")
+            return broken(f"the type of {known.name!r} is only inferred; add it with onnx.shape_inference.infer_shapes")
+    return holds("the model declares the type of every input and output")
 
 
 def _dense(node: Node, row: Spec) -> Ruling:
     for known in _values(node):
         if known.sparse or known.written_sparse:
-            return broken(f"{known.name!r} is {'' if known.sparse else 'written as '}a sparse tensor")
+            return broken(f"{known.name!r} is {'' if known.sparse else 'stored as '}a sparse tensor")
     for known in node.distinct_inputs:
         if known.dtype is None:
-            return unknown(f"the type of {known.name!r} is not known")
+            return unknown(f"the type of {known.name!r} is unknown")
     return holds("every tensor is dense")
 
 
@@ -119,26 +117,26 @@ def _converted(node: Node, row: Spec) -> Ruling:
     inputs = node.distinct_inputs
     for known in inputs:
         if known.dtype is None:
-            return unknown(f"the type of {known.name!r} is not known")
+            return unknown(f"the type of {known.name!r} is unknown")
         if known.dtype is not inputs[0].dtype and known.dtype != inputs[0].dtype:
             first = inputs[0]
             return broken(
-                f"{known.name!r} is {known.dtype}, but {first.name!r} is {first.dtype}; one would be converted"
+                f"{known.name!r} is {known.dtype}, but {first.name!r} is {first.dtype}, so one would be converted"
             )
     return holds("the inputs have one type") if inputs else unknown("there are no inputs")
 
 
 def _default(node: Node, row: Spec) -> Ruling:
-    return holds("Max has no attribute and no optional input, whose value could be a default")
+    return holds("Max has no attributes or optional inputs, so it has no defaults")
 
 
 def _opset(node: Node, row: Spec) -> Ruling:
     if node.opset is None:
-        return broken("the model names no operator set for it, or more than one")
+        return broken("the model must import exactly one operator set for the node")
     if not node.opset.removeprefix("-").isdecimal():
-        return unknown(f"the model is of {node.opset}, which is not an operator set of ONNX")
+        return unknown(f"{node.opset} is not an operator set of ONNX")
     if int(node.opset) < BASED_ON_OPSET:
-        return broken(f"the model imports operator set {node.opset}; {row.standard} rests on {BASED_ON.name}")
+        return broken(f"the model imports operator set {node.opset}, but {row.standard} is based on {BASED_ON.name}")
     return holds(f"operator set {node.opset}")
 
 
@@ -152,7 +150,7 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """Name the inputs that decide the size of an axis: one for each size, and only a few if there are many."""
+    """Name the inputs that determine the size of an axis: one for each size, and only a few if there are many."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:

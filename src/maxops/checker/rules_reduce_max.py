@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 
 class _Axes(NamedTuple):
-    """The axes as the node gives them: a list, an omitted input, or axes that are open or invalid."""
+    """The axes of a node: a list, an omitted input, or the ruling on unknown or invalid axes."""
 
     given: tuple[int, ...] | None = None
     absent: bool = False
@@ -39,7 +39,7 @@ def _axes_of(node: Node, row: Spec) -> _Axes:
     if given is None:
         return _Axes(absent=True)
     if given is OPEN:
-        return _Axes(ruling=unknown("the axes are set by the function's caller"))
+        return _Axes(ruling=unknown("the axes are set by the caller of the function"))
     if isinstance(given, Invalid):
         return _Axes(ruling=broken(given.text))
     return _Axes(tuple(given), not given)
@@ -50,11 +50,11 @@ def _axes_input(known: Known) -> _Axes:
     if typed.verdict == "broken":
         return _Axes(ruling=typed)
     if known.dims is not None and len(known.dims) != 1:
-        return _Axes(ruling=broken(f"{known} gives the axes; it is 1-D"))
+        return _Axes(ruling=broken(f"axes must be 1-D, got {known}"))
     if known.dims == (0,):
         return _Axes((), True)
     if known.constant is None:
-        return _Axes(ruling=unknown(f"{known.name!r}, which gives the axes, is not a constant in the model"))
+        return _Axes(ruling=unknown(f"the axes {known.name!r} are not a constant in the model"))
     given = tuple(np.ravel(known.constant).tolist())
     return _Axes(given, not given)
 
@@ -68,55 +68,55 @@ def _axes(node: Node, row: Spec) -> Ruling:
     axes = _axes_of(node, row)
     if axes.ruling is not None:
         return axes.ruling
-    return holds("no axes are given" if axes.given is None else counted(len(axes.given), "axis", "axes"))
+    return holds("the node has no axes" if axes.given is None else counted(len(axes.given), "axis", "axes"))
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
     """Check for repeated axes, which break no clause: ONNX does not say whether an axis may be repeated."""
     axes = _axes_of(node, row)
     if axes.given is None:
-        return holds("no axes are given") if axes.ruling is None else unknown("the axes are not known")
+        return holds("the node has no axes") if axes.ruling is None else unknown("the axes are unknown")
     rank = _rank(node)
     seen: set[int] = set()
     for axis in axes.given:
         normal = axis % rank if rank and -rank <= axis < rank else axis
         if normal in seen:
-            return unknown(f"axis {normal} is named twice; ONNX leaves undecided whether it may be")
+            return unknown(f"axis {normal} appears twice; ONNX does not say whether axes may repeat")
         seen.add(normal)
     if rank is None and min(seen, default=0) < 0 <= max(seen, default=0):
-        return unknown("whether two of the axes are one depends on the rank, which is not known")
-    return holds("each is there once")
+        return unknown("whether two axes are the same depends on the rank, which is unknown")
+    return holds("each axis appears once")
 
 
 def _axes_range(node: Node, row: Spec) -> Ruling:
     axes, rank = _axes_of(node, row), _rank(node)
     if not axes.given and axes.ruling is None:
-        return holds("no axes are given")
+        return holds("the node has no axes")
     if axes.given is None:
-        return unknown("the axes are not known")
+        return unknown("the axes are unknown")
     low = min(axes.given)
     if low < 0 and not row.negative_axes:
-        return broken(f"axis {low} is negative, and this version does not define negative axes")
+        return broken(f"axis {low} is negative, but this version does not define negative axes")
     if rank is None:
-        return unknown("the rank of the input is not known")
+        return unknown("the rank of the input is unknown")
     least = -rank if row.negative_axes else 0
     for axis in axes.given:
         if not least <= axis < rank:
-            expected = f"the axes are {least} to {rank - 1}" if rank else "a scalar has no axes"
-            return broken(f"axis {axis} of an input of rank {rank}; {expected}")
+            expected = f"axes must be between {least} and {rank - 1}" if rank else "a scalar has no axes"
+            return broken(f"{expected}, got {axis}")
     return holds(f"the input has rank {rank}")
 
 
 def _axes_default(node: Node, row: Spec) -> Ruling:
     axes = _axes_of(node, row)
     if axes.given:
-        return holds("axes are given")
+        return holds("the node has axes")
     noop = _noop(node, row)
     if axes.absent and noop == 0:
-        return output_shape(node, _expected(node, row), "all axes are reduced, which makes")
+        return output_shape(node, _expected(node, row), "reducing all axes gives")
     if axes.absent and noop == 1:
         return holds("noop_with_empty_axes is 1")
-    return unknown("the axes are not known" if not axes.absent else "noop_with_empty_axes is not known")
+    return unknown("the axes are unknown" if not axes.absent else "noop_with_empty_axes is unknown")
 
 
 def _noop_rule(node: Node, row: Spec) -> Ruling:
@@ -124,10 +124,10 @@ def _noop_rule(node: Node, row: Spec) -> Ruling:
     if isinstance(noop, Ruling):
         return noop
     if axes.given or noop == 0:
-        return holds("axes are given" if axes.given else "it is 0")
+        return holds("the node has axes" if axes.given else "noop_with_empty_axes is 0")
     if not axes.absent:
-        return unknown("the axes are not known")
-    return output_shape(node, _expected(node, row), "without axes the input goes through, which is")
+        return unknown("the axes are unknown")
+    return output_shape(node, _expected(node, row), "without axes, the output has the input's shape")
 
 
 def _noop(node: Node, row: Spec) -> Ruling | int:
@@ -138,10 +138,10 @@ def _keepdims(node: Node, row: Spec) -> Ruling:
     keeps = flag(node, "keepdims")
     if isinstance(keeps, Ruling):
         return keeps
-    # without axes, other clauses speak of the output
+    # without axes, other clauses cover the output
     if not _axes_of(node, row).given:
         return holds(f"keepdims is {keeps}")
-    ruling = output_shape(node, _expected(node, row), f"keepdims is {keeps}, which makes")
+    ruling = output_shape(node, _expected(node, row), f"keepdims={keeps} gives")
     return holds(f"keepdims is {keeps}") if ruling.verdict == "unknown" else ruling
 
 
@@ -159,7 +159,7 @@ def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
 def _expected(node: Node, row: Spec) -> Dims | None:
     data, axes, keeps = node.input(0), _reduced_axes(node, row), flag(node, "keepdims")
     if _axes_of(node, row).absent and _noop(node, row) == 0 and keeps == 0:
-        return ()  # of any rank
+        return ()  # for any rank
     if data is None or data.dims is None or axes is None:
         return None
     if not axes:
@@ -172,14 +172,14 @@ def _expected(node: Node, row: Spec) -> Dims | None:
 def _empty(node: Node, row: Spec) -> Ruling:
     data, axes = node.input(0), _reduced_axes(node, row)
     if data is None or data.dims is None or axes is None:
-        return unknown("the shape or the axes are not known, so that a set may be empty")
+        return unknown("the shape or the axes are unknown, so a reduced set may be empty")
     for axis in axes:
         size = data.dims[axis]
         if size == 0:
-            return at_run_time(f"axis {axis} has no elements: the result is known at run time only")
+            return at_run_time(f"axis {axis} has no elements: the result is known only at run time")
         if not isinstance(size, int):
-            return unknown(f"axis {axis} has the open size {size or '?'}, so that a set may be empty")
-    return holds("no set is empty")
+            return unknown(f"axis {axis} has the unknown size {size or '?'}, so a reduced set may be empty")
+    return holds("no reduced set is empty")
 
 
 RULES = {

@@ -36,16 +36,16 @@ def _shapes(node: Node) -> tuple[Dims | None, Dims | None]:
 def _indices_shape(node: Node, row: Spec) -> Ruling:
     data, indices = _shapes(node)
     if indices is not None and not indices:
-        return broken(f"{node.input(1)} gives the indices; their rank is 1 or more")
+        return broken(f"indices must have rank 1 or more, got {node.input(1)}")
     if data is None or indices is None:
-        return unknown("the ranks of data and indices are not known")
+        return unknown("the ranks of data and indices are unknown")
     if row.has("axis"):
         same = len(data) == len(indices)
-        text = f"{node.input(1)} {'has' if same else 'lacks'} the rank of {node.input(0)}"
+        text = f"{node.input(1)} and {node.input(0)} have {'the same rank' if same else 'different ranks'}"
         return holds(text) if same else broken(text)
     if not isinstance(indices[-1], int):
-        return unknown("the last size of indices is open")
-    text = f"{node.input(1)} names {counted(indices[-1], 'axis', 'axes')} of {node.input(0)}"
+        return unknown("the last size of indices is unknown")
+    text = f"{node.input(1)} indexes {counted(indices[-1], 'axis', 'axes')} of {node.input(0)}"
     return holds(text) if indices[-1] <= len(data) else broken(text)
 
 
@@ -53,13 +53,13 @@ def _indices_size(node: Node, row: Spec) -> Ruling:
     data, indices = _shapes(node)
     axis = _axis_number(node)
     if data is None or indices is None or len(data) != len(indices) or axis is None:
-        return unknown("the shapes of data and indices, or axis, are not known")
+        return unknown("the shapes of data and indices, or axis, are unknown")
     others = [pair for number, pair in enumerate(zip(indices, data, strict=True)) if number != axis]
-    text = f"indices {shape(indices)} beside data {shape(data)}, along axis {axis}"
+    text = f"indices {shape(indices)} and data {shape(data)}, with axis {axis}"
     if any(isinstance(size, int) and isinstance(room, int) and size > room for size, room in others):
-        return broken(f"{text}: they are larger than data along another axis")
+        return broken(f"{text}: indices are larger than data along another axis")
     fits = all(size == room is not None or size == 0 or _is_at_most(size, room) for size, room in others)
-    return holds(text) if fits else unknown(f"{text}: a size is open")
+    return holds(text) if fits else unknown(f"{text}: a size is unknown")
 
 
 def _is_at_most(size: sizes.Size, room: sizes.Size) -> bool:
@@ -70,29 +70,32 @@ def _updates_shape(node: Node, row: Spec) -> Ruling:
     data, indices = _shapes(node)
     updates = node.input(2)
     if updates is None or updates.dims is None or indices is None:
-        return unknown("the shapes of indices and updates are not known")
+        return unknown("the shapes of indices and updates are unknown")
     expected = indices
     if not row.has("axis"):
         if data is None or not indices or not isinstance(indices[-1], int) or indices[-1] > len(data):
-            return unknown("the shape of updates follows from indices and data, which are not known")
+            return unknown("the expected shape of updates depends on indices and data, which are unknown")
         expected = (*indices[:-1], *data[indices[-1] :])
     same = sizes.equal(updates.dims, expected)
     if same is None:
-        return unknown(f"whether {updates} has the shape {shape(expected)} is open")
-    return holds(f"{shape(expected)}") if same else broken(f"{updates} gives the updates; they are {shape(expected)}")
+        return unknown(f"it is unknown whether {updates} has the shape {shape(expected)}")
+    return (
+        holds(f"{shape(expected)}") if same else broken(f"updates must have the shape {shape(expected)}, got {updates}")
+    )
 
 
 def _axis(node: Node, row: Spec) -> Ruling:
     given = node.attributes.get("axis", 0)
     if given is OPEN:
-        return unknown("axis is set by the function's caller")
+        return unknown("axis is set by the caller of the function")
     if isinstance(given, Invalid):
         return broken(given.text)
     data, _ = _shapes(node)
     if data is None:
-        return unknown("the rank of data is not known")
-    text = f"axis is {given}, and data has rank {len(data)}"
-    return holds(text) if -len(data) <= given < len(data) else broken(text)
+        return unknown("the rank of data is unknown")
+    is_valid = -len(data) <= given < len(data)
+    text = f"axis {given} is {'in' if is_valid else 'out of'} range for data of rank {len(data)}"
+    return holds(text) if is_valid else broken(text)
 
 
 def _axis_number(node: Node) -> int | None:
@@ -106,21 +109,21 @@ def _axis_number(node: Node) -> int | None:
 def _indices(node: Node, row: Spec) -> Ruling:
     known = node.input(1)
     if known is not None and known.dims is not None and 0 in known.dims:
-        return holds("there are none")
+        return holds("there are no indices")
     constant: Array | None = None if known is None else known.constant
     if constant is None or constant.dtype.kind != "i" or constant.ndim == 0:
-        return unknown("indices are not constants in the model")
+        return unknown("indices are not a constant in the model")
     data, axis = _shapes(node)[0], _axis_number(node)
     rooms = _rooms(data, axis, constant, row)
     if rooms is None:
-        return unknown("the sizes of data that the indices are of are not known")
+        return unknown("the sizes of the indexed axes of data are unknown")
     wrong = (constant < -rooms) | (constant >= rooms)
     if not wrong.any():
-        return holds(f"{constant.size} constant indices, in range")
+        return holds(f"all {constant.size} constant indices are in range")
     position = tuple(map(int, np.unravel_index(int(wrong.argmax()), constant.shape)))
     room = int(np.broadcast_to(rooms, constant.shape)[position])
-    expected = f"it is {-room} to {room - 1}" if room else "no index is valid, because data has size 0 there"
-    return broken(f"position {position} holds {constant[position]}; {expected}")
+    expected = f"indices must be between {-room} and {room - 1}" if room else "data has size 0, so no index is valid"
+    return broken(f"{expected}, got {constant[position]} at position {position}")
 
 
 def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Array | None:
@@ -137,13 +140,13 @@ def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Ar
 
 
 def _reduction(node: Node, row: Spec) -> Ruling:
-    """In ONNX's own domain, nodes with other reductions are not judged; in the domain of maxops they are broken."""
+    """Judge the reduction, which is always "max" in ONNX's own domain: other nodes are not read."""
     given = node.attributes.get("reduction", "none")
     if given is OPEN:
-        return unknown("reduction is set by the function's caller")
+        return unknown("reduction is set by the caller of the function")
     if isinstance(given, Invalid):
         return broken(given.text)
-    return holds("max") if given == "max" else broken(f"reduction is {given!r}; it is 'max'")
+    return holds("max") if given == "max" else broken(f"reduction must be 'max', got {given!r}")
 
 
 def _shape(node: Node, row: Spec) -> Ruling:

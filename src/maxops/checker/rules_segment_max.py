@@ -35,56 +35,62 @@ def _index_type(node: Node, row: Spec) -> Ruling:
 def _ids_shape(node: Node, row: Spec) -> Ruling:
     data, ids = node.input(0), node.input(1)
     if ids is None or ids.dims is None:
-        return unknown("the rank of segment_ids is not known")
+        return unknown("the rank of segment_ids is unknown")
     if len(ids.dims) != 1:
-        return broken(f"{ids} gives the segment_ids; they are 1-D")
+        return broken(f"segment_ids must be 1-D, got {ids}")
     if data is None or not data.dims:
-        return unknown("the first size of data is not known")
+        return unknown("the first size of data is unknown")
     same = sizes.equal(ids.dims, data.dims[:1])
     if same is None:
-        return unknown(f"whether {ids} is as long as {data} is open")
-    return holds(f"one for each row of {data.name!r}") if same else broken(f"{ids} is not as long as {data}")
+        return unknown(f"it is unknown whether {ids} is as long as {data}")
+    return (
+        holds(f"one id for each row of {data.name!r}")
+        if same
+        else broken(f"segment_ids must have one id for each row of {data}, got {ids}")
+    )
 
 
 def _ids(node: Node, row: Spec) -> Ruling:
     known = node.input(1)
     if known is not None and known.dims == (0,):
-        return holds("there are none")
+        return holds("there are no ids")
     ids = _integers(known)
     if ids is None:
-        return unknown("segment_ids are not constants in the model")
+        return unknown("segment_ids are not a constant in the model")
     flat = np.ravel(ids)
     if (negative := np.flatnonzero(flat < 0)).size:
-        return broken(f"position {negative[0]} holds {flat[negative[0]]}; ids are not negative")
+        return broken(f"segment_ids must not be negative, got {flat[negative[0]]} at position {negative[0]}")
     if (down := np.flatnonzero(flat[1:] < flat[:-1])).size:
         at = int(down[0]) + 1
-        return broken(f"position {at} holds {flat[at]} after {flat[at - 1]}; ids do not decrease")
+        return broken(f"segment_ids must not decrease, got {flat[at]} after {flat[at - 1]} at position {at}")
     return holds(f"{counted(flat.size, 'constant id')}, sorted")
 
 
 def _num_segments(node: Node, row: Spec) -> Ruling:
     known = node.input(2)
     if known is None:
-        return holds("not given")
+        return holds("num_segments is omitted")
     if known.dims:
-        return broken(f"{known} gives num_segments; it is a scalar")
+        return broken(f"num_segments must be a scalar, got {known}")
     number = _integers(known)
     if number is None or number.size != 1:
         return unknown("num_segments is not a constant in the model")
-    return broken(f"num_segments is {number.item()}; it is not negative") if number.item() < 0 else holds(str(number))
+    return (
+        broken(f"num_segments must not be negative, got {number.item()}") if number.item() < 0 else holds(str(number))
+    )
 
 
 def _default(node: Node, row: Spec) -> Ruling:
     if node.input(2) is not None:
-        return holds("num_segments is given")
+        return holds("num_segments is present")
     ids = _integers(node.input(1))
     if ids is None or not ids.size:
-        return unknown("the number of segments follows from the ids, which are not known")
+        return unknown("the number of segments depends on the ids, which are unknown")
     made = int(ids.max()) + 1
     output = node.output
     if output is None or not output.dims or sizes.equal(output.dims[:1], (made,)) is None:
-        return unknown("the first size of the output is not known")
-    text = f"{output.name!r} has {_segments(output.dims[0])}; the ids make {made}"
+        return unknown("the first size of the output is unknown")
+    text = f"{output.name!r} has {_segments(output.dims[0])}; the ids require {made}"
     return holds(text) if output.dims[0] == made else broken(text)
 
 
@@ -94,16 +100,16 @@ def _segments(size: sizes.Size) -> str:
 
 def _no_ids(node: Node, row: Spec) -> Ruling:
     if node.input(2) is not None:
-        return holds("num_segments is given")
+        return holds("num_segments is present")
     ids, output = node.input(1), node.output
     if ids is None or not ids.dims or not isinstance(ids.dims[0], int):
-        return unknown("whether there are ids is open")
+        return unknown("it is unknown whether there are ids")
     if ids.dims[0] > 0:
         return holds("there are ids")
     if output is None or not output.dims or not isinstance(output.dims[0], int):
-        return unknown("the first size of the output is not known")
+        return unknown("the first size of the output is unknown")
     text = f"there are no ids, and {output.name!r} has {_segments(output.dims[0])}"
-    return broken(f"{text}; it has 0") if output.dims[0] else holds(text)
+    return broken(f"{text}, but must have 0") if output.dims[0] else holds(text)
 
 
 def _smaller(node: Node, row: Spec) -> Ruling:
@@ -116,44 +122,44 @@ def _larger(node: Node, row: Spec) -> Ruling:
 
 def _against_ids(node: Node, applies: Callable[[int, Array], bool], word: str) -> Ruling:
     if node.input(2) is None:
-        return holds("num_segments is not given")
+        return holds("num_segments is omitted")
     number, ids = _integers(node.input(2)), _integers(node.input(1))
     if number is None or number.size != 1 or ids is None:
-        return at_run_time(f"whether num_segments is {word} what the ids make is known at run time only")
+        return at_run_time(f"whether num_segments is {word} max(segment_ids) + 1 is known only at run time")
     if applies(number.item(), ids):
-        return at_run_time(f"num_segments is {word} what the ids make: the result is known at run time only")
-    return holds(f"num_segments is not {word} what the ids make")
+        return at_run_time(f"num_segments is {word} max(segment_ids) + 1: the result is known only at run time")
+    return holds(f"num_segments is not {word} max(segment_ids) + 1")
 
 
 def _fill_mode(node: Node, row: Spec) -> Ruling:
     given = node.attributes.get("fill_mode")
     if given is None:
-        return broken("fill_mode is missing; it is ZERO or LOWEST")
+        return broken("fill_mode is missing; set it to ZERO or LOWEST")
     if given is OPEN:
-        return unknown("fill_mode is set by the function's caller")
+        return unknown("fill_mode is set by the caller of the function")
     if isinstance(given, Invalid):
         return broken(given.text)
-    return holds(given) if given.upper() in FILL_MODES else broken(f"fill_mode is {given!r}; it is ZERO or LOWEST")
+    return holds(given) if given.upper() in FILL_MODES else broken(f"fill_mode must be ZERO or LOWEST, got {given!r}")
 
 
 def _lowest(node: Node, row: Spec) -> Ruling:
     given = node.attributes.get("fill_mode")
     if isinstance(given, str) and given.upper() == "ZERO":
         return holds("fill_mode is ZERO")
-    return at_run_time("what an empty segment gets is known at run time only")
+    return at_run_time("the values of empty segments are known only at run time")
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
     data, number = node.input(0), node.input(2)
     if data is None or not data.dims:
-        return unknown("the shape of data is not known")
+        return unknown("the shape of data is unknown")
     given = _integers(number)
     segments = int(given.item()) if given is not None and given.size == 1 else None
-    ruling = output_shape(node, (segments, *data.dims[1:]), "data and num_segments make")
+    ruling = output_shape(node, (segments, *data.dims[1:]), "data and num_segments give")
     output = node.output
     rest = None if output is None or not output.dims else sizes.equal(output.dims[1:], data.dims[1:])
     if number is None and ruling.verdict == "unknown" and rest:
-        return holds("the sizes after the first are those of data")  # the first is the default's clause
+        return holds("all sizes after the first match data")  # the clause of the default covers the first size
     return ruling
 
 

@@ -14,10 +14,10 @@ from types import ModuleType
 from maxops.errors import ModelError
 from maxops.posix import resource_of
 
-MAX_SECONDS = 20  # of CPU time; three times as long of wall-clock time, on a busy machine
-MAX_BYTES = 4 << 30  # beyond what this process has
+MAX_SECONDS = 20  # of CPU time; the limit of wall-clock time is three times as long
+MAX_BYTES = 4 << 30  # in addition to the memory of this process
 MAPPED = Path("/proc/self/statm")  # in pages
-PATIENCE = 4 * MAX_SECONDS  # for a reply: a child may hang in what a library does after a fork, before it sets limits
+PATIENCE = 4 * MAX_SECONDS  # for a reply, because a library may hang after a fork, before the limits are set
 _DONE, _FAILED = b"+", b"-"
 _LENGTH = 8  # bytes of a reply's length, after its first byte
 
@@ -25,7 +25,7 @@ Work = Callable[[], bytes]
 
 
 def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
-    """Return the result or the ModelError of each task; an error may say how the process ended.
+    """Return the result or the ModelError of each task; if a task ends the process, the error describes how.
 
     One process runs all tasks. If a task ends the process, another process runs the rest. The limits apply to each
     task. Raises ModelError if no process starts.
@@ -42,11 +42,11 @@ def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
 
 
 def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], str]:
-    """Return the results of a process before the task that ended it, and how it ended."""
+    """Return the results of the tasks before the process ended, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
-        # imported: this child takes none of theirs
+        # Python and JAX warn about forks in a process with threads, whose locks may be held in the child. This child
+        # takes none of these locks.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         try:
@@ -65,7 +65,7 @@ def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | 
         ready.register(reading, select.POLLIN)
         while is_late and ready.poll(1000 * PATIENCE):
             parts.append(os.read(reading, 1 << 20))
-            is_late = parts[-1] != b""  # until the end of what it writes
+            is_late = parts[-1] != b""  # until the end of the output
     finally:
         if is_late:
             os.kill(child, signal.SIGKILL)
@@ -88,24 +88,24 @@ def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
 
 def _ending(status: int, *, is_late: bool) -> str:
     if is_late or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM)):
-        return f"takes more than {MAX_SECONDS} seconds"
-    return f"ends its process with status {os.waitstatus_to_exitcode(status)}"
+        return f"took more than {MAX_SECONDS} seconds"
+    return f"exited with status {os.waitstatus_to_exitcode(status)}"
 
 
 def _be_child(works: Sequence[Work], writing: int, resource: ModuleType) -> None:
-    """Run the tasks in the child process, and exit without Python's own clean-up."""
+    """Run the tasks in the child process, and exit without Python's cleanup."""
     try:
         for number in (signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         _limit(resource, resource.RLIMIT_CORE, 0)
-        if MAPPED.exists():  # Linux has it
+        if MAPPED.exists():  # only on Linux
             mapped = int(MAPPED.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             _limit(resource, resource.RLIMIT_AS, mapped + MAX_BYTES)
         with os.fdopen(writing, "wb") as pipe:
             for work in works:
                 used = resource.getrusage(resource.RUSAGE_SELF)
                 _limit(resource, resource.RLIMIT_CPU, ceil(used.ru_utime + used.ru_stime) + MAX_SECONDS)
-                signal.alarm(3 * MAX_SECONDS)  # a lock that another thread held at the fork is never given back
+                signal.alarm(3 * MAX_SECONDS)  # a lock that another thread held at the fork is never released
                 try:
                     kind, reply = _DONE, work()
                 except ModelError as error:

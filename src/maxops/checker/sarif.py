@@ -69,7 +69,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
                     "logicalLocations": [{"name": node.rsplit(" / ", 1)[-1], "fullyQualifiedName": node}],
                 }
             ],
-            # by which alerts of one line, and of two runs, are text apart
+            # distinguishes alerts on the same line, and matches alerts between runs
             "partialFingerprints": {"primaryLocationLineHash": sha256(same.encode(errors="replace")).hexdigest()},
         }
 
@@ -88,7 +88,7 @@ def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
     clauses = {name: clause for report in reports for name, clause in report.clauses.items()}
     rules = [
         (MODEL, "the model is well formed", "the format of the model"),
-        (OUTSIDE, "every max operator is one of the standard", "the standard that is asked for"),
+        (OUTSIDE, "every max operator is part of the standard", "the requested standard"),
         *((clause.id, clause.statement, clause.source) for clause in clauses.values()),
     ]
     return [

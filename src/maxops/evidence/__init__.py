@@ -28,7 +28,7 @@ _STRENGTH = ("proof", "exhaustive", "test")
 
 @cache
 def read(name: str) -> Json:
-    """Read the "evidence" or the "matrix" of the package from its file."""
+    """Read the "evidence" or the "matrix" from the package."""
     document: Json = json.loads((files(__name__) / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
@@ -56,12 +56,12 @@ def rows() -> list[Json]:
 
 
 def differences() -> list[str]:
-    """Return the differences from the verified installation: changed sources and other compilation."""
+    """Return the differences from the verified installation: changed sources and build options."""
     evidence = read("evidence")
     was, now = evidence["build"], _native.build()
     found = ["the native core"] if _native.is_miniature or now["sources"] != was["sources"] else []
     found += [
-        f"{name.replace('_', ' ')} {_words(now[name])}, where the evidence has {_words(was[name])}"
+        f"{name.replace('_', ' ')} {_words(now[name])} instead of {_words(was[name])}"
         for name in ("compiler", "flags", "instruction_sets")
         if now[name] != was[name]
     ]
@@ -140,7 +140,7 @@ def as_csv() -> str:
 
 
 def as_html() -> str:
-    """Return the matrix as one page with a filter, which loads nothing from elsewhere."""
+    """Return the matrix as one self-contained HTML page with a filter."""
     template = (files(__name__) / "page.html").read_text(encoding="utf-8")
     style, script = (template.split(f"<{tag}>")[1].split(f"</{tag}>")[0] for tag in ("style", "script"))
     policy = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 _C = (".c", ".cpp", ".h", ".def")
 _C_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-# Texts, numbers, names, and signs of several characters before those of one, as compilers read them.
+# Strings, numbers, names and operators, the longest first, as compilers read them.
 _C_TOKEN = re.compile(
     r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\.?\d(?:[eEpP][+-]|'?\w|\.)*|\w+"""
     r"""|<=>|<<=|>>=|->\*|\.\.\.|::|\+\+|--|->|\.\*|<<|>>|<=|>=|==|!=|&&|\|\||##|[-+*/%&|^]=|\S"""
@@ -36,7 +36,7 @@ def digest_of(path: Path) -> str:
 def _python(text: str) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _PYTHON_LAYOUT:
-            # An indent's width and a line's end are layout; that they are there is not.
+            # The width of an indent and the kind of a line break are layout, but their presence is not.
             yield tokenize.tok_name[token.type] if not token.string.strip() else token.string
 
 

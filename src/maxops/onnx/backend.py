@@ -11,7 +11,6 @@ from onnx import ModelProto, NodeProto
 from onnx.backend.base import Backend as BaseBackend
 from onnx.backend.base import BackendRep, namedtupledict
 
-from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
 from maxops.model import Model, Value
 from maxops.onnx import nodes
@@ -29,7 +28,7 @@ class Representation(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit the inputs with defaults: all of them, or the last ones. The result is a tuple in the order of
+        A list may omit inputs with defaults: either all of them or the last ones. The result is a tuple in the order of
         the graph's outputs, which can also be indexed by their names.
         """
         _refuse(kwargs)
@@ -41,22 +40,22 @@ class Representation(BackendRep):
             return inputs
         if not isinstance(inputs, (list, tuple)):
             raise ModelInputError(
-                f"inputs are of type {type(inputs).__name__}; they are a list of arrays, or a mapping from names"
+                f"inputs must be a list of arrays or a mapping of names to arrays, got {type(inputs).__name__}"
             )
         return in_order(self.model, inputs)
 
 
 def in_list(model: Model, count: int) -> tuple[Value, ...]:
-    """Return the inputs of a list with `count` values: all inputs, or the required inputs."""
+    """Return the inputs for a list of `count` arrays: the required inputs or all inputs."""
     return model.required if count == len(model.required) else model.inputs
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Name arrays in the order of the graph's inputs, with or without those that have defaults."""
+    """Map input names to arrays in the order of the graph's inputs; inputs with defaults may be omitted."""
     values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
-        raise ModelInputError(f"{model.source}: {_given(inputs)}; the model's inputs are {listed}")
+        raise ModelInputError(f"{model.source}: expected one array for each input ({listed}), got {len(inputs)}")
     return {value.name: array for value, array in zip(values, inputs, strict=False)}
 
 
@@ -71,7 +70,7 @@ class Backend(BaseBackend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether the model is well formed and maxops supports all of it."""
+        """Return whether the model is well formed and fully supported by maxops."""
         _refuse(kwargs)
         try:
             from_proto(model)
@@ -102,7 +101,9 @@ class Backend(BaseBackend):
         opset = _opset(given, label)
         nodes.check(node, label, opset, onnx.IR_VERSION)
         if len(inputs) != len(node.input):
-            raise ModelInputError(f"{label}: {_given(inputs)}, but it has the inputs {list(node.input)}")
+            raise ModelInputError(
+                f"{label}: expected one array for each input ({', '.join(node.input)}), got {len(inputs)}"
+            )
         if node.op_type == "Constant":
             return namedtupledict("Outputs", list(node.output))(nodes.constant(node, label, None))
         result = nodes.step(node, label, opset).compute(inputs)
@@ -110,27 +111,23 @@ class Backend(BaseBackend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether the device is a CPU."""
+        """Return whether the device is a CPU."""
         return device.partition(":")[0] == "CPU"
 
     @classmethod
     def _check_device(cls, device: str) -> None:
         if not cls.supports_device(device):
-            raise ConfigurationError(f"maxops runs on the device 'CPU', not on {device!r}")
-
-
-def _given(inputs: Sequence[Array]) -> str:
-    return f"{counted(len(inputs), 'array is', 'arrays are')} given"
+            raise ConfigurationError(f"device must be 'CPU', got {device!r}")
 
 
 def _opset(given: Any, where: str) -> int:
     try:
         version = index(given)
     except TypeError as error:
-        raise ConfigurationError(f"opset_version is {given!r}; it is an integer, such as 13") from error
+        raise ConfigurationError(f"opset_version must be an integer, got {given!r}") from error
     return known_opset(version, where)
 
 
 def _refuse(options: Mapping[str, object]) -> None:
     if options:
-        raise ConfigurationError(f"maxops.onnx.Backend has no option {', '.join(options)}")
+        raise ConfigurationError(f"maxops.onnx.Backend does not support the options {', '.join(options)}")

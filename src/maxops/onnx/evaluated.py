@@ -38,7 +38,7 @@ def evaluator(
     path: Path | None,
     defaults: Mapping[str, Array],
 ) -> Evaluator:
-    """Return the evaluator of a model: of `proto`, which has no functions, or of `written` or its file.
+    """Return an evaluator for `proto`, a model without functions, or for the original model `written` or its file.
 
     `defaults` are the defaults of the model's inputs.
     """
@@ -79,23 +79,23 @@ class GraphEvaluator:
         }
         try:
             self._evaluator = ReferenceEvaluator(proto)
-        except Exception as error:  # onnx raises whatever it met
-            raise ModelError(f"{source}: {REFERENCE} cannot run it: {in_words(error)}") from error
+        except Exception as error:  # onnx may raise any exception
+            raise ModelError(f"{source}: {REFERENCE} cannot run the model: {in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
         """Run the model on one array per input, and return the requested outputs."""
         names = list(outputs)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):  # what NumPy says of 1/0 is ONNX's result
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # NumPy's result of 1/0 is ONNX's, too
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
         except MaxopsError as error:
             raise error.at(self._source) from error
         except Exception as error:  # as above
-            where = f"{self._source}: {label(node)} on" if (node := _failed(error)) else f"{self._source}:"
-            raise ModelError(f"{where} {REFERENCE}: {in_words(error)}") from error
+            failed = label(node) if (node := _failed(error)) else "the model"
+            raise ModelError(f"{self._source}: {failed} failed on {REFERENCE}: {in_words(error)}") from error
         found = dict(zip(names, results, strict=True))
-        for name, holds_list in self._optional.items():  # onnx's Optional gives a list of what it holds
+        for name, holds_list in self._optional.items():  # onnx's Optional returns its value in a list
             held = found.get(name)
             if isinstance(held, list) and len(held) == 1 and (not holds_list or not isinstance(held[0], np.ndarray)):
                 found[name] = held[0]
@@ -112,5 +112,5 @@ def _failed(error: BaseException) -> NodeProto | None:
 
 
 def in_words(error: Exception) -> str:
-    """Return another package's error in one line."""
+    """Return an error of another package as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
-from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Step
 from maxops.onnx import nodes
@@ -21,7 +20,7 @@ from maxops.spec import Spec
 
 
 class Judged(NamedTuple):
-    """A max node: the row of its version, and its step on our kernels."""
+    """A max node: the spec of its version, and the step that runs it on our kernels."""
 
     row: Spec
     step: Step
@@ -34,7 +33,7 @@ class Exposed(NamedTuple):
     outputs: tuple[str, ...]
     nodes: tuple[Judged, ...]
     constants: Mapping[str, Array]
-    inside: int  # max nodes within subgraphs, whose values no output can be
+    inside: int  # max nodes in subgraphs, whose values cannot be outputs
 
 
 def expose(model: Path | bytes, source: str) -> Exposed:
@@ -54,9 +53,9 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     ours = [node for node in graph.node if nodes.is_max(node)]
     inside = sum(map(nodes.is_max, with_inner(graph.node))) - len(ours)
     if not ours:
-        hidden = f"; {counted(inside, 'node is', 'nodes are')} in subgraphs, whose values runtimes do not show"
+        hidden = f" outside of subgraphs ({inside} inside, whose values runtimes do not expose)" if inside else ""
         raise ModelError(
-            f"{source}: has no max operator to judge{hidden if inside else ''}; --whole compares its outputs"
+            f"{source}: the model has no max operator to judge{hidden}; use --whole to compare its outputs"
         )
     opset = opset_of(proto, source)
     judged = tuple(_judged(node, source, opset, proto) for node in ours)

@@ -52,7 +52,7 @@ def without_external(model: ModelProto) -> ModelProto:
 
 def _empty(tensor: TensorProto) -> None:
     empty = TensorProto(data_type=tensor.data_type, dims=[0])
-    if isinstance(tensor.name, str):  # what is no text cannot be written
+    if isinstance(tensor.name, str):  # a name that is not UTF-8 cannot be written
         empty.name = tensor.name
     tensor.CopyFrom(empty)
 
@@ -67,20 +67,20 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
     inside = path.parent.resolve()
     for tensor in external_tensors(model):
         location = _location(tensor)
-        where = f"{source}: tensor {tensor.name!r} has its data in {location!r}"
+        where = f"{source}: tensor {tensor.name!r} stores its data in {location!r}"
         if not location or leaves_folder(location):
-            raise ModelError(f"{where}; it is a file inside the model's folder")
+            raise ModelError(f"{where}; external data must be in a file inside the model's folder")
         data = _led_to(inside / location, where)
         if not (data.is_relative_to(inside) or data.is_relative_to(path.resolve().parent)):
-            raise ModelError(f"{where}; it is a file inside the model's folder")
+            raise ModelError(f"{where}; external data must be in a file inside the model's folder")
         if not data.is_file():
-            raise ModelError(f"{where}, which is not a file there")
+            raise ModelError(f"{where}, which is not a file")
         found[location] = data
     return found
 
 
 def leaves_folder(location: str) -> bool:
-    """Whether a location, as text, names something outside its folder.
+    """Return whether a location, judged by its text alone, is outside its folder.
 
     >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
     (True, False)
@@ -96,7 +96,7 @@ def _led_to(path: Path, where: str) -> Path:
         pass
     except OSError as error:
         raise ModelError(f"{where}, which cannot be read: {error.strerror}") from error
-    except ValueError as error:  # a NUL
+    except ValueError as error:  # a NUL character
         raise ModelError(f"{where}, which cannot be read: {error}") from error
     return Path(os.path.realpath(path))
 
@@ -110,17 +110,17 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
     for location, path in found.items():
         target = folder / os.path.normpath(location)
         if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
-            raise OutputError(f"{target}: leads outside {folder}, where the model's data goes")
+            raise OutputError(f"{target} resolves to a path outside {folder}, where the model's data must be")
         try:
             if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
-                raise OutputError(f"{target}: already exists and differs from {path}, the data of the model")
+                raise OutputError(f"{target} already exists and differs from {path}, the model's data")
         except OSError as error:
-            raise OutputError(f"{target}: cannot be compared with {path}: {error.strerror}") from error
+            raise OutputError(f"{target} cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
             try:
-                path.open("rb").close()  # an error of the copy would be the target's
+                path.open("rb").close()  # otherwise, the copy would report the error for the target
             except OSError as error:
-                raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+                raise ModelError(f"{path} cannot be read: {error.strerror}") from error
             copies_by_target[target] = path
     return copies_by_target
 
@@ -135,7 +135,7 @@ def follow_links(model: ModelProto, path: Path) -> Path:
         (
             tensor,
             _led_to(
-                beside / _location(tensor), f"{path}: tensor {tensor.name!r} has its data in {_location(tensor)!r}"
+                beside / _location(tensor), f"{path}: tensor {tensor.name!r} stores its data in {_location(tensor)!r}"
             ),
         )
         for tensor in external_tensors(model)
@@ -150,5 +150,5 @@ def follow_links(model: ModelProto, path: Path) -> Path:
 
 
 def _location(tensor: TensorProto) -> str:
-    """Return the location of the data; protobuf returns bytes if it is not text."""
+    """Return the location of the data, which protobuf returns as bytes if it is not UTF-8."""
     return next((os.fsdecode(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

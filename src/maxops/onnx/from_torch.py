@@ -37,11 +37,11 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     operators lack (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``, ``sorted=False``,
     ``out_of_range`` and ``initial``), and DTypeError for unsupported types.
     """
-    import torch  # noqa: PLC0415 - slow to import, and nothing else here needs it
+    import torch  # noqa: PLC0415 - slow to import
 
-    import maxops.engines.torch  # noqa: F401, PLC0415 - the operators' names
+    import maxops.engines.torch  # noqa: F401, PLC0415 - registers the operators
 
-    register()  # onnxscript takes no operator without a schema
+    register()  # onnxscript accepts only operators with a schema
     ops = torch.ops.maxops
     return {
         ops.maximum.default: _maximum,
@@ -102,7 +102,7 @@ def _segment_max(*inputs: Any) -> Any:
 def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any:
     row = next(row for row in spec.PLAIN if row.name == operator)
     if not isinstance(value, (bool, int, float)):
-        raise ModelError(f"{row.name} {name} is a number known at run time only; give a tensor for it")
+        raise ModelError(f"{row.name} {name} is known only at run time; pass a tensor instead of a number")
     return _constant(scalar_as(row, name, value, DTYPES[like.dtype], beside))
 
 
@@ -121,15 +121,15 @@ def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
     types = row.dtypes if clause == "T" else row.index_dtypes
     if (dtype := DTYPES[value.dtype]) not in types:
         listed = ", ".join(map(str, types))
-        raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause(clause))
+        raise DTypeError(f"{row.name} {name} must be one of {listed}, got {dtype}", row.clause(clause))
 
 
 def _refuse(row: Spec, call: Call, *taken: str) -> None:
-    """Raise for a given option that the ONNX operator lacks."""
-    free = {*taken, "ties", "nan", "row"}  # no value depends on these, but for nan
+    """Raise ModelError for options that the ONNX operator lacks."""
+    free = {*taken, "ties", "nan", "row"}  # no value depends on these except nan, which is checked below
     fields = {name: default for name, default in call._field_defaults.items() if name not in free}
     given = [name for name, default in fields.items() if getattr(call, name) is not default]
     if call.nan != "propagate":
         given.append("nan")
     if given:
-        raise ModelError(f"{row.name} with {', '.join(given)} has no operator in ONNX; export without")
+        raise ModelError(f"{row.name} does not support {', '.join(given)} in ONNX; export without these options")

@@ -1,4 +1,4 @@
-"""Replaces the calls of a model's own functions by the bodies of the functions.
+"""Replaces calls to a model's own functions with the bodies of the functions.
 
 `onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function endlessly, and confuses
 an output that is also an input with a value that a node makes. Therefore the models passed to it have none of these.
@@ -28,7 +28,7 @@ from maxops.onnx.structure import (
 )
 from maxops.spec import SCATTERS
 
-# Functions that call functions make models of any size out of a few lines.
+# Nested functions can expand a few lines to a model of any size.
 MAX_NODES = 1_000_000
 
 Functions = Mapping[FunctionKey, FunctionProto]
@@ -50,7 +50,7 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
     for function in model.functions:
         key = function_key(function)
         if key in found:
-            raise ModelError(f"the model has two functions {label(key)}; each needs a name or an overload of its own")
+            raise ModelError(f"the model defines the function {label(key)} twice; rename one or change its overload")
         found[key] = function
     return found
 
@@ -81,7 +81,7 @@ def called(model: ModelProto) -> list[FunctionKey]:
 
 
 def with_given_reductions(model: ModelProto) -> ModelProto:
-    """Inline the functions with scatters whose reduction is an attribute of the call, which may make them maxima."""
+    """Inline functions with scatters whose reduction is set by the call, because a call may make them maxima."""
     functions = by_key(model)
     chosen = {key for key, function in functions.items() if any(map(_has_given_reduction, with_inner(function.node)))}
     if not chosen:
@@ -133,8 +133,8 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
     """Yield functions to inline together: all of them, or one function at a time.
 
-    With one at a time, all calls of the function are in the graph. The graph gives a call its defaults and the types
-    that a conversion needs.
+    When a function is inlined alone, all its calls are already in the graph, which provides their defaults and the
+    types that a conversion requires.
     """
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
@@ -150,7 +150,7 @@ def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
 
 
 def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
-    """Inline all functions of the model; `more` are functions with calls that determine types."""
+    """Inline all functions of the model; `more` lists functions whose calls determine types."""
     names = ", ".join(map(label, keys))
     given = model
     functions = [*more]
@@ -159,11 +159,13 @@ def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionP
             given = _with_types(model, functions)
         result = inliner.inline_local_functions(given, convert_version=True)
     except REFUSALS as error:
-        raise ModelError(f"the functions {names} cannot be inlined: {' '.join(str(error).split())}") from error
+        raise ModelError(f"cannot inline the functions {names}: {' '.join(str(error).split())}") from error
     except (ValueError, EncodeError) as error:
-        raise ModelError(f"the functions {names} cannot be inlined, as the model is too large: {error}") from error
+        raise ModelError(f"cannot inline the functions {names}, because the model is too large: {error}") from error
     if left := {label(call_key(node)) for node in calls(result.graph.node, keys)}:
-        raise ModelError(f"the functions {', '.join(sorted(left))} cannot be inlined: onnx.inliner leaves their calls")
+        raise ModelError(
+            f"cannot inline the functions {', '.join(sorted(left))}: onnx.inliner does not replace their calls"
+        )
     if functions:
         _forget_types(result, _typed(given) - _typed(model))
         del result.graph.output[:]
@@ -180,7 +182,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
-    # of graphs in nodes the inliner reads no types: the main graph has them, where a name means one type
+    # the inliner ignores types in inner graphs, so the main graph gets those of unambiguous names
     infos = [info for graph in all_graphs(result) for info in (*graph.value_info, *graph.output)]
     types = {info.name: info.type for info in infos}
     clashing = {info.name for info in infos if info.type != types[info.name]}
@@ -191,7 +193,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Rename values that share a name after a conversion; a name refers to the last value before its use."""
+    """Rename values that share a name after a conversion; a name refers to the last value with this name."""
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:
@@ -226,7 +228,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
     """Prepare an equivalent function that leaves the inliner as little work as possible."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
-        if entry.domain not in versions:  # a conversion infers the types of the whole model
+        if entry.domain not in versions:  # because a conversion infers the types of the whole model
             model.opset_import.append(entry)
         version = versions.setdefault(entry.domain, entry.version)
         if means_the_same(function, entry.domain, version):
@@ -242,7 +244,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
 
 
 def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
-    """Whether all of a function's operators of a domain, and `more`, are the same in another operator set."""
+    """Return whether a function's operators of a domain, and `more`, are the same in another operator set."""
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
@@ -270,8 +272,8 @@ def _check_calls(model: ModelProto, functions: Functions) -> None:
             ):
                 if len(given) > len(declared):
                     raise ModelError(
-                        f"{nodes.label(node)}: has {len(given)} {kind}; the function {label(call_key(node))} has "
-                        f"{len(declared)}"
+                        f"{nodes.label(node)}: the call has {len(given)} {kind}, but the function "
+                        f"{label(call_key(node))} has {len(declared)}"
                     )
 
 
@@ -284,4 +286,4 @@ def _check_size(model: ModelProto, functions: Functions, order: list[FunctionKey
     for key in reversed(order):
         sizes[key] = size(functions[key].node)
     if (total := size(model.graph.node)) > MAX_NODES:
-        raise ModelError(f"the model has {total} nodes once its functions are inlined; at most {MAX_NODES} are made")
+        raise ModelError(f"the model has {total} nodes after its functions are inlined; the limit is {MAX_NODES}")

@@ -61,19 +61,19 @@ def read(path: Path) -> ModelProto:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # which may have no end
-                raise ModelError(f"{path}: is a device; it should be the file of an ONNX model")
-            # not read at all if it is too long: memory may be too small for it
+            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # a device may be endless
+                raise ModelError(f"{path} is a device, not an ONNX model file")
+            # too long a file is not read at all, because it may not fit in memory
             length = status.st_size
             if length <= MAX_MESSAGE:
                 return parse(content(file), str(path))
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
     raise _too_long(str(path), length)
 
 
 def content(file: BinaryIO) -> bytes:
-    """Return the content of a file, at most one byte more than a message may have, because a pipe may be endless."""
+    """Read a file, but at most one byte more than a message may have, because a pipe may be endless."""
     data = bytearray()
     while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
         data += chunk
@@ -82,24 +82,24 @@ def content(file: BinaryIO) -> bytes:
 
 def _too_long(source: str, length: int) -> ModelError:
     return ModelError(
-        f"{source}: has {length} bytes or more, and a protobuf message at most {MAX_MESSAGE} (2 GiB); save the model "
-        "with its weights as external data: onnx.save(model, path, save_as_external_data=True)"
+        f"{source} has {length} bytes or more, but a protobuf message has at most {MAX_MESSAGE} (2 GiB); save the "
+        "model with its weights as external data: onnx.save(model, path, save_as_external_data=True)"
     )
 
 
-# How files of arrays begin, which are given for models.
+# The first bytes of array files, which are passed instead of models by mistake.
 _DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip file"}
 
 
 def parse(data: bytes, source: str) -> ModelProto:
     """Parse the message in a file's bytes to its canonical form, unchecked; errors name the `source`."""
     if not data:
-        raise ModelError(f"{source}: is empty; it should be an ONNX model")
+        raise ModelError(f"{source} is empty, not an ONNX model")
     for start, kind in _DATA_FILES.items():
         if data.startswith(start):
             raise ModelError(
-                f"{source}: is {kind}, which holds arrays, not an ONNX model; give the model first, and this file "
-                "as an input: maxops run MODEL --input NAME=FILE"
+                f"{source} is {kind} with arrays, not an ONNX model; pass the model first and this file as an "
+                "input: maxops run MODEL --input NAME=FILE"
             )
     if len(data) > MAX_MESSAGE:
         raise _too_long(source, len(data))
@@ -108,9 +108,9 @@ def parse(data: bytes, source: str) -> ModelProto:
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
-                f"{source}: graphs are nested too deeply; protobuf reads about {MAX_NESTING} nested messages"
+                f"{source}: graphs are nested too deeply; protobuf reads about {MAX_NESTING} levels"
             ) from error
-        raise ModelError(f"{source}: is truncated, or not an ONNX model") from error
+        raise ModelError(f"{source} is truncated or not an ONNX model") from error
 
 
 def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
@@ -124,14 +124,14 @@ def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") 
     >>> model.run({"a": np.float32([1, -0.0]), "b": np.float32([-1, 0.0])})
     {'y': array([1., 0.], dtype=float32)}
 
-    Raises the errors of `load`. External data, which is in a file's folder, is refused.
+    Raises the same errors as `load`. External data is not supported, because it requires the folder of a file.
     """
     return _model(structure.canonical(proto), source, None, on)
 
 
 def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Model:
     if on not in get_args(Other):
-        raise ConfigurationError(f"on is {shown(on)}; it is {' or '.join(map(repr, get_args(Other)))}")
+        raise ConfigurationError(f"on must be {' or '.join(map(repr, get_args(Other)))}, got {shown(on)}")
     graph = proto.graph
     opset = opset_of(proto, source)
     structure.check_names(graph, source)
@@ -161,19 +161,19 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
 
 
 def opset_of(proto: ModelProto, source: str) -> int:
-    """Return the operator set in force, after the check that onnx supports both versions of the format."""
+    """Return the operator set of a model, after checking that onnx supports it and the IR version."""
     if proto.ir_version < 1:
-        raise ModelError(f"{source}: is not an ONNX model, or a broken one: it has no IR version")
+        raise ModelError(f"{source}: not a valid ONNX model, because the IR version is missing")
     if proto.ir_version > onnx.IR_VERSION:
         raise ModelError(
-            f"{source}: has IR version {proto.ir_version}; onnx {onnx.__version__} knows those up to "
-            f"{onnx.IR_VERSION}: update the onnx package, or convert the model"
+            f"{source}: onnx {onnx.__version__} supports IR versions up to {onnx.IR_VERSION}, got "
+            f"{proto.ir_version}; update the onnx package, or convert the model"
         )
     if proto.ir_version < structure.FIRST_IR_WITH_OPSETS:
         return 1
     of_others = all(entry.domain for entry in proto.opset_import)
     if of_others and all(node.domain for node in structure.all_nodes(proto)):
-        return int(onnx.defs.onnx_opset_version())  # the graph has none of its operators
+        return int(onnx.defs.onnx_opset_version())  # no node is of ONNX's own domain
     return imported_opset(proto.opset_import, source)
 
 
@@ -181,9 +181,9 @@ def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
     """Return the only operator set of ONNX's own domain that a model or a function imports."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
-        raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
+        raise ModelError(f"{source}: expected an operator set of ONNX's own domain in opset_import, got none")
     if len(versions) > 1:
-        raise ModelError(f"{source}: imports the operator sets {versions} of one domain; it should be one")
+        raise ModelError(f"{source}: expected one operator set of ONNX's own domain in opset_import, got {versions}")
     return known_opset(versions[0], source)
 
 
@@ -192,14 +192,14 @@ def known_opset(version: int, source: str) -> int:
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= version <= newest:
         raise ModelError(
-            f"{source}: imports operator set {version}; onnx {onnx.__version__} knows 1 to {newest}"
-            + (": update the onnx package, or convert the model" if version > newest else "")
+            f"{source}: onnx {onnx.__version__} supports operator sets 1 to {newest}, got {version}"
+            + ("; update the onnx package, or convert the model" if version > newest else "")
         )
     return version
 
 
 def _is_plain(proto: ModelProto) -> bool:
-    """Whether maxops can run the whole model: one graph of dense tensors and known operators."""
+    """Return whether maxops can run the whole model: one graph of dense tensors and supported operators."""
     holders = (container_of(info.type)[0] for info in (*proto.graph.input, *proto.graph.output))
     others = proto.functions or proto.graph.sparse_initializer or any(holders)
     return not others and all(map(nodes.is_ours, proto.graph.node))
@@ -215,14 +215,14 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """Load a model with other operators: onnx checks it, and another evaluator runs it with our operators inside."""
+    """Load a model with other operators, which onnx checks and another evaluator runs together with ours."""
     schemas.register()
     written = proto
     if proto.functions:
         proto = _without_functions(proto, source)
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
-        raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
+        raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
     folder = None if path is None else path.parent
@@ -244,7 +244,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
-    """Return the model with its functions inlined; our operators keep the versions that they have in the functions."""
+    """Return the model with its functions inlined; our operators keep their versions."""
     try:
         return moved(proto, inline_all=True)
     except MaxopsError as error:
@@ -284,20 +284,24 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
             actual = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
             if container:
                 actual = f"{'an' if container.startswith('optional') else 'a'} {container} of {actual}"
-            raise ModelError(f"{where} is {actual}; maxops runs dense tensors, and sequences and optionals of them")
+            raise ModelError(
+                f"{where} is {actual}; maxops supports dense tensors, and sequences and optionals of dense tensors"
+            )
         tensor = held.tensor_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
             listed = ", ".join(row.onnx for row in DTYPES.values())
-            raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
+            raise ModelError(
+                f"{where} has the unsupported type {type_name(tensor.elem_type)}; supported types: {listed}"
+            )
         if any(value.name == info.name for value in values):
             raise ModelError(f"{where} appears twice")
         dims = dims_of(tensor.shape) if tensor.HasField("shape") or not container else None
         value = Value(info.name, dtype, dims, container)
         if any(isinstance(size, int) and size < -1 for size in dims or ()):
-            raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")
+            raise ModelError(f"{where} has a negative size: {value}; an unknown size must have a name or no value")
         if dims and -1 in dims:
-            warnings.warn(f"{where} has a size of -1: {value}; it is taken as open", stacklevel=2)
+            warnings.warn(f"{where} has a size of -1, which is read as an unknown size: {value}", stacklevel=2)
             value = replace(value, dims=tuple(None if size == -1 else size for size in dims))
         values.append(value)
     return tuple(values)
@@ -306,6 +310,6 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
 def _check_default(source: str, value: Value, default: Array) -> None:
     if not value.admits(default):
         raise ModelError(
-            f"{source}: initializer {value.name!r} is {dtypes.of(default.dtype)} {default.shape}, but as an input it "
-            f"is declared {value}"
+            f"{source}: initializer {value.name!r} is {dtypes.of(default.dtype)} {default.shape}, but the input is "
+            f"declared as {value}"
         )

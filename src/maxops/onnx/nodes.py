@@ -21,7 +21,7 @@ from maxops.spec import SCATTERS, Spec
 
 DOMAINS = ("", "ai.onnx")  # two names of one domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-# A Constant's attributes other than a tensor: the field that holds the value, and the type that it makes.
+# The attributes of Constant other than a tensor, with the field of the value and the dtype of the array.
 PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
@@ -39,12 +39,12 @@ def label(node: NodeProto) -> str:
 
 
 def is_ours(node: NodeProto) -> bool:
-    """Whether maxops itself runs the node."""
+    """Return whether maxops itself runs the node."""
     return is_max(node) or (not node.domain and node.op_type in OPERATORS)
 
 
 def is_max(node: NodeProto) -> bool:
-    """Whether a node of ONNX's own domain is a maximum, by its operator or its reduction."""
+    """Return whether a node of ONNX's own domain is a maximum, by its operator or its reduction."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:
@@ -53,11 +53,11 @@ def is_max(node: NodeProto) -> bool:
 
 
 def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
-    """Refuse an operator that maxops does not run, and a node that its operator's schema does not allow."""
+    """Refuse unsupported operators, and nodes that violate the schema of their operator."""
     if not is_ours(node):
         raise ModelError(
-            f"{where}: maxops runs the operators {', '.join(OPERATORS)} of ONNX's own domain, and "
-            f'{" and ".join(SCATTERS)} with the reduction "max"; take the part of the graph with these out '
+            f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS)} of ONNX's own domain, and "
+            f'{" and ".join(SCATTERS)} with the reduction "max"; extract the part of the graph with these operators '
             "(onnx.utils.extract_model), or run the model in another runtime"
         )
     seen: set[str] = set()
@@ -65,7 +65,9 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
         if attribute.name in seen:
             raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
         if attribute.ref_attr_name:
-            raise ModelError(f"{where}: the attribute {attribute.name!r} refers to one of a function; there is none")
+            raise ModelError(
+                f"{where}: the attribute {attribute.name!r} refers to a function attribute outside of a function"
+            )
         seen.add(attribute.name)
     context = CheckerContext()
     context.ir_version = ir_version
@@ -73,9 +75,9 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     try:
         onnx.checker.check_node(node, context)
     except UnicodeDecodeError as error:
-        raise ModelError(f"{where}: holds a name that is not UTF-8: {error.object!r}") from error
+        raise ModelError(f"{where}: a name is not UTF-8: {error.object!r}") from error
     except ValidationError as error:
-        # what follows the arrow is onnx's own, shorter name of the node
+        # after the arrow, onnx names the node again
         raise ModelError(f"{where}: {str(error).partition('==>')[0].strip()}") from error
 
 
@@ -88,8 +90,7 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
     for number, name in enumerate(node.input):
         if not name and number not in optional:
             raise InputCountError(
-                f"{where}: input {number} has an empty name, which leaves it out; {row.name} takes no optional "
-                "input there",
+                f"{where}: input {number} of {row.name} is required, but its name is empty",
                 row.clause("inputs"),
             )
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
@@ -103,11 +104,13 @@ def _value(attribute: AttributeProto) -> Any:
 
 
 def row_of(operator: str, opset: int, where: str) -> Spec:
-    """Return the row of an operator in an operator set."""
+    """Return the spec of an operator in an operator set."""
     row = spec.in_opset(operator, opset)
     newest = since(operator, opset, "")
     if row is None or row.version != newest:
-        raise ModelError(f"{where}: operator set {opset} has {operator}-{newest}, which this maxops does not know")
+        raise ModelError(
+            f"{where}: operator set {opset} has {operator}-{newest}, which this version of maxops does not support"
+        )
     return row
 
 
@@ -122,13 +125,13 @@ def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
         actual = f"{len(names)}: {', '.join(names)}" if names else "none"
-        raise ModelError(f"{where}: a Constant has exactly one attribute with its value; this one has {actual}")
+        raise ModelError(f"{where}: a Constant must have exactly one attribute, got {actual}")
     attribute: AttributeProto = node.attribute[0]
     if attribute.name == "value":
         return to_array(attribute.t, f"{where}: the value", folder)
     if attribute.name not in PLAIN_CONSTANTS:
         listed = ", ".join(["value", *PLAIN_CONSTANTS])
-        raise ModelError(f"{where}: {attribute.name} is not among the values that maxops runs: {listed}")
+        raise ModelError(f"{where}: unsupported attribute {attribute.name!r}; supported attributes: {listed}")
     array = plain_constant(attribute)
     array.flags.writeable = False
     return array

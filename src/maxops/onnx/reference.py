@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max, with the version of the model's operator set; in our domain, the node names the version."""
+    """The operator Max, in the version of the model's operator set or, in our domain, of `since_version`."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax, with a version like Max; in our domain, the axes are an input."""
+    """The operator ReduceMax, with versions as for Max; in our domain, the axes are an input."""
 
     op_domain = ""
 
@@ -96,7 +96,7 @@ class ScatterND(op_scatternd.ScatterND):
 
 
 def reference_ops() -> list[type[OpRun]]:
-    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's maxima at every version, and our domain's.
+    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's maxima, and our domain's operators.
 
     >>> import numpy as np, onnx
     >>> from onnx.reference import ReferenceEvaluator
@@ -139,5 +139,5 @@ def _row(node: OpRun, since_version: int | None) -> Spec:
     opset = opsets.get("", opsets.get("ai.onnx"))
     row = None if opset is None else spec.in_opset(node.op_type, opset)
     if row is None:
-        raise ModelError(f"{node.op_type}: operator set {opset} has no such operator that maxops knows")
+        raise ModelError(f"maxops does not support {node.op_type} of operator set {opset}")
     return row

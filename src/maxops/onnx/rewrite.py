@@ -46,7 +46,7 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 OPERATORS = (*NEWEST, "SegmentMax")
-FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before it every initializer is an input, too
+FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before, every initializer is also an input
 FIRST_WITH_INTEGERS = 9  # the first operator sets whose Constant holds integers, and has `value_ints`
 FIRST_WITH_INTS = 12
 
@@ -72,7 +72,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """Return the rewritten model without the last check; with `inline_all`, inline all functions."""
+    """Rewrite a model without the final check; with `inline_all`, inline all functions."""
     register()
     model = with_given_reductions(canonical(model))
     result = ModelProto()
@@ -113,20 +113,20 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
     """
     try:
         onnx.checker.check_model(without_external(model))
-        # what else its full check does, and here with the shapes of external tensors
+        # the rest of the full check, with the shapes of external tensors
         return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except REFUSALS as error:
         said = " ".join(str(error).split())
-        raise ModelError(f"{source} is not valid by onnx.checker: {said}") from error
+        raise ModelError(f"onnx.checker rejects {source}: {said}") from error
     except (ValueError, EncodeError) as error:
         raise ModelError(
-            f"{source} is too large to be checked ({error}); save it with its weights as external data: "
+            f"{source} is too large to check ({error}); save it with its weights as external data: "
             "onnx.save(model, path, save_as_external_data=True)"
         ) from error
 
 
 def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
-    """Return the functions of a model that its rewritten model lacks."""
+    """Return the functions that a model has before its rewrite but not after."""
     left = {function_key(function) for function in after.functions}
     return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
@@ -138,7 +138,7 @@ def counts(model: ModelProto) -> dict[str, int]:
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Move maxima to our domain with the version that they follow; return how many were moved."""
+    """Move maxima to our domain with their versions; return the number of moved nodes."""
     pinned = 0
     for node in with_inner(found):
         if nodes.is_max(node):
@@ -154,23 +154,23 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
-        raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
+        raise ModelError(f"{where}: maxops does not support {node.op_type} of operator set {opset}")
     if len(node.output) != 1 or not node.input:
         has = f"{counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}"
-        raise ModelError(f"{where}: has {has}; it makes one of some")
+        raise ModelError(f"{where}: expected one or more inputs and one output, got {has}")
     if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
         actual = len(node.input)
-        raise ModelError(f"{where}: has {counted(actual, 'input')}; {row.name} has one, data", row.clause("inputs"))
+        raise ModelError(f"{where}: {row.name} takes one input, got {actual}", row.clause("inputs"))
     kept = [helper.make_attribute(SINCE_VERSION, row.version)]
     for number, attribute in enumerate(node.attribute):
         if any(attribute.name == other.name for other in node.attribute[:number]):
             raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
         if attribute.name not in row.attributes:
-            raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
+            raise ModelError(f"{where}: {row.name} has no attribute {attribute.name!r}")
         expected = ATTRIBUTE_KINDS[attribute.name]
         if attribute.type != expected:
             actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
-            raise ModelError(f"{where}: the attribute {attribute.name!r} is of kind {actual}; it is {expected_kind}")
+            raise ModelError(f"{where}: the attribute {attribute.name!r} must be of kind {expected_kind}, got {actual}")
         if attribute.name != "consumed_inputs":
             kept.append(attribute)
     node.ClearField("attribute")
@@ -179,26 +179,26 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse attributes that a node in our domain lacks, because a runtime would silently ignore them."""
+    """Refuse attributes that an operator of our domain lacks, because a runtime would silently ignore them."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
         if attribute.name not in known:
-            raise ModelError(f"{where} is none of {', '.join(sorted(known))}")
+            raise ModelError(f"{where} is unknown; the attributes are {', '.join(sorted(known))}")
         kinds = AttributeProto.AttributeType
-        kind: Any = known[attribute.name].type  # onnx's own types do not say that it is an enum
+        kind: Any = known[attribute.name].type  # onnx's type annotations do not say that it is an enum
         expected = kinds.Value(kind.name)
         if attribute.type != expected:
-            raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(expected)}")
+            raise ModelError(f"{where} must be of kind {kinds.Name(expected)}, got {kinds.Name(attribute.type)}")
         if attribute.name == "reduction" and attribute.s != b"max":
-            raise ModelError(f"{where} is {attribute.s.decode(errors='backslashreplace')!r}; it is 'max'")
+            raise ModelError(f"{where} must be 'max', got {attribute.s.decode(errors='backslashreplace')!r}")
 
 
 def _without_types(model: ModelProto) -> set[FunctionKey]:
     """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
 
-    ONNX Runtime infers nothing about a node of ours inside a function. Therefore a function with such a node stays only
-    if the graph itself calls it and declares the types of all its outputs.
+    ONNX Runtime does not infer the types of our nodes inside a function. Therefore a function with such a node stays
+    only if the graph itself calls it and declares the types of all its outputs.
     """
     functions = by_key(model)
     holding = {key for key, function in functions.items() if _holds_ours(function)}
@@ -214,7 +214,7 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
 
 
 def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
-    """Whether onnx.checker and ONNX Runtime accept a function with a node of ours that only the graph calls."""
+    """Return whether onnx.checker and ONNX Runtime accept a function with our nodes that only the graph calls."""
     declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
     axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
     return (
@@ -241,7 +241,7 @@ def _holds_ours(function: FunctionProto) -> bool:
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
-    """Whether Constants in the function can hold the axes that are an attribute of its nodes, in every call."""
+    """Return whether Constants in the function can hold the axes attributes of its nodes in every call."""
     expected = {attribute.ref_attr_name for attribute in axes} - {""}
     defaults = {attribute.name for attribute in function.attribute_proto}
     return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
@@ -250,7 +250,7 @@ def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: li
 
 
 def _axes(node: NodeProto) -> AttributeProto | None:
-    """Return the axes that a node of our domain still has as an attribute."""
+    """Return the axes attribute of a ReduceMax in our domain, or None."""
     found = [attribute for attribute in node.attribute if attribute.name == "axes"]
     return found[0] if found and (node.domain, node.op_type) == (DOMAIN, "ReduceMax") else None
 
@@ -259,9 +259,9 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
     """Turn axes attributes into inputs: Constants, or initializers if Constants hold only floats."""
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
-    for holder in holders:  # which grows meanwhile
+    for holder in holders:  # the list grows during the loop
         holders += [inner for node in holder.node for _, inner in graphs_of(node)]
-    for holder in reversed(holders):  # inner ones first: outer ones copy them
+    for holder in reversed(holders):  # inner graphs first, because outer graphs copy them
         before: dict[int, NodeProto] = {}
         for number, node in enumerate(holder.node):
             axes = _axes(node)
@@ -275,7 +275,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
                 before[number] = _constant(axes, name)
             node.input.append(name)
             node.attribute.remove(axes)
-        if before:  # a protobuf field inserts nothing
+        if before:  # protobuf fields have no insert
             kept = [each for number, node in enumerate(holder.node) for each in (before.get(number), node) if each]
             copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
             del holder.node[:]
@@ -288,7 +288,7 @@ def _give_shapes(model: ModelProto) -> None:
         return
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
-    except (*REFUSALS, ValueError, EncodeError):  # the model stays as it is, for others to judge
+    except (*REFUSALS, ValueError, EncodeError):  # then the model stays unchanged
         return
     inner = [
         [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)
@@ -312,7 +312,7 @@ def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
 
 
 def _constant(axes: AttributeProto, name: str) -> NodeProto:
-    """Return a Constant of the axes, or of the axes that a function's caller gives."""
+    """Return a Constant node with the axes, or with a reference to the attribute of a function."""
     if not axes.ref_attr_name:
         value = numpy_helper.from_array(np.array(axes.ints, np.int64))
         return helper.make_node("Constant", [], [name], value=value)
@@ -332,7 +332,7 @@ def _row(operator: str, opset: int | None) -> Spec | None:
 def _opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
     versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
     if len(versions) > 1:
-        raise ModelError(f"the model imports the operator sets {versions} of one domain; it should be one")
+        raise ModelError(f"the model must import one operator set of ONNX's own domain, got {versions}")
     return versions[0] if versions else None
 
 

@@ -26,7 +26,7 @@ VERSION = 1
 SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {row.operator: row for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)}
-# Which version of ONNX's operator a node of ours follows; without it, the newest.
+# The attribute for the version of ONNX's operator that a node follows; the default is the newest.
 SINCE_VERSION = "since_version"
 # The kinds of the operators' attributes.
 ATTRIBUTE_KINDS = {
@@ -39,7 +39,7 @@ ATTRIBUTE_KINDS = {
     "fill_mode": AttributeProto.STRING,
     SINCE_VERSION: AttributeProto.INT,
 }
-# What onnx's C++ raises about a model, whichever of its functions is called: each calls the others inside.
+# The exceptions of onnx's C++ code about a model. Its functions call each other, so each may raise all of them.
 REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
 Parameter = OpSchema.FormalParameter
@@ -60,10 +60,10 @@ def register() -> None:
 
 
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
-    """Return the version of an operator in an operator set; 0 if the onnx package knows none.
+    """Return the version of an operator in an operator set, or 0 if the onnx package lacks it.
 
-    It is also 0 for numbers that do not fit in a C int, and for bytes: protobuf returns names that are not UTF-8 as
-    bytes.
+    Also returns 0 for numbers that do not fit in a C int, and for bytes, because protobuf returns names that are not
+    UTF-8 as bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)
@@ -76,7 +76,7 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """Return the row for a node of ours: OpenVINO's SegmentMax, or ONNX's version (None means the newest).
+    """Return the spec of an operator of our domain: OpenVINO's SegmentMax, or ONNX's version (None: the newest).
 
     Raises UnknownOperatorError for a version that ONNX lacks.
     """
@@ -91,7 +91,7 @@ def _type_strings(types: tuple[DType, ...]) -> list[str]:
 
 def _version_attribute(operator: str) -> Attribute:
     default = onnx.helper.make_attribute(SINCE_VERSION, NEWEST[operator].version)
-    return Attribute(SINCE_VERSION, default, f"of ONNX's {operator} that it follows")
+    return Attribute(SINCE_VERSION, default, f"The version of ONNX's {operator} that the node follows.")
 
 
 def _max() -> OpSchema:
@@ -117,13 +117,15 @@ def _reduce_max() -> OpSchema:
         "ONNX's ReduceMax, with the axes as an input at every version.",
         inputs=[
             Parameter("data", "T", "Any rank."),
-            Parameter("axes", "tensor(int64)", "The axes to reduce; all without it.", param_option=Option.Optional),
+            Parameter(
+                "axes", "tensor(int64)", "The axes to reduce; all axes by default.", param_option=Option.Optional
+            ),
         ],
         outputs=[Parameter("reduced", "T", "The maximum along the axes.")],
         type_constraints=[("T", _type_strings(NEWEST["ReduceMax"].dtypes), "Types of ReduceMax.")],
         attributes=[
             _version_attribute("ReduceMax"),
-            Attribute("keepdims", onnx.helper.make_attribute("keepdims", 1), "1: keep reduced axes, of size 1."),
+            Attribute("keepdims", onnx.helper.make_attribute("keepdims", 1), "1: keep the reduced axes with size 1."),
             Attribute(
                 "noop_with_empty_axes",
                 onnx.helper.make_attribute("noop_with_empty_axes", 0),
@@ -140,22 +142,24 @@ def _segment_max() -> OpSchema:
         "SegmentMax",
         DOMAIN,
         VERSION,
-        "The maximum of each segment of sorted rows, as OpenVINO's SegmentMax-16 says.",
+        "The maximum of each segment of sorted rows, as specified by OpenVINO's SegmentMax-16.",
         inputs=[
             Parameter("data", "T", "Rank 1 or more."),
-            Parameter("segment_ids", "T_IDX", "A segment for each row of data: not negative, sorted."),
+            Parameter("segment_ids", "T_IDX", "The segment of each row of data: non-negative and sorted."),
             Parameter(
-                "num_segments", "T_NUM", "A scalar; max(segment_ids) + 1 without it.", param_option=Option.Optional
+                "num_segments", "T_NUM", "A scalar; max(segment_ids) + 1 by default.", param_option=Option.Optional
             ),
         ],
-        outputs=[Parameter("output", "T", "data's shape, with num_segments for its first axis.")],
+        outputs=[Parameter("output", "T", "The shape of data, with num_segments as its first size.")],
         type_constraints=[
             ("T", _type_strings(SEGMENT_MAX.dtypes), "Numeric types."),
             ("T_IDX", _type_strings(INDEX_TYPES), "Types of ids."),
-            ("T_NUM", _type_strings(INDEX_TYPES), "Types of their number."),
+            ("T_NUM", _type_strings(INDEX_TYPES), "Types of num_segments."),
         ],
         attributes=[
-            Attribute("fill_mode", OpSchema.AttrType.STRING, "ZERO or LOWEST, for empty segments", required=True)
+            Attribute(
+                "fill_mode", OpSchema.AttrType.STRING, "The value of empty segments: ZERO or LOWEST.", required=True
+            )
         ],
     )
     schema.set_type_and_shape_inference_function(_infer_segment_max)
@@ -169,7 +173,7 @@ def _scatter(operator: str) -> OpSchema:
         Attribute("reduction", OpSchema.AttrType.STRING, "max", required=True),
     ]
     if row.has("axis"):
-        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis that indices are of."))
+        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis of the indices."))
     schema = OpSchema(
         operator,
         DOMAIN,
@@ -178,9 +182,9 @@ def _scatter(operator: str) -> OpSchema:
         inputs=[
             Parameter("data", "T", "Rank 1 or more."),
             Parameter("indices", "T_IDX", "Indices of elements or slices of data."),
-            Parameter("updates", "T", "A value, or a slice of values, for each."),
+            Parameter("updates", "T", "A value or a slice for each index."),
         ],
-        outputs=[Parameter("output", "T", "data with the maximum of each element and its updates.")],
+        outputs=[Parameter("output", "T", "The maximum of each element of data and its updates.")],
         type_constraints=[
             ("T", _type_strings(row.dtypes), "Types of the operator."),
             ("T_IDX", _type_strings(row.index_dtypes), "Types of indices."),
@@ -195,20 +199,20 @@ def _scatter(operator: str) -> OpSchema:
 
 
 def _infer_scatter(context: Any) -> None:
-    """Infer the output's type and shape, which are those of data."""
+    """Infer the output's type and shape from data."""
     if (data := context.get_input_type(0)) is not None:
         context.set_output_type(0, data)
 
 
 def _infer_max(context: Any) -> None:
-    """Infer the common shape, as far as sizes are known."""
+    """Infer the broadcast shape from the known sizes."""
     given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
     if None in given:  # made by an operator that onnx does not know
         return
     result = TypeProto()
     result.tensor_type.elem_type = given[0].tensor_type.elem_type
     types = [each.tensor_type for each in given]
-    # shapes that do not broadcast are no error here, which would end the inference of the whole model: the run says so
+    # no error for shapes that do not broadcast: it would end the inference of the whole model, and running raises it
     common = sizes.broadcast([dims_of(tensor.shape) if tensor.HasField("shape") else None for tensor in types]).dims
     if common is not None:
         result.tensor_type.shape.CopyFrom(shape_of(common))
@@ -235,7 +239,7 @@ def _infer_reduce_max(context: Any) -> None:
 
 
 def _known_axes(context: Any) -> list[int] | None:
-    attribute = context.get_attribute("axes")  # which a node has until its function is inlined
+    attribute = context.get_attribute("axes")  # present until the function is inlined
     if attribute is not None:
         return None if attribute.ref_attr_name else list(attribute.ints)
     if context.get_num_inputs() < 2 or not context.has_input(1):
@@ -255,7 +259,7 @@ def _infer_segment_max(context: Any) -> None:
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:
-        raise InferenceError(f"SegmentMax fill_mode is {text!r}; it is {' or '.join(FILL_MODES)}")
+        raise InferenceError(f"SegmentMax fill_mode must be {' or '.join(FILL_MODES)}, got {text!r}")
     if context.get_input_type(0) is None:
         return
     data = TypeProto()
@@ -263,14 +267,14 @@ def _infer_segment_max(context: Any) -> None:
     if data.tensor_type.HasField("shape"):
         dims = data.tensor_type.shape.dim
         if not dims:
-            raise InferenceError("SegmentMax data has rank 0; it needs rank 1 or more")
+            raise InferenceError("SegmentMax data must have rank 1 or more, got a scalar")
         ids = TypeProto.Tensor() if context.get_input_type(1) is None else context.get_input_type(1).tensor_type
         if ids.HasField("shape") and len(ids.shape.dim) != 1:
-            raise InferenceError(f"SegmentMax segment_ids has rank {len(ids.shape.dim)}; it is 1-D")
+            raise InferenceError(f"SegmentMax segment_ids must be 1-D, got rank {len(ids.shape.dim)}")
         if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):
             rows, given = dims[0].dim_value, ids.shape.dim[0].dim_value
             if rows != given:
-                raise InferenceError(f"SegmentMax has {given} segment_ids for {rows} rows of data")
+                raise InferenceError(f"SegmentMax expected one segment_id for each of {rows} rows of data, got {given}")
         dims[0].Clear()
         if context.get_num_inputs() > 2 and context.has_input(2):
             known = context.get_input_data(2)

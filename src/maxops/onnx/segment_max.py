@@ -40,7 +40,9 @@ def segment_max_node(
     A model with this node must import the operator set ("maxops", 1). Raises ModelError for an invalid fill mode.
     """
     if fill_mode.upper() not in FILL_MODES:
-        raise ModelError(f"{NAME} fill_mode is {fill_mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
+        raise ModelError(
+            f"{NAME} fill_mode must be {' or '.join(FILL_MODES)}, got {fill_mode!r}", ROW.clause("fill_mode")
+        )
     inputs = [data, segment_ids, *([num_segments] if num_segments else [])]
     return helper.make_node(NAME, inputs, [output], name=name or None, domain=DOMAIN, fill_mode=fill_mode)
 
@@ -68,7 +70,7 @@ class _Body:
     def function(self) -> FunctionProto:
         ids = self._add("Cast", "segment_ids", to=TensorProto.INT64)
         count = self._count(ids)
-        # ids are sorted, so that those of the output come first
+        # ids are sorted, so the ids below count come first
         kept = self._add("Cast", self._add("Less", ids, count), to=TensorProto.INT64)
         start, stop = self._integers([0]), self._add("ReduceSum", kept, keepdims=1)
         ids, data = self._add("Slice", ids, start, stop), self._add("Slice", "data", start, stop)
@@ -80,7 +82,7 @@ class _Body:
         if self._dtype.kind == "float":
             highest = self._with_zeros_and_nans(highest, data, rows, shape)
 
-        # segments that have rows: 1, and along the other axes all of the row
+        # whether each segment has rows, broadcast over the other axes
         ones = self._filled(self._integers([1]), self._add("Shape", ids))
         present = self._scatter(self._filled(self._integers([0]), count), rows, ones)
         rank = self._add("Shape", row)
@@ -103,7 +105,7 @@ class _Body:
     def _count(self, ids: str) -> str:
         if self._has_count:
             return self._add("Reshape", self._add("Cast", "num_segments", to=TensorProto.INT64), self._integers([1]))
-        # the -1 makes it 0 without ids
+        # with -1, the count is 0 if there are no ids
         last = self._add("ReduceMax", self._add("Concat", self._integers([-1]), ids, axis=0), keepdims=1)
         return self._add("Add", last, self._integers([1]))
 
@@ -119,7 +121,7 @@ class _Body:
         return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
 
     def _seen(self, where: str, rows: str, shape: str) -> str:
-        """Return for each segment whether a condition holds in one of its rows."""
+        """Return, for each segment, whether a condition holds in any of its rows."""
         found = self._add("Cast", where, to=TensorProto.INT64)
         return self._add(
             "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
@@ -147,7 +149,7 @@ class _Body:
 
 
 def portable(model: ModelProto) -> ModelProto:
-    """Return a copy of a model in which standard operators replace every maxops.SegmentMax of its main graph.
+    """Return a copy of a model with standard operators instead of each maxops.SegmentMax in its main graph.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '
@@ -173,7 +175,7 @@ def portable(model: ModelProto) -> ModelProto:
         where = f"{NAME} that makes {node.output[0]!r}"
         number = constants.get(node.input[0]) or types.get(node.input[0], TypeProto()).tensor_type.elem_type
         if number not in DTYPES:
-            raise ModelError(f"{where}: the type of {node.input[0]!r} is not known; the portable form depends on it")
+            raise ModelError(f"{where}: the portable form requires the dtype of {node.input[0]!r}, which is unknown")
         mode = _fill_mode(node, where)
         function = segment_max_function(DTYPES[number], mode, num_segments=len(node.input) > 2 and bool(node.input[2]))
         functions[function.name] = function
@@ -184,8 +186,8 @@ def portable(model: ModelProto) -> ModelProto:
     if functions and (opset is None or opset.version < PORTABLE_OPSET):
         actual = "none" if opset is None else str(opset.version)
         raise ModelError(
-            f"the model imports operator set {actual}; the portable form needs {PORTABLE_OPSET} or newer "
-            "(onnx.version_converter)"
+            f"the portable form requires operator set {PORTABLE_OPSET} or newer, got {actual}; convert the model with "
+            "onnx.version_converter"
         )
     return result
 
@@ -196,5 +198,5 @@ def _fill_mode(node: NodeProto, where: str) -> str:
         modes[0].s.decode(errors="backslashreplace").upper() if modes and modes[0].type == AttributeProto.STRING else ""
     )
     if mode not in FILL_MODES:
-        raise ModelError(f"{where}: fill_mode is {mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
+        raise ModelError(f"{where}: fill_mode must be {' or '.join(FILL_MODES)}, got {mode!r}", ROW.clause("fill_mode"))
     return mode

@@ -12,9 +12,9 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 
-# ONNX's own domain has two names. A model that was read has the empty one everywhere.
+# ONNX's own domain has two names. Models in canonical form use only the empty one.
 ALIAS = "ai.onnx"
-# Before IR version 3 a model names no operator set: it is the first.
+# Before IR version 3, models name no operator set and use the first.
 FIRST_IR_WITH_OPSETS = 3
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
@@ -135,7 +135,7 @@ def all_graphs(model: ModelProto) -> list[GraphProto]:
 
 
 def all_names(model: ModelProto) -> set[str]:
-    """Return every name that a value has anywhere in a model, or that is declared for one."""
+    """Return the names of all values of a model, including names that are only declared."""
     names = {name for node in all_nodes(model) for name in (*node.input, *node.output)}
     for graph in all_graphs(model):
         names |= initial_names(graph)
@@ -163,7 +163,7 @@ def check_node_names(found: Iterable[NodeProto], source: str) -> None:
 def _check_text(names: Iterable[object], source: str) -> None:
     for name in names:
         if not isinstance(name, str):
-            raise ModelError(f"{source}: holds a name that is not UTF-8: {name!r}")
+            raise ModelError(f"{source}: a name is not UTF-8: {name!r}")
 
 
 def initial_names(graph: GraphProto) -> set[str]:
@@ -192,7 +192,7 @@ def check_unique(graph: GraphProto, source: str) -> None:
 
 
 def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
-    """Check that nodes come after those that make their inputs; `outer` holds the outer names that a subgraph sees.
+    """Check that nodes are in topological order; `outer` holds the names that a subgraph sees in outer graphs.
 
     A graph may return an outer name only if `returns_outer`, as a training step does.
 
@@ -210,22 +210,22 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, r
             continue
         if value.name in outer:
             raise ModelError(
-                f"{source}: output {value.name!r} is a value around this graph; a node in it makes an output"
+                f"{source}: output {value.name!r} is a value of an outer graph; a node of this graph must produce it"
             )
-        raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
+        raise ModelError(f"{source}: output {value.name!r} is not the output of a node, an input or an initializer")
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
     where = f"{source}: {nodes.label(node)}"
     if name not in makers:
         raise ModelError(
-            f"{where}: input {name!r} is made by no node before it, and is not an input or initializer of the graph"
+            f"{where}: input {name!r} is not the output of an earlier node, an input or an initializer of the graph"
         )
     try:
         TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
     except CycleError as error:
         circle = " -> ".join(map(repr, error.args[1]))
-        raise ModelError(f"{where}: the graph is cyclic: {circle}; nothing in it can come first") from error
+        raise ModelError(f"{where}: the graph has a cycle: {circle}") from error
     raise ModelError(
-        f"{where}: input {name!r} is made only later, by {nodes.label(makers[name])}; nodes are in topological order"
+        f"{where}: input {name!r} is produced later, by {nodes.label(makers[name])}; sort the nodes topologically"
     )

@@ -38,7 +38,7 @@ def read_data_set(folder: Path, model: Model) -> DataSet:
     if len(files) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))
         raise ModelInputError(
-            f"{folder}: has {counted(len(files), 'file')} output_*.pb; the model's outputs are {listed}"
+            f"{folder}: expected one output_*.pb for each output ({listed}), got {counted(len(files), 'file')}"
         )
     expected = {value.name: _read(file, value) for value, file in zip(model.outputs, files, strict=True)}
     files = _numbered(folder, "input")
@@ -53,7 +53,7 @@ def _numbered(folder: Path, kind: str) -> list[Path]:
         if match := re.fullmatch(rf"{kind}_(0|[1-9][0-9]*)\.pb", path.name):
             found[int(match[1])] = path
     if sorted(found) != list(range(len(found))):
-        raise ModelInputError(f"{folder}: has {kind}_*.pb numbered {sorted(found)}; numbers run from 0 without a gap")
+        raise ModelInputError(f"{folder}: {kind}_*.pb must be numbered from 0 without gaps, got {sorted(found)}")
     return [found[number] for number in range(len(found))]
 
 

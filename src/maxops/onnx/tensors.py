@@ -24,7 +24,7 @@ NUMBERS: dict[DType, int] = {
     dtype: TensorProto.DataType.Value(dtype.onnx.upper()) for dtype in dtypes.ALL if dtype is not dtypes.REAL
 }
 DTYPES: dict[int, DType] = {number: dtype for dtype, number in NUMBERS.items()}
-# What the format knows of data in another file, and `basepath`, which the onnx package writes.
+# The format's keys for external data, and `basepath`, which the onnx package writes.
 EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
 
@@ -43,7 +43,7 @@ def other_type(elem_type: int) -> OtherType | None:
 
 
 def dims_of(shape: TensorShapeProto) -> Dims:
-    """Return the sizes of a shape; sizes without a number are given by name."""
+    """Return the sizes of a shape; sizes without a number are names or None."""
     return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
 
 
@@ -72,36 +72,37 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
         listed = ", ".join(row.onnx for row in DTYPES.values())
-        raise ModelError(f"{where} has the type {type_name(tensor.data_type)}; maxops runs {listed}")
+        raise ModelError(f"{where} has the unsupported type {type_name(tensor.data_type)}; supported types: {listed}")
     external = tensor.data_location == TensorProto.EXTERNAL
     if external and folder is None:
         raise ModelError(
-            f"{where} keeps its data in another file, which is read only for a model that is loaded from a file; "
-            "load it with onnx.load, which takes the data in"
+            f"{where} has external data, which is read only for a model that is loaded from a file; load the model "
+            "with onnx.load, which includes the data"
         )
     if external:
         check_keys(tensor, where)
     check_size(tensor, dtype, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
-    except (ValidationError, ValueError, OSError, RuntimeError) as error:  # the last is what C++ says of a file
+    except (ValidationError, ValueError, OSError, RuntimeError) as error:  # RuntimeError is C++'s about a file
         raise ModelError(f"{where}: {error}") from error
     if dtype is dtypes.BOOL and array.size and array.view(np.uint8).max() > 1:
-        raise ModelError(f"{where} is bool, but holds a byte other than 0 and 1")
+        raise ModelError(f"{where} is bool, but contains a byte other than 0 and 1")
     array.flags.writeable = False
     return array
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
     """Refuse keys that the format does not define for data in another file."""
-    # onnx warns of a key that it does not know and goes on, so that a mistyped offset would be read as 0
+    # onnx only warns about an unknown key, so it would read a mistyped offset as 0
     keys = [entry.key for entry in tensor.external_data]
     if odd := [key for key in keys if key not in EXTERNAL_KEYS or keys.count(key) > 1]:
         raise ModelError(
-            f"{where} says of its external data {odd[0]!r}, unknown or twice; the keys are {', '.join(EXTERNAL_KEYS)}"
+            f"{where} has the unknown or repeated key {odd[0]!r} for external data; the keys are "
+            f"{', '.join(EXTERNAL_KEYS)}"
         )
     for entry in tensor.external_data:
-        if not isinstance(entry.value, str):  # protobuf returns bytes for what is not text
+        if not isinstance(entry.value, str):  # protobuf returns invalid UTF-8 as bytes
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
 
 
@@ -109,9 +110,9 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
     """Compare the dimensions with the data before memory is allocated."""
     dims = tuple(tensor.dims)
     if any(size < 0 for size in dims):
-        raise ModelError(f"{where} has the dimensions {dims}; a size is not negative")
+        raise ModelError(f"{where} has negative dimensions: {dims}")
     if tensor.HasField("segment"):
-        raise ModelError(f"{where} is a segment of a tensor; maxops reads whole tensors")
+        raise ModelError(f"{where} is a segment of a tensor; maxops reads only whole tensors")
     if external:
         return  # the file's size is checked when it is read
     field = helper.tensor_dtype_to_field(tensor.data_type)
@@ -121,7 +122,7 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
     else:
         actual, unit = len(getattr(tensor, field)), f"values in {field}"
     if actual != expected:
-        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {expected} {unit}, but it holds {actual}")
+        raise ModelError(f"{where} of dtype {dtype} and dimensions {dims} must have {expected} {unit}, got {actual}")
     if not tensor.HasField("raw_data") and dtype.kind != "float":
         _check_range(np.asarray(getattr(tensor, field)), dtype, where)
     elif not tensor.HasField("raw_data") and field == "int32_data":
@@ -129,11 +130,11 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
 
 
 def _check_range(stored: Array, dtype: DType, where: str) -> None:
-    # onnx stores narrow types in wide fields and cuts off what does not fit
+    # onnx stores narrow dtypes in wide fields, and truncates values that are out of range
     low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
         odd = int(stored.min()) if int(stored.min()) < low else int(stored.max())
-        raise ModelError(f"{where} holds {odd}, which is not {dtype} (or its bits): {low} to {high}")
+        raise ModelError(f"{where} contains {odd}, which is out of range for {dtype} or its bits: {low} to {high}")
 
 
 def read_tensor_file(path: Path) -> tuple[str, Array]:
@@ -142,11 +143,11 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
     try:
         tensor.ParseFromString(path.read_bytes())
     except OSError as error:
-        raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ModelInputError(f"{path} cannot be read: {error.strerror}") from error
     except DecodeError as error:
-        raise ModelInputError(f"{path}: is truncated, or not a TensorProto file") from error
+        raise ModelInputError(f"{path} is truncated or not a TensorProto file") from error
     if tensor.data_type == TensorProto.UNDEFINED:
-        raise ModelInputError(f"{path}: is not a TensorProto file, or an empty one: it names no element type")
+        raise ModelInputError(f"{path} is empty or not a TensorProto file: it has no element type")
     return tensor.name, _held(tensor, path)
 
 
@@ -158,13 +159,13 @@ def read_held_file(path: Path, container: Container) -> Any:
         data = path.read_bytes()
         message.ParseFromString(data)
     except OSError as error:
-        raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ModelInputError(f"{path} cannot be read: {error.strerror}") from error
     except DecodeError as error:
-        raise ModelInputError(f"{path}: is truncated, or not a {kind} file") from error
+        raise ModelInputError(f"{path} is truncated or not a {kind} file") from error
     known = type(message).FromString(data)
     known.DiscardUnknownFields()
     if known.ByteSize() != message.ByteSize() or not data:
-        raise ModelInputError(f"{path}: is {'not' if data else 'empty; it should be'} a {kind} file")
+        raise ModelInputError(f"{path} is {'' if data else 'empty, '}not a {kind} file")
     if isinstance(message, OptionalProto):
         if message.HasField("tensor_value"):
             return _held(message.tensor_value, path)
@@ -172,7 +173,7 @@ def read_held_file(path: Path, container: Container) -> Any:
             return None
         message = message.sequence_value
     if message.elem_type != SequenceProto.TENSOR:
-        raise ModelInputError(f"{path}: is not a sequence of dense tensors")
+        raise ModelInputError(f"{path} is not a sequence of dense tensors")
     return [_held(tensor, path) for tensor in message.tensor_values]
 
 

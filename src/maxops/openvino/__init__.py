@@ -33,5 +33,6 @@ def rewrite(model: Any) -> Any:
 
 
 def _module(name: str) -> ModuleType:
-    with needed("maxops.openvino.register, as rewrite,", "openvino"):  # all else here needs no OpenVINO
+    # reading and running IRs does not require OpenVINO
+    with needed("maxops.openvino.register, as rewrite,", "openvino"):
         return import_module(f"maxops.openvino.{name}")

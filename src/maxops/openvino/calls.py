@@ -21,26 +21,26 @@ PORT_NAMES: dict[DType, str] = {
     dtype: f"FP{dtype.bits}" if dtype.kind == "float" else name.upper() for dtype, name in NAMES.items()
 } | {dtypes.BFLOAT16: "BF16", dtypes.BOOL: "BOOL"}
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
-# What else OpenVINO has: types that are not ours, and the names of types that are open.
+# OpenVINO's other types, and its names for unknown types.
 OTHER_TYPES = ("u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string")
 OPEN_TYPES = ("undefined", "dynamic")
-# What a layer's attribute names in any letters: a type of ours, the name of another, or None for what is open.
+# Values of a layer's type attribute, in any case: one of our dtypes, the name of another type, or None (unknown).
 ELEMENT_TYPES: dict[str, DType | str | None] = DTYPES | {name: name for name in OTHER_TYPES} | dict.fromkeys(OPEN_TYPES)
-# What a port names in these letters; nothing, as in documents, is open.
+# Values of a port's precision, case-sensitive; an empty one, as in OpenVINO's documentation, is unknown.
 PORT_TYPES: dict[str, DType | str | None] = (
     ELEMENT_TYPES
     | {name: dtype for dtype, name in PORT_NAMES.items()}
     | {name.upper(): name for name in OTHER_TYPES}
     | {"BIN": "u1", "bin": "u1", "UNSPECIFIED": None, "": None}
 )
-# How Maximum broadcasts, by what an IR calls it in any letters.
+# The broadcast modes of Maximum, by their names in an IR, in any case.
 AUTO_BROADCAST = {"numpy": "numpy", "none": "none", "explicit": "none", "pdpd": "pdpd"}
 
 
 def check_auto_broadcast(kind: str) -> None:
     """Raise for an invalid `auto_broadcast` of Maximum."""
     if kind not in ("numpy", "none"):
-        raise AttributeValueError(f"Maximum auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
+        raise AttributeValueError(f"Maximum auto_broadcast must be 'numpy' or 'none', got {kind!r}")
 
 
 def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
@@ -48,7 +48,7 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
-        raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
+        raise ShapeError(f"Maximum inputs must have equal shapes with auto_broadcast 'none', got {shapes}")
     return MaxCall(inputs)
 
 
@@ -56,7 +56,7 @@ def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
     """Return a call of ReduceMax with data and axes; in OpenVINO, empty axes reduce nothing."""
     data, axes = inputs
     if axes.ndim > 1 or axes.dtype.kind not in "iu":
-        raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of integers")
+        raise AxesError(f"ReduceMax axes must be a scalar or a 1-D array of integers, got {axes.dtype} {axes.shape}")
     return ReduceCall(data, axes.reshape(-1).tolist(), keep_dims, True)
 
 

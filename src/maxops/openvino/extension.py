@@ -22,7 +22,7 @@ from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
 
-VERSION = layers.OURS  # where OpenVINO's operators have opset1 to opset16
+VERSION = layers.OURS  # OpenVINO's own operators have opset1 to opset16
 
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class _Operator(_Op):
     def clone_with_new_inputs(self, inputs: list[Any]) -> Any:
         """Return a copy for other inputs."""
         if all(map(_is_made_for_a_shape, inputs)):
-            # Each time that shapes change, the plugin clones the operator, only to ask for its output's shape. A
-            # clone in Python would live forever, since OpenVINO's C++ half and it hold one another.
+            # Each time shapes change, the plugin clones the operator only to get its output shape. A Python clone
+            # would never be freed, because it and its C++ counterpart reference each other.
             return ov.op.Parameter(*self.inferred(inputs))
         return type(self)(inputs, self.types, **self.attributes)
 
@@ -80,8 +80,8 @@ class _Operator(_Op):
 class Convert(_Operator):
     """An operator that converts its first input to the type of its second input and ignores the second's value.
 
-    A third input is ignored. If it is an input of the model, OpenVINO cannot make the result a constant, which it would
-    then convert like any other.
+    A third input is ignored. If it is an input of the model, OpenVINO cannot fold the result to a constant, which it
+    would then convert.
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
@@ -109,12 +109,12 @@ class _MaxOperator(_Operator):
         self.types: tuple[str, ...] = self.types or types
         if types != self.types:
             raise DTypeError(
-                f"{self.get_friendly_name()} was made for {', '.join(self.types)}, but is given {', '.join(types)}: "
-                "OpenVINO has converted them; maxops.openvino.rewrite keeps it from that, on the CPU"
+                f"{self.get_friendly_name()} expected inputs of types {', '.join(self.types)}, got {', '.join(types)}: "
+                "OpenVINO converted them; use maxops.openvino.rewrite, which prevents this on the CPU"
             )
         if any(kind not in calls.DTYPES for kind in types):
             raise DTypeError(
-                f"{type(self).__name__} has inputs of {', '.join(types)}; the types are {', '.join(calls.DTYPES)}"
+                f"{type(self).__name__} inputs must be of types {', '.join(calls.DTYPES)}, got {', '.join(types)}"
             )
         dims = None if any(port.get_partial_shape().rank.is_dynamic for port in ports) else self.dims(ports)
         return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
@@ -149,7 +149,7 @@ class Maximum(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """Return the sizes; a known size other than 1 takes precedence over an open size."""
+        """Return the sizes; a known size other than 1 takes precedence over an unknown size."""
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
@@ -162,7 +162,7 @@ class Maximum(_MaxOperator):
         return result
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Run the call on `out`."""
+        """Compute the result into `out`."""
         ops.maximum(*arrays, out=out)
 
 
@@ -189,9 +189,8 @@ class SegmentMax(_MaxOperator):
     """OpenVINO's operator SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
-    make: ClassVar[Callable[..., Call]] = staticmethod(
-        partial(calls.segment_max, check_ids=False)
-    )  # the ids are checked when it runs
+    # ids are checked at run time
+    make: ClassVar[Callable[..., Call]] = staticmethod(partial(calls.segment_max, check_ids=False))
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """Return the sizes; the first is known if num_segments or, without num_segments, the ids are a constant."""
@@ -203,14 +202,14 @@ class SegmentMax(_MaxOperator):
         return [ov.Dimension() if _constant(decides) is None else count, *shapes[0][1:]]
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Run the call on `out`."""
+        """Compute the result into `out`."""
         data, ids, *count = arrays
-        # the core takes a Python integer; the array's type was checked when the operator was made
+        # ops takes a Python integer; the array's dtype was checked when the operator was created
         number = [array.item() if array.ndim == 0 else array for array in count]
         try:
             ops.segment_max(data, ids, *number, **self.attributes, out=out)
         except MaxopsError:
-            plan(calls.segment_max(arrays, **self.attributes))  # its error is of the operator's own clause
+            plan(calls.segment_max(arrays, **self.attributes))  # raises the error with the operator's own clause
             raise
 
 
@@ -221,7 +220,7 @@ def register(core: Any) -> None:
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Whether this Parameter or Constant is in no model: nothing has named or read it yet."""
+    """Return whether a Parameter or Constant is in no model yet: it has neither a given name nor a reader."""
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")
@@ -233,7 +232,8 @@ def _is_made_for_a_shape(port: Any) -> bool:
 def _array(holder: Any) -> Array:
     """Return the memory of a tensor or a constant."""
     array: Array = holder.data
-    return array.view(calls.DTYPES[holder.get_element_type().get_type_name()].numpy)  # bfloat16 comes as float16
+    # OpenVINO returns bfloat16 as float16
+    return array.view(calls.DTYPES[holder.get_element_type().get_type_name()].numpy)
 
 
 def _constant(port: Any) -> Array | None:
@@ -242,9 +242,9 @@ def _constant(port: Any) -> Array | None:
 
 
 def _abstract(port: Any, length: int = 1) -> Array:
-    """Return an array of the port's type and shape: a constant's array, or zeros with size 1 for each open size.
+    """Return an array of the port's type and shape: a constant's array, or zeros with size 1 for each unknown size.
 
-    `length` replaces the first size if it is open.
+    `length` replaces the first size if it is unknown.
     """
     if (constant := _constant(port)) is not None:
         return constant

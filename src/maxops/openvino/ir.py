@@ -1,7 +1,7 @@
 """Loads an IR file as a checked model.
 
-The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, if there is one, the
-layer.
+The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, where possible,
+the layer.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. Another layer, or a file that is
-    not well formed, raises ModelError. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or
-    `empty_segment_value`, as in OpenVINO's documentation, which gives an IRWarning. Arrays have the shapes and types of
-    the Parameters; an open size may have any value.
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. Raises ModelError for other layers
+    and for malformed files. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as
+    in OpenVINO's documentation, which gives an IRWarning. Arrays must have the shapes and types of the Parameters; an
+    unknown size may have any value.
     """
     path = Path(path)
     source = str(path)
@@ -67,7 +67,7 @@ def load(path: str | PathLike[str]) -> Model:
     outputs: list[Value] = []
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port
-    types: dict[str, DType | OtherType] = {}  # and its type
+    types: dict[str, DType | OtherType] = {}  # and the type of this value
     for layer in in_order(found, sources, source):
         where = f"{source}: {layer}"
         fed = [made[sources[layer.id, port]] for port in layers.input_ports(layer, sources, where)]
@@ -95,9 +95,9 @@ def load(path: str | PathLike[str]) -> Model:
                 warnings.warn(text, IRWarning, stacklevel=2)
     for values, kind in ((inputs, "Parameters"), (outputs, "Results")):
         if len({value.name for value in values}) < len(values):
-            raise ModelError(f"{source}: has {kind} of one name: {', '.join(map(str, values))}")
+            raise ModelError(f"{source}: {kind} must have distinct names, got {', '.join(map(str, values))}")
     if not outputs:
-        raise ModelError(f"{source}: has no Result layer, so that it gives nothing")
+        raise ModelError(f"{source}: the model has no Result layer, so it has no outputs")
     return Model(source, 0, tuple(inputs), tuple(outputs), constants, tuple(steps))
 
 
@@ -106,19 +106,21 @@ def parse_net(path: Path, source: str) -> Element:
     try:
         root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
     except OSError as error:
-        raise ModelError(f"{source}: cannot be read: {error.strerror}") from error
+        raise ModelError(f"{source} cannot be read: {error.strerror}") from error
     except ParseError as error:
-        raise ModelError(f"{source}: is not well-formed XML: {error}") from error
+        raise ModelError(f"{source} is not well-formed XML: {error}") from error
     except DefusedXmlException as error:
-        raise ModelError(f"{source}: declares a document type or entities, which IRs lack: {error!r}") from error
-    except (LookupError, ValueError) as error:  # an encoding that is not known
-        raise ModelError(f"{source}: cannot be read: {error}") from error
+        raise ModelError(
+            f"{source} declares a document type or entities, which are not allowed in an IR: {error!r}"
+        ) from error
+    except (LookupError, ValueError) as error:  # an unknown encoding
+        raise ModelError(f"{source} cannot be read: {error}") from error
     if root is None or root.tag != "net":
-        raise ModelError(f"{source}: is not an IR: its root is not <net>")
+        raise ModelError(f"{source} is not an IR: the root element is not <net>")
     version = layers.identifier(root.get("version", ""))
     if version not in VERSIONS:
         written = version if version.isascii() and version.isdecimal() else repr(version) if version else "none"
-        raise ModelError(f"{source}: is an IR of version {written:.20}; maxops reads {' and '.join(VERSIONS)}")
+        raise ModelError(f"{source}: the IR version must be {' or '.join(VERSIONS)}, got {written:.20}")
     return root
 
 
@@ -133,7 +135,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
             raise ModelError(f"{source}: {layer}: the id {layer.id!r} appears twice")
         found[layer.id] = layer
     if not found:
-        raise ModelError(f"{source}: has no layers")
+        raise ModelError(f"{source}: the IR has no layers")
     return found
 
 
@@ -152,16 +154,18 @@ def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port
     start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])
     for (layer, port), ports in ((start, "outputs"), (end, "inputs")):
         if layer not in found:
-            raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which does not exist")
+            raise ModelError(f"{source}: the edge {words} refers to the layer {layer!r}, which does not exist")
         if port not in getattr(found[layer], ports):
-            raise ModelError(f"{source}: the edge {words} names a port that is not among the {ports} of {found[layer]}")
+            raise ModelError(
+                f"{source}: the edge {words} refers to a port that is not in the {ports} of {found[layer]}"
+            )
     if end in sources:
-        raise ModelError(f"{source}: the edge {words} is the second into its port of {found[end[0]]}")
+        raise ModelError(f"{source}: the edge {words} leads to a port of {found[end[0]]} that already has an edge")
     sources[end] = start
 
 
 def in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: str) -> list[Layer]:
-    """Return the layers, each after those that feed it."""
+    """Return the layers in topological order."""
     graph: dict[str, set[str]] = {name: set() for name in found}
     for (layer, _), (feeder, _) in sources.items():
         graph[layer].add(feeder)
@@ -169,4 +173,4 @@ def in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: s
         return [found[name] for name in TopologicalSorter(graph).static_order()]
     except CycleError as error:
         circle = " -> ".join(str(found[name]) for name in error.args[1])
-        raise ModelError(f"{source}: the graph is cyclic: {circle}; nothing in it can come first") from error
+        raise ModelError(f"{source}: the graph has a cycle: {circle}") from error

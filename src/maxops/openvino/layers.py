@@ -21,11 +21,11 @@ from maxops.openvino.weights import Weights
 from maxops.plan import FILL_MODES, Array
 from maxops.sizes import MAX_ELEMENTS, Dims
 
-Port = tuple[str, str]  # a layer's id, and a port's of that layer
+Port = tuple[str, str]  # the ids of a layer and of one of its ports
 Compute = Callable[[Sequence[Array | None]], Array]
 Warn = Callable[[str], None]
 
-# How many inputs each type of layer takes.
+# The minimum and maximum number of inputs of each type of layer.
 INPUTS = {
     "Parameter": (0, 0),
     "Const": (0, 0),
@@ -34,10 +34,10 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
-# Which of OpenVINO's operator sets have each type of layer; without an entry, ORDINARY for ours, EVERY for others.
+# OpenVINO's operator sets with each type of layer. The default is ORDINARY for types in INPUTS, and EVERY for others.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
-# Which attribute of a layer's data is the type of what it makes.
+# The attribute of a layer's data that holds the output type.
 TYPE_ATTRIBUTES = {
     "Parameter": "element_type",
     "Const": "element_type",
@@ -47,18 +47,18 @@ TYPE_ATTRIBUTES = {
     "RandomUniform": "output_type",
     "Eye": "output_type",
 }
-# OpenVINO takes a layer's type in any letters, except Const.
+# OpenVINO accepts layer types in any case, except Const.
 SPELLED = {kind.casefold(): kind for kind in (*INPUTS, *TYPE_ATTRIBUTES) if kind != "Const"}
-OURS = "maxops"  # the version of our own operators, by which `maxops.openvino` replaces OpenVINO's
+OURS = "maxops"  # the version of the operators that replace OpenVINO's
 MOVED = ("Maximum", "ReduceMax", "SegmentMax")
-FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
+FILL_NAMES = ("fill_mode", "empty_segment_value")  # the name that OpenVINO writes, and the name in its documentation
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer as in the file, with the sizes that the file has for each port.
+    """A layer of a file, with the sizes that the file declares for each port.
 
-    ``precisions`` holds the written types of output ports, by the ports' names for them.
+    ``precisions`` holds the declared types of output ports, by port id.
     """
 
     id: str
@@ -79,12 +79,12 @@ def read(element: Element, source: str) -> Layer:
     attributes = {name: element.get(name) for name in ("id", "name", "type")}
     kind = attributes["type"]
     if attributes["id"] is None or kind is None:
-        raise ModelError(f"{source}: a layer has {attributes}; it needs an id and a type")
+        raise ModelError(f"{source}: a layer must have an id and a type, got {attributes}")
     layer_id = identifier(attributes["id"])
     if not layer_id.isdecimal():
-        raise ModelError(f"{source}: a layer has the id {layer_id!r}; it is a number")
+        raise ModelError(f"{source}: the id of a layer must be a number, got {layer_id!r}")
     if len(element.findall("data")) > 1:
-        raise ModelError(f"{source}: the layer of id {layer_id} has more than one <data>")
+        raise ModelError(f"{source}: the layer with id {layer_id} has more than one <data>")
     data = element.find("data")
     return Layer(
         layer_id,
@@ -115,13 +115,13 @@ def _number_of(text: str) -> int | None:
 
 
 def check_type(layer: Layer, source: str) -> None:
-    """Refuse a layer of a type that maxops does not run."""
+    """Refuse a layer of an unsupported type."""
     if layer.type not in INPUTS:
-        raise ModelError(f"{source}: {layer}: maxops runs layers of the types {', '.join(INPUTS)}")
+        raise ModelError(f"{source}: {layer}: unsupported layer type; supported types: {', '.join(INPUTS)}")
 
 
 def check_version(layer: Layer, where: str) -> None:
-    """Refuse a version that OpenVINO lacks; a layer without a version, as in documents, has OpenVINO's version."""
+    """Refuse a version that OpenVINO lacks; a layer without a version, as in OpenVINO's documentation, is valid."""
     version = layer.version
     is_ours = version == OURS and layer.type in MOVED
     if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):
@@ -129,7 +129,7 @@ def check_version(layer: Layer, where: str) -> None:
     opsets = OPSETS.get(layer.type, ORDINARY if layer.type in INPUTS else EVERY)
     if version not in [f"opset{number}" for number in opsets]:
         expected = f"opset{opsets[0]}" + (f" to opset{opsets[-1]}" if len(opsets) > 1 else "")
-        raise ModelError(f"{where}: is of version {version!r}; OpenVINO has {layer.type} in {expected}")
+        raise ModelError(f"{where}: the version of {layer.type} must be {expected}, got {version!r}")
 
 
 def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...]]:
@@ -138,15 +138,15 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
         name = identifier(port.get("id", ""))
         if not name.isdecimal() or name in found:
             raise ModelError(
-                f"{source}: the layer of id {element.get('id')} has an {side} port of id {name!r}; each has its own "
-                "number"
+                f"{source}: the {side} ports of the layer with id {element.get('id')} must have distinct numbers as "
+                f"ids, got {name!r}"
             )
         found[name] = tuple((dim.text or "").strip() for dim in port.findall("dim"))
     return found
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """Return the output type in the layer's data: a type of ours, another type of OpenVINO, or None if it is open."""
+    """Return the output type in the layer's data: one of our dtypes, another type of OpenVINO, or None if unknown."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 
@@ -155,11 +155,11 @@ def check_element_type(layer: Layer, where: str) -> None:
     attribute = TYPE_ATTRIBUTES.get(layer.type, "")
     name = _attribute(layer, attribute, where) if layer.type == "Const" else layer.data.get(attribute)
     if name is not None and name.casefold() not in calls.ELEMENT_TYPES:
-        raise ModelError(f"{where}: has the type {name!r}, which OpenVINO does not have")
+        raise ModelError(f"{where}: OpenVINO has no type {name!r}")
 
 
 def is_any_rank(data: Mapping[str, str]) -> bool:
-    """Whether a layer's data leaves even the rank open."""
+    """Return whether a layer's data leaves the rank unknown."""
     return _bare(data.get("shape", "")) == "..."
 
 
@@ -173,15 +173,15 @@ def check_precisions(layer: Layer, where: str) -> None:
     """Refuse a type of an output port that OpenVINO lacks."""
     for port, name in layer.precisions.items():
         if name not in calls.PORT_TYPES:
-            raise ModelError(f"{where}: its output port {port} says {name!r}, a type that OpenVINO does not have")
+            raise ModelError(f"{where}: output port {port} has the type {name!r}, which OpenVINO does not have")
 
 
 def check_count(layer: Layer, where: str) -> None:
     """Refuse a number of input ports that the layer's type does not allow."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
-        expected = str(most) if fewest == most else f"{fewest} or {most}"
-        raise ModelError(f"{where}: has {counted(len(layer.inputs), 'input port')}; it takes {expected}")
+        expected = counted(most, "input port") if fewest == most else f"{fewest} or {most} input ports"
+        raise ModelError(f"{where}: expected {expected}, got {len(layer.inputs)}")
 
 
 def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
@@ -189,14 +189,14 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
     check_count(layer, where)
     for port in layer.inputs:
         if (layer.id, port) not in sources:
-            raise ModelError(f"{where}: no edge leads to its input port {port}")
+            raise ModelError(f"{where}: input port {port} has no edge")
     return tuple(layer.inputs)
 
 
 def output_port(layer: Layer, where: str) -> str:
     """Return the only output port."""
     if len(layer.outputs) != 1:
-        raise ModelError(f"{where}: has {counted(len(layer.outputs), 'output port')}; it takes 1")
+        raise ModelError(f"{where}: expected 1 output port, got {len(layer.outputs)}")
     return next(iter(layer.outputs))
 
 
@@ -220,7 +220,7 @@ def fixed_shape(layer: Layer, where: str) -> tuple[int, ...]:
     dims = own_dims(layer, where)
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
-        raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
+        raise ModelError(f"{where}: a constant must have a fixed shape, got {_attribute(layer, 'shape', where)!r}")
     return shape
 
 
@@ -246,8 +246,8 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
         sizes = list(layer.inputs.values())
         if len(sizes) > 2 and sizes[2] == ("0",):
             warn(
-                f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no "
-                "dims"
+                f"{where}: num_segments with <dim>0</dim> is read as a scalar, as in the examples of OpenVINO's "
+                "documentation; a scalar has no dims"
             )
     return lambda inputs: ops.run(call([array for array in inputs if array is not None]))
 
@@ -256,7 +256,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
     """Return the broadcast mode of Maximum."""
     kind = layer.data.get("auto_broadcast", "numpy")
     if kind.casefold() not in calls.AUTO_BROADCAST:
-        raise ModelError(f"{where}: auto_broadcast is {kind!r}; OpenVINO has {', '.join(calls.AUTO_BROADCAST)}")
+        raise ModelError(f"{where}: auto_broadcast must be one of {', '.join(calls.AUTO_BROADCAST)}, got {kind!r}")
     return calls.AUTO_BROADCAST[kind.casefold()]
 
 
@@ -266,20 +266,25 @@ def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
         actual = " and ".join(f'{name}="{text}"' for name, text in given.items()) or "neither"
-        raise AttributeValueError(f"{where}: has {actual}; it needs one of {' and '.join(FILL_NAMES)}", clause)
+        raise AttributeValueError(f"{where}: expected {' or '.join(FILL_NAMES)}, got {actual}", clause)
     if FILL_NAMES[0] not in given:
-        warn(f"{where}: writes {FILL_NAMES[1]}, as the document's examples do; OpenVINO itself writes {FILL_NAMES[0]}")
+        warn(
+            f"{where}: the attribute {FILL_NAMES[1]} is from the examples of OpenVINO's documentation; OpenVINO itself "
+            f"writes {FILL_NAMES[0]}"
+        )
     if unknown := sorted(set(layer.data) - set(FILL_NAMES)):
-        raise AttributeValueError(f"{where}: has the unknown attribute {unknown[0]!r}", clause)
+        raise AttributeValueError(f"{where}: unknown attribute {unknown[0]!r}", clause)
     mode = next(iter(given.values())).upper()
     if mode not in FILL_MODES:
-        raise AttributeValueError(f"{where}: fill_mode is {mode!r}; it is ZERO or LOWEST", clause)
+        raise AttributeValueError(f"{where}: fill_mode must be ZERO or LOWEST, got {mode!r}", clause)
     return mode
 
 
 def _attribute(layer: Layer, name: str, where: str) -> str:
     if name not in layer.data:
-        raise ModelError(f"{where}: has no attribute {name!r}; it has {', '.join(layer.data) or 'none'}")
+        raise ModelError(
+            f"{where}: the attribute {name!r} is missing; attributes found: {', '.join(layer.data) or 'none'}"
+        )
     return layer.data[name]
 
 
@@ -287,15 +292,15 @@ def _number(layer: Layer, name: str, where: str) -> int:
     text = _attribute(layer, name, where)
     number = _number_of(text)
     if number is None or number > MAX_ELEMENTS:
-        raise ModelError(f"{where}: {name} is {text!r}; it is a number of bytes")
+        raise ModelError(f"{where}: {name} must be a number of bytes, got {text!r}")
     return number
 
 
 def keep_dims(layer: Layer, where: str) -> bool:
-    """Whether ReduceMax keeps the axes that it reduces."""
+    """Return whether ReduceMax keeps the reduced axes."""
     text = layer.data.get("keep_dims", "false").lower()
     if text not in ("true", "false", "1", "0"):
-        raise ModelError(f"{where}: keep_dims is {text!r}; it is true or false")
+        raise ModelError(f"{where}: keep_dims must be true or false, got {text!r}")
     return text in ("true", "1")
 
 
@@ -303,22 +308,22 @@ def dtype(layer: Layer, where: str) -> DType:
     """Return the type that a Parameter or a Const declares."""
     name = _attribute(layer, "element_type", where)
     if name.casefold() not in DTYPES:
-        raise ModelError(f"{where}: has the type {name!r}; maxops runs {', '.join(DTYPES)}")
+        raise ModelError(f"{where}: unsupported type {name!r}; supported types: {', '.join(DTYPES)}")
     return DTYPES[name.casefold()]
 
 
 def own_dims(layer: Layer, where: str) -> Dims:
     """Return the sizes that a Parameter or a Const declares.
 
-    A Parameter's sizes may have brackets; without sizes, it is a scalar.
+    A Parameter's shape may have brackets; a Parameter without a shape is a scalar.
     """
     if is_any_rank(layer.data):
-        raise ModelError(f"{where}: is of any rank; maxops runs models whose ranks are known")
+        raise ModelError(f"{where}: the rank is unknown; maxops runs only models with known ranks")
     is_parameter = layer.type == "Parameter"
     text = _bare(layer.data.get("shape", "")) if is_parameter else _attribute(layer, "shape", where).strip()
     dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
     if prod(size for size in dims if size) > MAX_ELEMENTS:
-        raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
+        raise ModelError(f"{where}: the shape {text!r} has too many elements")
     return dims
 
 
@@ -328,12 +333,12 @@ def sizes_of(texts: Sequence[str], where: str) -> Dims:
 
 
 def _size(text: str, where: str) -> int | None:
-    """Return a size, or None for an open size: -1, ? or a range. A range of one size is that size."""
+    """Return a size, or None for an unknown size: -1, ? or a range of more than one size."""
     if text in ("-1", "?"):
         return None
     if found := re.fullmatch(r"([0-9]{0,19})\.\.([0-9]{0,19})", text):
         least, most = int(found[1] or 0), found[2]
         return least if most and int(most) == least else None
     if not re.fullmatch(r"[0-9]{1,19}", text):
-        raise ModelError(f"{where}: has the size {text!r}; it is a number, or open as -1, ? or a range")
+        raise ModelError(f"{where}: a size must be a number, -1, ? or a range, got {text!r}")
     return int(text)

@@ -18,8 +18,8 @@ from maxops.openvino.extension import VERSION, Convert, Maximum, ReduceMax, Segm
 replace_node: Any = import_module("openvino.utils").replace_node
 passes: Any = import_module("openvino.passes")
 
-# What the plugin computes in, and thus leaves alone. Where INFERENCE_PRECISION_HINT is f16, and the processor has that,
-# it computes in f16 instead of f32, and puts a Convert of its own between what is marked and what is not.
+# The types that the plugin computes in and does not convert. With INFERENCE_PRECISION_HINT f16, on processors that
+# support it, the plugin uses f16 instead of f32, and inserts its own Convert between marked and unmarked nodes.
 UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
 MARKED = """<net name="marked" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
@@ -27,7 +27,7 @@ MARKED = """<net name="marked" version="11"><layers>
 <output><port id="0" precision="I64"/></output></layer>
 <layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
 <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
-# The operators with bodies, which are models of their own, and how many each has.
+# The operators with bodies, which are separate models, and the number of bodies.
 BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
 MOVED: dict[tuple[str, str], type[Maximum | ReduceMax | SegmentMax]] = {
     ("Maximum", "opset1"): Maximum,
@@ -59,14 +59,15 @@ def rewrite(model: Any) -> Any:
         if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
     for result in model.get_results():
-        if _is_marked(result.input(0).get_source_output().get_node()):  # f16 would come between them
+        # otherwise, a conversion to f16 would come between them
+        if _is_marked(result.input(0).get_source_output().get_node()):
             _mark(result)
     model.validate_nodes_and_infer_types()
     return model
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Replace a node by our operator, which checks all facts that are known now."""
+    """Replace a node with our operator, which checks all facts known so far."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -89,7 +90,7 @@ def _with_known_inputs(model: Any) -> list[Any]:
     if not ports:
         return []
     sources = [port.get_source_output() for _, port in ports]
-    part = ov.Model(sources, model.get_parameters(), "part").clone()  # the rest of the model is to stay as it is
+    part = ov.Model(sources, model.get_parameters(), "part").clone()  # the rest of the model must not change
     manager = passes.Manager()
     manager.register_pass(passes.ConstantFolding())
     manager.run_passes(part)
@@ -98,26 +99,26 @@ def _with_known_inputs(model: Any) -> list[Any]:
         found = result.input(0).get_source_output().get_node()
         if found.get_type_name() == "Constant":
             port.replace_source_output(found.output(0))
-            if not changed or changed[-1] is not node:  # == would make an operator of the two
+            if not changed or changed[-1] is not node:  # == would create an operator of both
                 changed.append(node)
     return changed
 
 
 def _is_computed(port: Any) -> bool:
-    """Whether OpenVINO's operators compute the input of our operator."""
+    """Return whether OpenVINO's operators compute an input of our operator."""
     node = port.get_source_output().get_node()
     return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant")
 
 
 def _refuse_bodies(node: Any) -> None:
-    """Refuse max operators in a body: a body is a separate model with types from tensors outside it."""
+    """Refuse max operators in a body, a separate model with types from outer tensors."""
     for number in range(BODIES.get(node.get_type_name(), 0)):
         for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
             info = inner.get_type_info()
             if (info.name, info.version_id) in MOVED:
                 raise ModelError(
                     f"{inner.get_friendly_name()} ({info.name}) is in the body of {node.get_friendly_name()} "
-                    f"({node.get_type_name()}); maxops.openvino.rewrite does not reach into bodies"
+                    f"({node.get_type_name()}); maxops.openvino.rewrite does not support bodies"
                 )
             _refuse_bodies(inner)
 
@@ -135,7 +136,7 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
         _mark(node)
     elif _is_ours(node):
         return
-    elif node.get_type_name() == "Parameter":  # f32 too: it becomes f16 where INFERENCE_PRECISION_HINT is f16
+    elif node.get_type_name() == "Parameter":  # f32 too, because INFERENCE_PRECISION_HINT may turn it into f16
         _mark(node)
     elif kind.get_type_name() not in UNCONVERTED:
         like = ov.op.Constant(kind, ov.Shape([]), [0])
@@ -194,7 +195,7 @@ def _mark_of_openvino() -> tuple[str, Any]:
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]
     raise ModelError(
-        f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which keeps types as they are"
+        f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which prevents type conversions"
     )
 
 

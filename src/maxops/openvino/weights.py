@@ -14,10 +14,10 @@ from maxops.plan import Array
 
 
 def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> None:
-    """Refuse a constant with fewer bytes than its elements need, which OpenVINO does not read either."""
+    """Refuse a constant with fewer bytes than its elements require; OpenVINO refuses it, too."""
     expected = prod(shape) * dtype.numpy.itemsize
     if size < expected:
-        raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {expected} bytes")
+        raise ModelError(f"{where}: {dtype} {shape} requires {expected} bytes, got {size}")
 
 
 class Weights:
@@ -34,13 +34,13 @@ class Weights:
     def check_file(self) -> None:
         """Refuse a file that does not exist."""
         if not self._path.is_file():
-            raise ModelError(f"the model's weights, {self._path.name!r}, are not beside it")
+            raise ModelError(f"the weights file {self._path.name!r} is missing from the model's folder")
 
     def _check(self, offset: int, size: int, where: str) -> None:
         length = self._path.stat().st_size
         if offset + size > length:
             raise ModelError(
-                f"{where}: lies at bytes {offset} to {offset + size} of {self._path}, which ends at {length}"
+                f"{where}: bytes {offset} to {offset + size} are past the end of {self._path}, at {length}"
             )
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
@@ -50,12 +50,12 @@ class Weights:
             self._check(offset, size, where)
             data = np.fromfile(self._path, dtype.numpy, prod(shape), offset=offset)
         except OSError as error:
-            raise ModelError(f"{where}: its weights, {self._path}, cannot be read: {error.strerror}") from error
+            raise ModelError(f"{where}: the weights {self._path} cannot be read: {error.strerror}") from error
         if dtype is dtypes.BOOL and data.size and data.view(np.uint8).max() > 1:
-            raise ModelError(f"{where}: is boolean, but holds a byte other than 0 and 1")
+            raise ModelError(f"{where}: the type is boolean, but the data contains a byte other than 0 and 1")
         try:
             array = data.reshape(shape)
         except ValueError as error:
-            raise ModelError(f"{where}: has a shape that NumPy does not take: {error}") from error
+            raise ModelError(f"{where}: NumPy does not support the shape: {error}") from error
         array.flags.writeable = False
         return array
