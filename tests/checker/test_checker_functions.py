@@ -218,7 +218,7 @@ def test_a_call_gives_no_more_than_the_function_has(count: int, side: str) -> No
     names = {"input": ["x"], "output": ["y"]} | {side: ["x", "v", "w"][:count]}
     made.graph.node[1].CopyFrom(helper.make_node("f", names["input"], names["output"], "call", domain="own"))
     said = [(each.node, each.verdict, each.message) for each in check(made).faults if "the function" in each.message]
-    text = f"has {count} {side}s; the function own.f has 1"
+    text = f"the call has {count} {side}s, but the function own.f has 1"
     assert said == [("graph / node 'call' (own.f)", "broken", text)] * (count > 1)
 
 

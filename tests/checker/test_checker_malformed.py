@@ -151,7 +151,7 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     ),
     "reads a value that is made after its place": (
         lambda: Part([_node("Max", ["late", "x"], "y")]),
-        "'late' is produced",
+        "'late' is",
     ),
     "reads a value that is nowhere": (
         lambda: Part([_node("Max", ["nowhere", "x"], "y")]),
@@ -159,7 +159,7 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     ),
     "is cyclic": (
         lambda: Part([_node("Max", ["b"], "a"), _node("Max", ["a"], "b"), _node("Max", ["x"], "y")]),
-        "cyclic",
+        "has a cycle",
     ),
     "makes a value twice": (lambda: Part([_node("Max", ["x"], "y"), _node("Neg", ["x"], "y")]), "'y'"),
     "makes a value that it sees": (lambda: Part([_node("Max", ["x"], "y"), _node("Neg", ["x"], "x")]), "'x'"),
@@ -270,7 +270,7 @@ def test_before_ir_version_4_an_initializer_is_an_input(place: str, ir_version: 
     part = Part([_node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])])
     made = PLACES[place](part)
     made.ir_version = ir_version
-    named = [each for each in _broken(check(made)) if "initializer 'w' is not an input" in each.message]
+    named = [each for each in _broken(check(made)) if "initializer 'w' must be an input" in each.message]
     assert len(named) == (ir_version < 4)
 
 
@@ -309,7 +309,7 @@ def test_a_function_imports_what_it_uses(place: str, domain: str) -> None:
     kept = [entry for entry in function.opset_import if entry.domain != domain]
     del function.opset_import[:]
     function.opset_import.extend(kept)
-    named = [each for each in _broken(check(made)) if "imports no operator set of" in each.message]
+    named = [each for each in _broken(check(made)) if "operator set of" in each.message]
     assert len(named) == 1
     assert "'own'" in named[0].message or not domain
 
@@ -377,7 +377,7 @@ def test_a_step_of_training_reads_what_the_model_makes() -> None:
     made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "algorithm")
     assert not check(made).broken
     made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "initialization")
-    assert [each.message for each in _broken(check(made)) if "'z' is made by no node" in each.message]
+    assert [each.message for each in _broken(check(made)) if "'z' is not the output of" in each.message]
 
 
 @pytest.mark.parametrize("standard", [None, "sonnx"])

@@ -412,7 +412,7 @@ def test_a_function_without_operators_needs_no_opset() -> None:
         <domain: "local", opset_import: ["local": 1]> f (p) => (r) { r = local.h(p) }
         <domain: "local", opset_import: []> h (p) => (r) { r = Max(p) }"""
     (fault, checker) = faults(check(parsed(text)))
-    assert "imports no operator set" in fault
+    assert "expected an operator set" in fault
     assert "local.h" in fault
     assert "onnx.checker rejects the model: No Opset registered for domain" in checker
 
@@ -509,8 +509,8 @@ def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: p
     ("ending", "text"),
     [
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "exited with status -9"),
-        (lambda: bytes(1 << 45), "fails"),
-        (lambda: 1 // 0, "fails \\(ZeroDivisionError: "),
+        (lambda: bytes(1 << 45), "failed"),
+        (lambda: 1 // 0, "failed \\(ZeroDivisionError: "),
     ],
     ids=["crash", "memory", "error"],
 )

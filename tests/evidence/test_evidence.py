@@ -102,7 +102,7 @@ def test_the_order_is_proved_and_no_more() -> None:
         ({"code": {"axes": ["native/none.cpp:axes"]}}, "code: native/none.cpp:axes does not exist"),
         (
             {"tests": {"axes ids": ["tests/operators/test_order.py::test_none"]}},
-            "tests: tests/operators/test_order.py::test_none is not",
+            "tests: tests/operators/test_order.py::test_none does not exist",
         ),
         ({"tests": {"no_such_clause": []}}, "tests: no_such_clause is not a clause"),
         ({"proofs": {"mistaken.*": "value"}}, "proofs: mistaken.* does not exist"),
@@ -299,7 +299,7 @@ def test_a_tool_that_is_missing_is_an_error(
     monkeypatch.setattr(sys, "argv", ["verify.py"])
     with pytest.raises(SystemExit, match="2"):
         verify.main()
-    assert "not installed: python -m pip install z3-solver onnx\n" in capsys.readouterr().err
+    assert "missing tools; run python -m pip install z3-solver onnx\n" in capsys.readouterr().err
 
 
 def test_an_installed_package_of_another_tree_ends_the_run(
@@ -322,7 +322,7 @@ def test_an_installed_package_of_another_tree_ends_the_run(
                 (installed / name).write_text(change, encoding="utf-8")
         with pytest.raises(SystemExit, match="2"):
             claims.require_this_tree()
-        said = f"{names[0]}, {names[1]}, {names[2]} and {len(names) - 3} more differ; make install"
+        said = f"{names[0]}, {names[1]}, {names[2]} and {len(names) - 3} more differ; run make install"
         assert f"is not built from this tree: {said}" in capsys.readouterr().out
     shutil.copytree(ROOT / "src" / "maxops", installed, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so"))
     (installed / names[-1]).write_text(text + "\nbroken = 1\n", encoding="utf-8")
