@@ -717,7 +717,7 @@ def test_process_runs_a_model(place: Path) -> None:
 def test_process_reports_an_error_in_one_line(tmp_path: Path) -> None:
     done = process("run", tmp_path / "nowhere.onnx")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"maxops: error: {tmp_path}/nowhere.onnx: cannot be read: No such file or directory\n"
+    assert done.stderr == f"maxops: error: {tmp_path}/nowhere.onnx cannot be read: No such file or directory\n"
 
 
 def test_version_and_help() -> None:
