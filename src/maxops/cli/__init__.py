@@ -21,29 +21,29 @@ def main() -> None:
     _open_closed_streams()
     _name_stdout()
     try:
-        # here, so that a missing package becomes a line and not a traceback
+        # imported here, so that a missing package gives one line instead of a traceback
         from maxops.cli.app import app  # noqa: PLC0415
 
         app()
-    except KeyboardInterrupt:  # while it was imported
+    except KeyboardInterrupt:  # during the import
         print_line("maxops: interrupted")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in EXTRA:
-            message, code = f'the command needs the package {package!r}: pip install "maxops[onnx]"', BAD_USE
+            message, code = f'the maxops command requires {package!r}; run pip install "maxops[onnx]"', BAD_USE
         else:
             traceback.print_exc()
-            message, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT
+            message, code = "this is a bug in maxops; please report it with the traceback above", OUR_FAULT
         print_line(f"maxops: error: {message}")
         raise SystemExit(code) from error
 
 
 def _open_closed_streams() -> None:
-    """Replace closed standard streams, which Python has as None.
+    """Replace closed standard streams, which are None in Python, with the null device.
 
-    A file that is opened later would get their number. Writing to stdout fails as it does for any program; what goes to
-    stderr has nowhere to go.
+    Otherwise, the next opened file would get the descriptor of the stream. Writing to stdout then fails, as in other
+    programs, and text for stderr is discarded.
     """
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -51,7 +51,7 @@ def _open_closed_streams() -> None:
 
 
 class _Stdout(FileIO):
-    """Standard output with a name, which the system's errors show as they do for a file."""
+    """Standard output whose errors have the file name "stdout"."""
 
     def write(self, data: ReadableBuffer) -> int:
         """Write as many bytes as the system accepts at once."""
@@ -65,6 +65,6 @@ class _Stdout(FileIO):
 def _name_stdout() -> None:
     was = sys.stdout
     raw = _Stdout(was.fileno(), "w", closefd=False)
-    # a name or a path that the terminal's encoding lacks must not end the command
+    # characters that the terminal's encoding lacks must not end the command
     sys.stdout = TextIOWrapper(BufferedWriter(raw), was.encoding, "backslashreplace", line_buffering=raw.isatty())
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -19,33 +19,33 @@ from maxops.program import BAD_USE, CLOSED_PIPE, INTERRUPTED, discard, print_lin
 from maxops.shown import printable
 from maxops.version import version
 
-_SHOWN = 60  # characters of a wrong value, at most
+_SHOWN = 60  # maximum number of characters of a wrong value
 SETTINGS = {"help_option_names": ["-h", "--help"]}
-# The commands: the module of each in maxops.cli, which is imported when the command is used, and what it does.
+# By command: its module in maxops.cli, which is imported on first use, and its summary.
 COMMANDS = {
     "run": ("run", "Run a model, and compare its outputs bit for bit."),
-    "rewrite": ("rewrite", "Move a model's max operators to maxops, for ONNX Runtime."),
-    "maximum": ("arrays", "The element-wise maximum of .npy files."),
-    "reduce-max": ("arrays", "The maximum of a .npy file along axes."),
-    "segment-max": ("arrays", "The maximum of each segment of a .npy file."),
-    "check": ("check", "Compare models with the clauses of a standard."),
-    "clause": ("clause", "Explain clauses."),
+    "rewrite": ("rewrite", "Make ONNX Runtime run a model's max operators with maxops."),
+    "maximum": ("arrays", "Compute the element-wise maximum of .npy files."),
+    "reduce-max": ("arrays", "Compute the maximum of a .npy file along axes."),
+    "segment-max": ("arrays", "Compute the maximum of each segment of a .npy file."),
+    "check": ("check", "Check models against the clauses of a standard."),
+    "clause": ("clause", "Explain clauses of the standards."),
     "operators": ("operators", "List the operators and their types."),
-    "conform": ("conform", "Judge runtimes by the standards' clauses."),
-    "bench": ("bench", "Time the operators beside other libraries."),
+    "conform": ("conform", "Test runtimes against the clauses of the standards."),
+    "bench": ("bench", "Benchmark the operators against other libraries."),
     "evidence": ("evidence", "Show how the clauses are verified."),
-    "info": ("info", "Show versions, settings and extras, for a bug report."),
+    "info": ("info", "Show versions, settings and extras for a bug report."),
 }
 
-# UsageError, which typer does not export: click's class in its older versions, its own in newer ones
+# typer does not export UsageError: older versions use click's class, newer versions their own
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _PlainHelp:
-    """Help without the Python types that typer shows, such as <bool> after flags."""
+    """Help without the Python types that typer adds, such as <bool> after flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options and arguments, for the help and for the parser."""
+        """Return the options and arguments for the help and the parser."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
@@ -56,17 +56,17 @@ class _PlainHelp:
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command that refuses a repeated option; typer would silently use the last one."""
+    """A command that rejects a repeated option; typer would silently use the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command; errors refer to the command."""
+        """Parse the arguments of the command; usage errors name the command."""
         try:
-            if not ctx.resilient_parsing:  # as for a shell's completion
+            if not ctx.resilient_parsing:  # as in shell completion
                 _, _, given = self.make_parser(ctx).parse_args(list(args))
                 self._refuse_repeated(given, ctx)
             return list(super().parse_args(ctx, args))
         except UsageError as error:
-            if error.ctx is None:  # type: ignore[attr-defined]  # of a missing value, typer does not know the command
+            if error.ctx is None:  # type: ignore[attr-defined]  # typer sets no context for a missing value
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
 
@@ -76,7 +76,9 @@ class Command(_PlainHelp, TyperCommand):
             is_plain_flag = param.is_flag and not param.secondary_opts
             if count > 1 and not is_plain_flag:
                 names = "/".join([param.opts[0], *param.secondary_opts])
-                raise typer.BadParameter(f"is given {count} times; give it once", ctx=ctx, param_hint=names)
+                raise typer.BadParameter(
+                    f"specified {count} times, but can be specified only once", ctx=ctx, param_hint=names
+                )
 
 
 class _Commands(Mapping[str, Any]):
@@ -89,7 +91,7 @@ class _Commands(Mapping[str, Any]):
         return typer.main.get_command(alone)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command. A failing import is not reported as a missing command."""
+        """Return the command, or the default for an unknown name. Errors of its import propagate."""
         return self[name] if name in COMMANDS else default
 
     def __iter__(self) -> Iterator[str]:
@@ -100,7 +102,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class Group(_PlainHelp, TyperGroup):
-    """A group of commands that reports each error of the system, of a file or of the user as one line on stderr."""
+    """The group of commands; prints errors of usage, of files and of the system as one line on stderr."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -129,7 +131,7 @@ class Group(_PlainHelp, TyperGroup):
         """Run the command line and exit."""
         del windows_expand_args  # shells expand patterns
         name = prog_name or "maxops"
-        self._main_shell_completion(extra, name, complete_var)  # which exits, if a shell asks
+        self._main_shell_completion(extra, name, complete_var)  # exits if a shell requests completions
         arguments = list(sys.argv[1:] if args is None else args)
         code = _code_of(lambda: self._run(name, arguments, extra))
         if not standalone_mode:
@@ -142,7 +144,7 @@ class Group(_PlainHelp, TyperGroup):
 
 
 def _code_of(command: Callable[[], None]) -> int:
-    """Run a command and flush its output. Return the exit code, and an error line if the command failed."""
+    """Run a command, flush its output, print an error line if the command failed, and return the exit code."""
     code, message = 0, ""
     try:
         command()
@@ -159,7 +161,7 @@ def _code_of(command: Callable[[], None]) -> int:
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        code = CLOSED_PIPE  # rich, with which typer prints the help, makes it 1
+        code = CLOSED_PIPE  # rich, which prints typer's help, would exit with 1
     except OSError as error:
         message = _os_error_text(error)
     except (KeyboardInterrupt, typer.Abort):
@@ -185,11 +187,11 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _usage_text(error: Any) -> str:
-    """Return the error in a command's arguments, without the wording of the library that converts them."""
+    """Return the text of a usage error, without the wording of the library that converts the values."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
     if message and (hint := _hint_of(error)):
         return f"{hint}: {message}"
-    # format_message: what click and typer call the text without the usage lines
+    # in click and typer, format_message returns the text without the usage lines
     return str(error.format_message())
 
 
@@ -204,17 +206,17 @@ _KINDS = {"int": "a valid integer", "float": "a valid number"}
 
 
 def _conversion_text(cause: Any) -> str:
-    """Return the value and the expected form in a validation error of pydantic, which newer versions of typer use."""
+    """Return the text of a validation error of pydantic, which newer versions of typer use; "" for other errors."""
     if not hasattr(cause, "errors"):
         return ""
     first = cause.errors()[0]
     kind, limits = first["type"], first.get("ctx", {})
     value = repr(first["input"])
     value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
-    for limit, words in (("ge", "or more"), ("le", "at most")):
+    for limit, words in (("ge", "at least"), ("le", "at most")):
         if limit in limits:
-            return f"{value} is out of range; expected {limits[limit]} {words}"
-    if "error" in limits:  # of typer's own: a choice, a path
+            return f"{value} is out of range; expected {words} {limits[limit]}"
+    if "error" in limits:  # from typer's own types, such as choices and paths
         return str(limits["error"])
     return f"{value} is not {_KINDS.get(kind.partition('_')[0], 'a valid value')}"
 
@@ -240,7 +242,7 @@ app: typer.Typer = typer.Typer(
     cls=Group,
     context_settings=SETTINGS,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help in plain text: rich takes as long to import as all the rest
+    rich_markup_mode=None,  # plain-text help, because importing rich takes as long as everything else
     help="Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them.",
 )
 

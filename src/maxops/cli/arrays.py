@@ -26,18 +26,18 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the result to this .npy file (.npz: each array under its name), or - for standard output, "
-        "instead of a table of it.",
+        help="Write the result to this .npy file (or .npz file, with each array under its name; - for stdout) "
+        "instead of printing a table.",
     ),
 ]
 BFloat16 = Annotated[
-    bool, typer.Option("--bfloat16", help="Read two-byte void as bfloat16, which NumPy saves under that type.")
+    bool, typer.Option("--bfloat16", help="Read arrays of 2-byte void, as which NumPy saves bfloat16, as bfloat16.")
 ]
 _FILL_CLAUSE = "maxops.segment_max.fill_mode"
-RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # in a .npz file
+RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # names in a .npz file
 
 
-# The values that an option of a kind takes, and its placeholder in the help.
+# By the kind of a parameter: the type of the option's value, and its placeholder in the help.
 _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "axes": (str | None, "AXIS,..."),
     "axis": (int, "AXIS"),
@@ -47,7 +47,7 @@ _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "indices": (Path | None, "FILE"),
     "scalar": (str | None, "VALUE"),
 }
-_SPELLED = {"sorted": "--sorted/--unsorted"}  # others of True have a --no-
+_SPELLED = {"sorted": "--sorted/--unsorted"}  # other options that default to True have a --no- form
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:
@@ -56,14 +56,14 @@ def _option(parameter: Parameter) -> inspect.Parameter:
     kind: Any
     kind, metavar = _OPTIONS[parameter.kind]
     names = [_SPELLED[name]] if name in _SPELLED else [] if parameter.default else [f"--{name.replace('_', '-')}"]
-    if parameter.kind == "choice" and name != "fill_mode":  # which is taken in any case, and has an error of its own
+    if parameter.kind == "choice" and name != "fill_mode":  # fill_mode ignores case and has its own error
         kind, metavar = Literal[parameter.choices] | None, None
     annotation = Annotated[kind, typer.Option(*names, metavar=metavar, help=parameter.help)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=annotation)
 
 
 def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each parameter of a function that is not one of the command's arguments."""
+    """Add an option to a command for each parameter of a function, except for the command's own arguments."""
 
     def make(command: Callable[..., None]) -> Callable[..., None]:
         written = inspect.signature(command, eval_str=True)
@@ -77,7 +77,7 @@ def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[...,
 
 
 def _values(row: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the function that the options give."""
+    """Convert the values of options to arguments of the function."""
     kinds = {each.name: each.kind for each in row.parameters}
     read: dict[str, Callable[[str, str], Any]] = {"axes": _axes, "scalar": _scalar}
     return {
@@ -98,7 +98,7 @@ def _results(options: Mapping[str, Any]) -> list[str]:
 def maximum(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES", help=".npy files of one type, of shapes that broadcast together; - is stdin."),
+        typer.Argument(metavar="FILES", help=".npy files of the same dtype with broadcastable shapes; - is stdin."),
     ],
     *,
     output: Output = None,
@@ -108,7 +108,7 @@ def maximum(
     parents: streams.Parents = False,
     **options: Any,
 ) -> None:
-    """The element-wise maximum of .npy files, broadcast; NaN propagates, unless --nan says ignore."""
+    """Compute the element-wise maximum of .npy files, with broadcasting. NaN propagates, except with --nan ignore."""
     target = _Target("maximum", output, form, overwrite=overwrite, parents=parents)
     arrays = target.read(files, bfloat16=bfloat16)
     target.give(lambda: maxops.maximum(*arrays, **options), [RESULT])
@@ -125,7 +125,7 @@ def reduce_max(
     parents: streams.Parents = False,
     **options: Any,
 ) -> None:
-    """The maximum of a .npy file along axes; NaN propagates, unless --nan says ignore."""
+    """Compute the maximum of a .npy file along axes. NaN propagates, except with --nan ignore."""
     target = _Target("reduce-max", output, form, overwrite=overwrite, parents=parents)
     (data,) = target.read([file], bfloat16=bfloat16)
     values = _values(spec.REDUCE_MAX, options)
@@ -138,7 +138,7 @@ def segment_max(
     ids: Annotated[
         Path | None,
         typer.Argument(
-            metavar="IDS", help="A .npy file of n segment ids of any integer type, sorted; or else --offsets."
+            metavar="IDS", help="A .npy file of n sorted segment ids of any integer dtype. Omit it with --offsets."
         ),
     ] = None,
     *,
@@ -149,7 +149,7 @@ def segment_max(
     parents: streams.Parents = False,
     **options: Any,
 ) -> None:
-    """The maximum of each segment of a .npy file's rows; NaN propagates, unless --nan says ignore."""
+    """Compute the maximum of each segment of rows in a .npy file. NaN propagates, except with --nan ignore."""
     target = _Target("segment-max", output, form, overwrite=overwrite, parents=parents)
     _check_segments(ids, options["offsets"])
     _check_fill(options["fill_mode"], options["fill_value"], options["initial"])
@@ -161,40 +161,41 @@ def segment_max(
 
 def _check_segments(ids: Path | None, offsets: Path | None) -> None:
     if ids is None and offsets is None:
-        raise typer.BadParameter("the segments are missing; give IDS or --offsets FILE", param_hint="IDS")
+        raise typer.BadParameter("no segments specified; pass IDS or --offsets FILE", param_hint="IDS")
     if ids is not None and offsets is not None:
-        raise typer.BadParameter(f"IDS are given, too: {ids}; give one of the two", param_hint="--offsets")
+        raise typer.BadParameter(f"cannot be combined with IDS ({ids}); pass only one of them", param_hint="--offsets")
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
-    """Check the fill options, with an error that names options; the function's own error would name parameters."""
+    """Check the fill options; errors name the options, unlike those of the function, which name parameters."""
     named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
     given = [option for option, text in named.items() if text is not None]
     if len(given) > 1:
-        raise typer.BadParameter(f"{given[1]} is given, too; give one of {', '.join(named)}", param_hint=given[0])
+        text = f"cannot be combined with {given[1]}; pass only one of {', '.join(named)}"
+        raise typer.BadParameter(text, param_hint=given[0])
     clause = f"[{_FILL_CLAUSE}]"
     if not given:
         raise typer.BadParameter(
-            "the value of empty segments is missing; give --fill-mode ZERO or LOWEST, --fill-value "
+            "no value for empty segments specified; pass --fill-mode ZERO or LOWEST, --fill-value "
             f"VALUE (such as nan), or --initial VALUE {clause}",
             param_hint="--fill-mode",
         )
     if mode is not None and mode.upper() not in FILL_MODES:
         raise typer.BadParameter(
-            f"{mode!r} is not 'ZERO' or 'LOWEST'; --fill-value VALUE fills with a value {clause}",
+            f"expected 'ZERO' or 'LOWEST', got {mode!r}; for another value, pass --fill-value VALUE {clause}",
             param_hint="--fill-mode",
         )
 
 
 class _Target:
-    """The destinations of a command's arrays, and the files that they must not replace."""
+    """Reads the input arrays of a command, and shows or writes its results."""
 
     def __init__(self, command: str, output: Path | None, form: str, *, overwrite: bool, parents: bool) -> None:
         self.command, self.output, self.form = command, output, form
         self.overwrite, self.parents = overwrite, parents
 
     def read(self, files: Sequence[Path], *, bfloat16: bool, indexing: int = 0) -> list[Array]:
-        """Return the arrays of the inputs after a check of the output; the last arrays are ids or offsets."""
+        """Check the output options and read the input arrays; the last `indexing` arrays are ids or offsets."""
         if self.form == "json" and self.output is not None:
             raise typer.BadParameter("json has no effect with --output", param_hint="--format")
         streams.check_inputs(files)
@@ -212,7 +213,7 @@ class _Target:
         as_npz = self.output is not None and self.output.suffix.lower() == ".npz"
         if self.output is not None and len(names) > 1 and not as_npz and not streams.is_stream(self.output):
             raise OutputError(
-                f"{self.output}: takes one array, and there are {', '.join(names)}; give a name that ends with .npz"
+                f"{self.output}: a .npy file holds only one array, got {', '.join(names)}; use a .npz file name"
             )
         with progress(self.command):
             result = compute()
@@ -235,36 +236,38 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
         array = as_bfloat16(array)
     elif is_two_bytes(array):
         raise ModelInputError(
-            f"{streams.name_of(file)}: is void of two bytes, as NumPy saves bfloat16; --bfloat16 reads it"
+            f"{streams.name_of(file)}: the dtype is 2-byte void, as which NumPy saves bfloat16; pass --bfloat16"
         )
     if dtypes.of(array.dtype) is None:
-        types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # which no file holds
+        types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # not in files
         raise ModelInputError(
-            f"{streams.name_of(file)}: holds {array.dtype}; the types are {types}; {_next_step(array.dtype)}", clause
+            f"{streams.name_of(file)}: unsupported dtype {array.dtype}; expected one of {types}; "
+            f"{_next_step(array.dtype)}",
+            clause,
         )
     return array
 
 
 def _next_step(dtype: np.dtype[Any]) -> str:
-    """Return a conversion of an array to a type that the operators accept."""
+    """Return a suggestion for converting an array to a supported dtype."""
     if dtype.names:
-        return f"save one field: np.save(FILE, array[{dtype.names[0]!r}])"
+        return f"save one field with np.save(FILE, array[{dtype.names[0]!r}])"
     steps = {"M": 'array.view("int64")', "m": 'array.view("int64")', "c": "array.real", "V": "array.view(DTYPE)"}
-    return f"convert it: np.save(FILE, {steps.get(dtype.kind, 'array.astype(DTYPE)')})"
+    return f"convert it with np.save(FILE, {steps.get(dtype.kind, 'array.astype(DTYPE)')})"
 
 
 def _axes(text: str, option: str) -> tuple[int, ...]:
     try:
         return tuple(int(axis) for axis in text.split(",")) if text.strip() else ()
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint=option) from None
+        raise typer.BadParameter(f"expected integers such as 0,-1, got {text!r}", param_hint=option) from None
 
 
 _WORDS = {"true": True, "false": False}
 
 
 def _scalar(text: str, option: str) -> bool | int | float:
-    """Return a value in words as a Python scalar; the operator checks if the data's type can represent it."""
+    """Convert a text to a Python scalar; the operator checks whether the dtype can represent it."""
     if text.strip().lower() in _WORDS:
         return _WORDS[text.strip().lower()]
     for kind in (int, float):
@@ -272,4 +275,4 @@ def _scalar(text: str, option: str) -> bool | int | float:
             return kind(text)
         except ValueError:
             continue
-    raise typer.BadParameter(f"{text!r} is not a number, nan, inf, true or false", param_hint=option)
+    raise typer.BadParameter(f"expected a number, nan, inf, true or false, got {text!r}", param_hint=option)

@@ -1,4 +1,4 @@
-"""`maxops bench`: times maxops against other libraries and the machine's memory limit."""
+"""`maxops bench`: times maxops against other libraries and the memory bandwidth of the machine."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from maxops.program import FAILED
 MAX_SECONDS = 1e6
 _LIST = list[str] | None
 _FILE = Path | None
-_TYPES = "Element types, or all. Default: one of each kind."
+_TYPES = "Element dtypes, or all. Default: one of each kind."
 _OPERATORS, _LIBRARIES = (f"Any of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
-_ANOTHER = "Compare with another maxops: its Python, or the folder that holds its package."
+_ANOTHER = "Compare with another installation of maxops: the path of its Python, or of the folder with its package."
 
 
 def _check_seconds(seconds: float | None) -> float | None:
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:  # NaN is neither
-        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0, up to {MAX_SECONDS:g}")
+        raise typer.BadParameter(f"expected more than 0 and at most {MAX_SECONDS:g} seconds, got {seconds}")
     return seconds
 
 
@@ -45,81 +45,81 @@ def bench(
     operators: Annotated[_LIST, typer.Argument(metavar="OP", help=_OPERATORS)] = None,
     types: Annotated[_LIST, Option(metavar="TYPE,...", help=_TYPES)] = None,
     library: Annotated[_LIST, Option("--libraries", metavar="LIBRARY,...", help=_LIBRARIES)] = None,
-    quick: Annotated[bool, Option("--quick", help="A few small cases, briefly: a smoke test, not a result.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Smoke test: run a few small cases briefly.")] = False,
     sizes: Annotated[
-        _LIST, Option(metavar="N,...", help="Numbers of elements, as in the cases' ids: 1,1e3,1e5. Default: all.")
+        _LIST, Option(metavar="N,...", help="Numbers of elements as written in case ids, such as 1,1e3. Default: all.")
     ] = None,
-    only: Annotated[str, Option("--only", metavar="TEXT", help="Cases whose id contains this text.")] = "",
+    only: Annotated[str, Option("--only", metavar="TEXT", help="Run only cases whose id contains this text.")] = "",
     seconds: Annotated[
         float | None,
-        Option(metavar="N", callback=_check_seconds, help="Budget for each pair. Default: 0.3; 0.02 if quick."),
+        Option(metavar="N", callback=_check_seconds, help="Seconds per comparison. Default: 0.3 (0.02 with --quick)."),
     ] = None,
     threads: Annotated[
         int | None,
-        Option(metavar="N", min=1, max=MOST_THREADS, help="Threads of every library. Default: the threads of maxops."),
+        Option(metavar="N", min=1, max=MOST_THREADS, help="Threads for every library. Default: the setting of maxops."),
     ] = None,
     other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
     random: Annotated[
         float | None,
-        Option(metavar="SECONDS", callback=_check_seconds, help="Time random calls instead, for this many seconds."),
+        Option(metavar="SECONDS", callback=_check_seconds, help="Time random calls for this long, instead of cases."),
     ] = None,
     seed: Annotated[
-        int | None, Option(metavar="N", min=0, help="With --random: the seed of the calls. Default: 0.")
+        int | None, Option(metavar="N", min=0, help="With --random, the seed for the calls. Default: 0.")
     ] = None,
     only_call: Annotated[
-        int | None, Option("--only-call", metavar="N", min=0, help="With --random: run only the call of this number.")
+        int | None, Option("--only-call", metavar="N", min=0, help="With --random, run only call number N.")
     ] = None,
-    listed: Annotated[bool, Option("--list", help="List the cases and end.")] = False,
-    earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
+    listed: Annotated[bool, Option("--list", help="List the cases and exit.")] = False,
+    earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show the run in this JSON file.")] = None,
     form: streams.Format = "text",
     json_file: Annotated[
-        _FILE, Option("--json", metavar="FILE", help="Write every figure here; --format json prints them.")
+        _FILE, Option("--json", metavar="FILE", help="Write the run to this file. --format json prints it.")
     ] = None,
-    html_file: Annotated[_FILE, Option("--html", metavar="FILE", help="Write a page with plots here.")] = None,
-    markdown_file: Annotated[_FILE, Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
+    html_file: Annotated[_FILE, Option("--html", metavar="FILE", help="Write a page with plots to this file.")] = None,
+    markdown_file: Annotated[_FILE, Option("--markdown", metavar="FILE", help="Write tables to this file.")] = None,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Time every operator against other libraries, and compare each result bit for bit with the expected one first."""
+    """Benchmark the operators against other libraries. Each result is first compared with the expected bits."""
     # fmt: on
     if html_file is not None and find_spec("matplotlib") is None:
-        raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
+        raise typer.BadParameter('plots require matplotlib; run pip install "maxops[bench]"', param_hint="--html")
     if form == "json" and json_file is not None:
-        raise typer.BadParameter("--format json is --json -, and has no effect with --json FILE")
+        raise typer.BadParameter("--format json writes to stdout and cannot be combined with --json")
     json_file = streams.STREAM if form == "json" else json_file
     reports = {json_file: report.as_text, html_file: page.html, markdown_file: report.markdown}
     given = [file for file in (json_file, html_file, markdown_file) if file is not None]
     _check_files(given, earlier, overwrite=overwrite, parents=parents)
     if random is None and (seed is not None or only_call is not None):
-        raise typer.BadParameter("--seed and --only-call need --random", param_hint="--random")
+        raise typer.BadParameter("--seed and --only-call require --random")
     if random is not None:
         unused = {"--quick": quick, "--sizes": sizes, "--only": only, "--compare": other, "--list": listed}
         unused |= {"--from": earlier, "--html": html_file, "--markdown": markdown_file}
         for option in (option for option, value in unused.items() if value):
-            raise typer.BadParameter(f"--random does not go with {option}", param_hint=option)
+            raise typer.BadParameter(f"{option} cannot be combined with --random")
     if earlier is not None:
         run = report.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else report.read(earlier)
         _report(run, report.summary(run), reports, parents)
         return
     if other is not None and (html_file or markdown_file):
-        raise typer.BadParameter("--compare prints tables and takes --json, but not --html or --markdown")
+        raise typer.BadParameter("--compare supports --json, but not --html or --markdown")
     names = _names(library or [], list(LIBRARIES if random is None else random_calls.BESIDE), "--libraries", "library")
     if random is not None:
         run = _random(operators or [], types or [], names, threads, random, seed or 0, only_call, seconds)
         _report_tables(run, random_calls.headline(run), random_calls.tables(run), json_file, parents)
-        _fail(random_calls.failures(run), "{}", "call's bits differ from NumPy's", "calls' bits differ from NumPy's")
+        _fail(random_calls.failures(run), "{} bit for bit", "call does not match NumPy", "calls do not match NumPy")
         return
     cases = _cases(operators or [], types or [], sizes or [], only, quick=quick)
     if listed and form == "json":
         show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
     elif listed:
-        show(("case", "touches"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
+        show(("case", "bytes touched"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
     if listed:
         return
     count = _quiet(threads)
     budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
 
-    def keep(run: Json) -> None:  # of a run that is not done yet, which may take hours
+    def keep(run: Json) -> None:  # saves the unfinished run, because a run may take hours
         if json_file is not None and not streams.is_stream(json_file):
             write_text(json_file, report.as_text(run), make_folders=parents)
 
@@ -132,17 +132,17 @@ def bench(
             run = compare.run(cases, other, count, seconds=budget, done=done)
     if other is None:
         _report(run, [*report.cases(run), *report.summary(run)], reports, parents)
-        _fail(report.our_failures(run), "{}", "of our own results is wrong", "of our own results are wrong")
+        _fail(report.our_failures(run), "{}", "result of maxops is wrong", "results of maxops are wrong")
     else:
         about = "\n".join(
             "{0}: maxops {maxops} {commit}, {isa}, {folder}".format(name, **run[name]) for name in ("this", "other")
         )
         _report_tables(run, about, compare.tables(run), json_file, parents)
-        _fail(compare.different(run), "the two differ in bits in {}", "case", "cases")
+        _fail(compare.different(run), "the two installations return different bits in {}", "case", "cases")
 
 
 def _quiet(threads: int | None) -> int:
-    """Set the number of threads of every library, in an environment in which no thread spins."""
+    """Set the number of threads for every library; restart the command in an environment in which no thread spins."""
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
@@ -164,9 +164,9 @@ def _random(
 
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
-    """Refuse files that cannot be written before the work, which may take hours, starts."""
+    """Reject files that cannot be written, before a run that may take hours."""
     if len(set(files)) < len(files):
-        raise typer.BadParameter(f"{files[0]} is given for several reports; give each a file of its own")
+        raise typer.BadParameter(f"{files[0]} is specified for several reports; use a different file for each")
     streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
     for file in files:
         if earlier is None and not parents and not streams.is_stream(file):
@@ -175,7 +175,7 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
 
 @contextmanager
 def _progress(count: int | None) -> Iterator[Callable[[str, Json | None], None]]:
-    """Show a bar on stderr if it is a terminal; call the result with the name of each stage and each finished case."""
+    """Show a progress bar if stderr is a terminal; call the yielded function for each stage and each finished case."""
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)
@@ -211,7 +211,7 @@ def _show(tables: Sequence[report.Table], last: str) -> None:
 
 def _fail(failures: list[str], text: str, one: str, many: str) -> None:
     if failures:
-        print(f"maxops: {text.format(counted(len(failures), one, many))}, first {failures[0]}", file=sys.stderr)
+        print(f"maxops: {text.format(counted(len(failures), one, many))}; first: {failures[0]}", file=sys.stderr)
         raise typer.Exit(FAILED)
 
 
@@ -224,16 +224,16 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
     labels = _names(sizes, [label(size) for size in sorted({case.size for case in cases})], "--sizes", "size")
     cases = [case for case in cases if label(case.size) in labels and only in case.id]
     if not cases:
-        raise typer.BadParameter(f"no case's id contains {only!r}; --list shows them", param_hint="--only")
+        raise typer.BadParameter(f"no case id contains {only!r}; list the ids with --list", param_hint="--only")
     return cases
 
 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
-    """Return the known names, given one by one or separated by commas; all names by default."""
+    """Return the selected names, which may be separated by commas; by default, return all names."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
     if not chosen or "all" in chosen:
         return list(there)
     for name in chosen:
         if name not in there:
-            raise typer.BadParameter(f"there is no {what} {name!r}; give {', '.join(there)}", param_hint=option)
+            raise typer.BadParameter(f"unknown {what} {name!r}; expected {', '.join(there)}", param_hint=option)
     return [name for name in there if name in chosen]

@@ -31,11 +31,11 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 
 MAX_ROWS = 10  # rows of one clause
 _OTHER_SUFFIXES = (".xml", ".html", ".htm", ".csv", ".tsv", ".md", ".yaml", ".yml", ".pdf", ".xlsx")
-# How an IR's text begins: a declaration, comments, and the element that other XML files do not have.
+# The start of an IR: a declaration, comments, and the <net> element, which other XML files lack.
 _IR_BEGINS = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<net[\s>]", re.DOTALL)
 _IR_BEGINS_WITHIN = 4096  # bytes
 
-Row = tuple[tuple[str, ...], str]  # what a row says, and the node
+Row = tuple[tuple[str, ...], str]  # the cells of a row, and its node
 
 
 def check(
@@ -43,40 +43,40 @@ def check(
         list[Path],
         typer.Argument(
             metavar="MODELS",
-            readable=False,  # that is for the reader to say, of one among others
-            help=".onnx files, OpenVINO IRs (.xml), folders, for all of these in them, and - for an ONNX model on "
-            "stdin. Nothing is run.",
+            readable=False,  # the loader reports an unreadable file, and the other files are still checked
+            help=".onnx files, OpenVINO IRs (.xml), folders that contain them, or - for an ONNX model on stdin. "
+            "Models are not run.",
         ),
     ],
     standard: Annotated[
         Literal["onnx", "sonnx", "sonnx-draft", "openvino"] | None,
-        typer.Option(help="The standard for every max node. Default: the standard of its model."),
+        typer.Option(help="Check every max node against this standard. Default: the standard of its model."),
     ] = None,
     form: Annotated[
         Literal["text", "concise", "github", "json", "sarif"] | None,
         typer.Option(
             "--format",
-            help="Tables; one finding per line, as file: node: CLAUSE message; GitHub's annotations; JSON; or SARIF "
-            "code scanning. Default: as the suffix of --output says, .json or .sarif; or else text on a terminal, and "
-            "concise elsewhere.",
+            help="text: tables. concise: one finding per line, as file: node: CLAUSE message. github: annotations for "
+            "GitHub Actions. sarif: SARIF for code scanning. Default: json or sarif according to the suffix of "
+            "--output, otherwise text on a terminal and concise elsewhere.",
         ),
     ] = None,
     select: Select = None,
     ignore: Ignore = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also show what holds, and what is known at run time only.")
+        bool, typer.Option("--all", help="Also show clauses that hold or can be checked only at run time.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the report here, not to the terminal."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file instead of stdout."),
     ] = None,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Give every clause of every max node a verdict: holds, broken, or unknown before a run.
+    """Check every max node of models, clause by clause: a clause holds, is broken, or is unknown before a run.
 
-    Exits with 1 if a clause is broken, or the selected standard does not cover a node; with 2 if a model cannot be
-    read.
+    Exits with 1 if a clause is broken or if the selected standard does not cover a node, and with 2 if a model cannot
+    be read.
     """
     form = form or _form_of(output)
     keeps = selection(select, ignore)
@@ -100,7 +100,7 @@ def check(
     is_in_file = output is not None and not streams.is_stream(output)
     form = default_form(form, in_file=is_in_file)  # type: ignore[assignment]
     if not reports and (is_in_file or form in ("text", "concise")):
-        pass  # the errors below say all, and an earlier report stays
+        pass  # only print the errors, and keep an earlier report
     elif output is not None and is_in_file:
         with redirect_stdout(StringIO()) as written:
             _print(reports, failed, form, everything=everything)
@@ -116,11 +116,11 @@ def check(
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
-    """Return the format for the suffix of a file; an unknown suffix is an error."""
+    """Return the report format for the suffix of a file. Raises BadParameter for suffixes of unsupported formats."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise typer.BadParameter(
-            f"{output}: check writes no {suffix} report; a suffix of .json or .sarif says the form, and --format any",
+            f"{output}: unsupported report suffix {suffix}; use .json or .sarif, or pass --format",
             param_hint="--output",
         )
     if output is None or suffix not in (".json", ".sarif"):
@@ -132,15 +132,15 @@ def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
 
 
 def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
-    """Return a file itself, or every model in a folder and below, except hidden ones.
+    """Yield a file, or every model in a folder and its subfolders, except hidden ones.
 
-    `failed` collects unreadable files and folders, so that the others are still judged.
+    `failed` collects the errors of unreadable files and folders, so that the other models are still checked.
     """
 
     def fail(error: OSError) -> None:
         failed[Path(error.filename)] = ModelError(f"{error.filename}: cannot be read: {error.strerror}")
 
-    if not os.path.isdir(given):  # Path.is_dir raises if a folder on the way there cannot be read
+    if not os.path.isdir(given):  # Path.is_dir raises if a parent folder cannot be read
         yield given
         return
     known, found = len(failed), False
@@ -156,7 +156,7 @@ def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
                 found = True
                 yield path
     if not found and len(failed) == known:
-        failed[given] = ModelError(f"{given}: is a folder without a .onnx file and without an OpenVINO IR")
+        failed[given] = ModelError(f"{given}: the folder contains no .onnx file and no OpenVINO IR")
 
 
 def _is_ir(path: Path) -> bool:
@@ -178,11 +178,11 @@ def _warn_of_nothing(report: Report, restricted: Report) -> None:
     if not restricted.passed or any(node.findings for node in restricted.nodes):
         return
     if not report.nodes:
-        why = "it has no max operators"
+        why = "the model has no max operators"
     elif any(node.findings for node in report.nodes):
-        why = "--select and --ignore leave no clause of its max operators"
+        why = "--select and --ignore exclude every clause of its max operators"
     else:
-        why = f"no standard here has rules for its max operators: {report.nodes[0].note}"
+        why = f"no supported standard covers its max operators: {report.nodes[0].note}"
     print_line(f"maxops: warning: {printable(report.source)}: nothing was judged: {why}")
 
 
@@ -217,7 +217,7 @@ def _print(
 
 
 def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
-    """Return a line for each finding; if the verdict is not broken, the line begins with the verdict."""
+    """Yield a line for each finding; the message of a clause that is not broken starts with the verdict."""
     from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
 
     is_file = report.source != streams.STDIN
@@ -233,7 +233,7 @@ def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
 
 
 def _print_tables(report: Report, *, everything: bool) -> None:
-    """Print the counts of the nodes, the clauses that do not hold, and a summary of one line."""
+    """Print verdict counts per node, the clauses that do not hold, and a one-line summary."""
     from maxops.checker.as_json import counts  # noqa: PLC0415  (see above)
 
     shown = [node for node in report.nodes if everything or node.row is None or any(f.notable for f in node.findings)]
@@ -249,9 +249,9 @@ def _print_tables(report: Report, *, everything: bool) -> None:
         found.sort(key=_order)
         rows = _gathered(((_verdict(each), each.clause, each.message), each.node) for each in found)
         show(
-            ("verdict", "clause", "says", "why", "node"),
+            ("verdict", "clause", "statement", "reason", "node"),
             [
-                (verdict(of), clause, says.get(clause, "it is well formed"), why, where)
+                (verdict(of), clause, says.get(clause, "the model is well formed"), why, where)
                 for (of, clause, why), where in (rows if everything else _shortened(rows))
             ],
         )
@@ -262,11 +262,11 @@ def _print_tables(report: Report, *, everything: bool) -> None:
         f"{printable(report.source)}: {counted(count['nodes'], 'max node')}, {judged} judged by {by}: "
         f"{counted(count['holds'], 'clause holds', 'clauses hold')}, "
         f"{counted(count['broken'], 'is broken', 'are broken')}, {count['unknown']} cannot be known statically, "
-        f"{counted(count['at_run_time'], 'is known', 'are known')} at run time only"
+        f"{counted(count['at_run_time'], 'is known', 'are known')} only at run time"
     )
     if report.outside and report.standard is not None:
         outside = counted(count["outside"], "max node is", "max nodes are")
-        print(f"{outside} outside {report.standard}, so that the model does not pass")
+        print(f"{outside} not covered by {report.standard}, so the model does not pass")
 
 
 def _judged_by(node: JudgedNode) -> str:
@@ -287,7 +287,7 @@ def _order(finding: Finding) -> int:
 
 
 def _gathered(rows: Iterable[Row]) -> list[Row]:
-    """Merge equal rows of several nodes into one, with the first node and the number of the others."""
+    """Merge equal rows of several nodes into one row, with the first node and the number of other nodes."""
     nodes: dict[tuple[str, ...], list[str]] = {}
     for key, where in rows:
         nodes.setdefault(key, []).append(where)
@@ -295,7 +295,7 @@ def _gathered(rows: Iterable[Row]) -> list[Row]:
 
 
 def _shortened(rows: list[Row]) -> list[Row]:
-    """Return the rows, but only a few for each verdict and clause."""
+    """Return at most MAX_ROWS rows for each verdict and clause."""
     counted: Counter[tuple[str, ...]] = Counter()
     kept: list[Row] = []
     for (*group, why), where in rows:
@@ -303,4 +303,4 @@ def _shortened(rows: list[Row]) -> list[Row]:
         if counted[tuple(group)] <= MAX_ROWS:
             kept.append(((*group, why), where))
     rest = [(group, number - MAX_ROWS) for group, number in counted.items() if number > MAX_ROWS]
-    return kept + [((*group, f"and {number} more; --all shows them"), "") for group, number in rest]
+    return kept + [((*group, f"and {number} more; show them with --all"), "") for group, number in rest]

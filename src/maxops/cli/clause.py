@@ -1,4 +1,4 @@
-"""Clauses by id: `maxops clause` explains one, and other commands select or ignore findings by them."""
+"""`maxops clause`, which explains clauses, and the options --select and --ignore of other commands."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ MAX_NEAR = 3
 
 @cache
 def _rows() -> dict[str, tuple[Spec, str]]:
-    """Return the row and short name of each clause, by its id."""
+    """Return the spec row and the short name of each clause, by clause id."""
     return {row.clause(short): (row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules}
 
 
 @cache
 def _of_models() -> dict[str, str]:
-    """Return the ids of `maxops check` that are not clauses of an operator, and their texts."""
+    """Return the ids in reports of `maxops check` that are not clauses of an operator, with their descriptions."""
     from maxops.checker.report import MODEL, OUTSIDE  # noqa: PLC0415  (onnx takes longer to import than most commands)
 
     return {
-        MODEL: "a fault of the model that no clause covers, such as a cycle or a repeated name",
+        MODEL: "a model error that no clause covers, such as a cycle or a duplicate name",
         OUTSIDE: "a max operator that the selected standard does not cover",
     }
 
 
 def complete(incomplete: str) -> list[str]:
-    """Return the ids that begin with a text, for completion in shells."""
+    """Return the clause ids that start with a prefix, for shell completion."""
     return [name for name in (*_rows(), *_of_models()) if name.casefold().startswith(incomplete.casefold())]
 
 
@@ -48,17 +48,19 @@ Select = Annotated[
     typer.Option(
         metavar="CLAUSE,...",
         autocompletion=complete,
-        help="Only these clauses: an id, what ids begin with (SONNX, ONNX.Max, ONNX.Max-13), or a pattern with *.",
+        help="Report only these clauses: an id, a prefix (SONNX, ONNX.Max, ONNX.Max-13), or a pattern with *.",
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="CLAUSE,...", autocompletion=complete, help="All clauses but these, named as for --select."),
+    typer.Option(
+        metavar="CLAUSE,...", autocompletion=complete, help="Do not report these clauses; same form as --select."
+    ),
 ]
 
 
 def _fits(name: str, text: str) -> bool:
-    """Whether a text selects the id of a clause.
+    """Return whether the text of an option selects a clause id.
 
     >>> [_fits("ONNX.Max-13.shape", text) for text in ("ONNX", "onnx.max", "ONNX.Max-13", "ONNX.Max.shape", "*.shape")]
     [True, True, True, True, True]
@@ -72,20 +74,18 @@ def _fits(name: str, text: str) -> bool:
 
 
 def _named(text: str) -> list[str]:
-    """Return the ids that a text selects; there is at least one."""
+    """Return the ids that a text selects. Raises UnknownOperatorError if there are none."""
     every = (*_rows(), *_of_models())
     if found := [name for name in every if _fits(name, text)]:
         return found
     folded = {name.casefold(): name for name in every}
     near = get_close_matches(text.casefold(), folded, n=MAX_NEAR, cutoff=0.5)
-    hint = f"; near are {', '.join(folded[name] for name in near)}" if near else ""
-    raise UnknownOperatorError(
-        f"no clause has the id {text!r}, nor begins so{hint}; `maxops operators --clauses` has all"
-    )
+    hint = f"; similar ids are {', '.join(folded[name] for name in near)}" if near else ""
+    raise UnknownOperatorError(f"unknown clause {text!r}{hint}; list all with `maxops operators --clauses`")
 
 
 def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a clause is selected. Raises UnknownOperatorError for a text that matches no clause."""
+    """Return a predicate for selected clause ids. Raises UnknownOperatorError for a text that matches no clause."""
     chosen, ignored = (
         _parts(given, option) if given else [] for given, option in ((select, "--select"), (ignore, "--ignore"))
     )
@@ -100,10 +100,10 @@ def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Cal
 
 
 def _parts(given: Sequence[str], option: str) -> list[str]:
-    """Return the parts between commas. An empty text is an error; otherwise `--select "$EMPTY"` would select all."""
+    """Split texts at commas. Empty texts are an error; otherwise, `--select "$EMPTY"` would select all clauses."""
     if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
         return parts
-    raise typer.BadParameter("is empty; expected clauses", param_hint=option)
+    raise typer.BadParameter("expected at least one clause, got an empty text", param_hint=option)
 
 
 def clause(
@@ -112,12 +112,12 @@ def clause(
         typer.Argument(
             metavar="ID",
             autocompletion=complete,
-            help="As errors and reports have it in brackets, such as ONNX.Max-13.shape; or as --select takes it.",
+            help="Clause ids, as in the brackets of errors and reports (such as ONNX.Max-13.shape), or as in --select.",
         ),
     ],
     form: streams.Format = "text",
 ) -> None:
-    """Explain clauses: the text, its source, the reason, an example, and how the clause is verified."""
+    """Explain clauses: the statement, its source, the reason, an example, and how the clause is verified."""
     names = list(dict.fromkeys(name for part in _parts(ids, "ID") for name in _named(part)))
     shown = {row["id"]: row for row in evidence.table()}
     documents = [_document(name, shown) for name in names]
@@ -128,7 +128,7 @@ def clause(
         if number:
             print()
         for line in _lines(each):
-            if line.startswith(("  page:", "  example:", " " * 12)):  # as it is, to be copied
+            if line.startswith(("  page:", "  example:", " " * 12)):  # unwrapped, for copying
                 print(line)
             else:
                 say(line, 12)
@@ -160,10 +160,10 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 
 def _example(document: dict[str, Any]) -> list[str]:
-    """Return the lines of the example; code is without the imports, which are the same on every page."""
+    """Return the lines of the example, without the imports that all examples share."""
     lines = document["example"].splitlines()
     if document["example_is_a_model"]:
-        lines = ["a model that breaks it:", *lines]
+        lines = ["a model that breaks the clause:", *lines]
     else:
         lines = [line for line in lines if not line.startswith(IMPORTS)]
         lines += ["raises an error"] * document["example_raises"]
@@ -175,7 +175,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if document.get("url"):
         lines.append(f"  page:     {document['url']}")
     if document["level"] == "undecided":
-        lines.append("  level:    the source leaves it open, and maxops decided")
+        lines.append("  level:    decided by maxops, because the source leaves it open")
     if "why" in document:
         lines.append(f"  why:      {document['why']}")
         lines += _example(document)
@@ -184,5 +184,5 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if document.get("also"):
         lines.append(f"  also:     {', '.join(document['also'])}")
     if document.get("shown_by"):
-        lines.append(f"  shown by: {document['shown_by']} (`maxops evidence --csv -` says which)")
+        lines.append(f"  verified: {document['shown_by']} (for details, run `maxops evidence --csv -`)")
     return lines

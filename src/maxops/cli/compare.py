@@ -1,4 +1,4 @@
-"""Compares results with expected ones by bits, not values, so that NaNs and the sign of zero count."""
+"""Compares results with expected ones bit for bit, so that NaN payloads and the sign of zero count."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def difference(
 ) -> str:
     """Return the first difference between a result and the expected one, bit for bit; "" if they are equal.
 
-    `names` are the names of the two sides, the expected one first. With a tolerance, floats also agree if their
-    difference is at most the tolerance, multiplied by the expected magnitude if that is above 1. NaNs then agree, too.
+    `names` are the names of the two sides, the expected one first. With a tolerance, floats also agree if they differ
+    by at most `tolerance * max(1, abs(expected))`, and all NaNs agree.
     """
     first, second = names
     result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))
@@ -47,7 +47,7 @@ def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
 
 
 def _elements(array: Array) -> Array:
-    """Return the elements as void, which NumPy compares by bits; strings are objects and stay unchanged."""
+    """Return a flat view of the elements as void, which NumPy compares bit for bit; objects are not converted."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat if flat.dtype.hasobject else flat.view(f"V{flat.itemsize}")
 

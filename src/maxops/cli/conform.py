@@ -1,4 +1,4 @@
-"""`maxops conform`: does a runtime compute the max operators as the standards say?"""
+"""`maxops conform`: tests whether runtimes compute the max operators as the standards specify."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.result import Finding, Run
     from maxops.conformance.wording import Table
 
-LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
-MAX_CLAUSES = 8  # that an error lists
-MAX_CASE_TEXT = 60  # letters of a case's name beside the bar
+LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # column widths of the matrix that keep words whole
+MAX_CLAUSES = 8  # in an error
+MAX_CASE_TEXT = 60  # characters of a case name next to the progress bar
 
 
 def _check_seconds(seconds: float) -> float:
@@ -62,62 +62,62 @@ def conform(
         typer.Argument(
             metavar="RUNTIME...",
             autocompletion=_complete_runtime,
-            help="Runtimes by name; maxops (each engine and instruction set) or all (whatever is installed); "
-            "mypackage.mybackend, a module or class with the protocol of onnx.backend.base.Backend; or "
-            "'command:PROGRAM ...', which runs on a test folder. Without arguments: list the runtimes.",
+            help="Names of runtimes; maxops (every engine and instruction set); all (every installed runtime); "
+            "mypackage.mybackend, a module or class with the methods of onnx.backend.base.Backend; or "
+            "'command:PROGRAM ...', a program that runs a test folder. Without arguments, list the runtimes.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A selection of the cases, in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a subset of the cases, which takes seconds.")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="TEXT,...", help="Cases whose id contains a text, or matches a pattern with *."),
+        typer.Option(
+            "--only", metavar="TEXT,...", help="Run only cases whose id contains a text or matches a * pattern."
+        ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the cases that would be run, and end.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the selected cases and exit.")] = False,
     save: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Write the cases as ONNX test folders (SegmentMax as OpenVINO IR), and end."
+            metavar="FOLDER", help="Write the cases as ONNX test folders (SegmentMax as OpenVINO IR) and exit."
         ),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the whole run as JSON; - is stdout, as below.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the complete run as JSON; - is stdout.")
     ] = None,
     junit_file: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI systems.")
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write a JUnit XML report for CI systems.")
     ] = None,
     html_file: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs nothing else.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML report.")
     ] = None,
     old: Annotated[
         Path | None, typer.Option("--compare", metavar="OLD.json", help="Show what changed since an earlier run.")
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(
-            "--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run does not have."
-        ),
+        typer.Option("--baseline", metavar="KNOWN.json", help="Exit with 1 only for faults that are not in this run."),
     ] = None,
     earlier: Annotated[
         list[Path] | None,
         typer.Option(
             "--from",
             metavar="FILE...",
-            help="Report runs that were saved with --json, of files and of folders of them; nothing is run.",
+            help="Report runs saved with --json, from files or folders, without running anything.",
         ),
     ] = None,
     form: Annotated[
         Literal["text", "concise", "github", "json"] | None,
         typer.Option(
             "--format",
-            help="Tables; one fault per line, as runtime: case: CLAUSE verdict: results; GitHub's annotations; or the "
-            "as JSON. Default: text on a terminal, concise elsewhere.",
+            help="text: tables. concise: one fault per line, as runtime: case: CLAUSE verdict: results. github: "
+            "annotations for GitHub Actions. json: the complete run. Default: text on a terminal, concise elsewhere.",
         ),
     ] = None,
     select: Select = None,
     ignore: Ignore = None,
     seconds: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The timeout of a case."),
+        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="Timeout of each case."),
     ] = timeout.DEFAULT,
     repeats: Annotated[
         int,
@@ -125,16 +125,16 @@ def conform(
             "--repeat",
             metavar="N",
             callback=_check_repeats,
-            help="Run each call N times, at least 2.",
+            help="Run each call N times; at least 2.",
         ),
     ] = repeat.DEFAULT,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
+    """Test runtimes with cases derived from the clauses of the standards. Each runtime runs in its own process.
 
-    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run. Only the file of --json has the findings that
-    --select and --ignore leave out.
+    Exits with 1 if a runtime breaks a clause, and with 2 if a runtime cannot be run. --select and --ignore do not
+    affect the file of --json, which contains every finding.
     """
     from maxops.conformance import cases  # noqa: PLC0415  (see above)
 
@@ -142,16 +142,16 @@ def conform(
     reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
     files = [file for file in reports.values() if file is not None]
     if listed or save is not None:
-        # --select and --ignore are of findings; --only is of cases
+        # --select and --ignore filter findings; --only filters cases
         unused = {"--from": earlier, "--compare": old, "--baseline": baseline, "--select": select, "--ignore": ignore}
         _reject_unused("--list" if save is None else "--save", {**reports, **unused})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen, form) if save is None else _save(chosen, save, parents=parents)
         return
     if sum(map(streams.is_stream, files)) > 1 or (form == "json" and streams.STREAM in files):
-        raise typer.BadParameter("stdout takes one report, and is given for several")
+        raise typer.BadParameter("only one report can be written to stdout")
     if old is not None and form not in (None, "text"):
-        raise typer.BadParameter(f"--compare shows tables, and has no effect with --format {form}")
+        raise typer.BadParameter(f"--compare requires --format text, got --format {form}")
     saved_files = _saved_files(earlier, names)
     streams.check_inputs(filter(None, [*saved_files, old, baseline]))
     streams.check_outputs(files, filter(None, [*saved_files, old, baseline]), overwrite=overwrite, parents=parents)
@@ -161,7 +161,7 @@ def conform(
         if not streams.is_stream(file) and not parents:
             check_writable(file)
     if junit_file is not None:
-        import_module("maxops.conformance.junit")  # what it needs may be missing
+        import_module("maxops.conformance.junit")  # raises now if its dependency is missing
     failed: list[MaxopsError] = []
     if earlier:
         _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != repeat.DEFAULT})
@@ -193,17 +193,17 @@ def conform(
 
 
 def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
-    """Return the files of --from, with every .json file of a folder; a shell's pattern makes the others arguments."""
+    """Return the files of --from and the .json files of its folders; `names` has the rest of an expanded pattern."""
     if not earlier:
         return []
     others = [Path(name) for name in names or []]
     if strangers := [str(path) for path in others if not path.exists()]:
-        raise typer.BadParameter(f"RUNTIME has no effect with --from, and {strangers[0]!r} is not a file")
+        raise typer.BadParameter(f"--from expects files or folders, but {strangers[0]!r} does not exist")
     found: list[Path] = []
     for path in (*earlier, *others):
         if path.is_dir():
             if not (inside := sorted(path.glob("*.json"))):
-                raise RunFileError(f"{path}: is a folder without a .json file")
+                raise RunFileError(f"{path}: the folder contains no .json file")
             found += inside
         else:
             found.append(path)
@@ -221,18 +221,18 @@ def _read(files: Sequence[Path]) -> list[Run]:
 
 
 def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
-    """Refuse an empty report, of saved runs without cases or if --select and --ignore exclude all of them."""
+    """Raise an error if the runs have no cases, or if --select and --ignore exclude all cases."""
     from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
 
     if not runs or any(run["cases"] for run in seen):
         return
     clauses = sorted({case_name(case).clause for run in runs for case in run["cases"]})
     if not clauses:
-        raise RunFileError("the runs have no cases: there is nothing to report; run maxops conform again")
+        raise RunFileError("the saved runs contain no cases; run maxops conform again")
     listed = ", ".join(clauses[:MAX_CLAUSES]) + (
         f" and {len(clauses) - MAX_CLAUSES} more" * (len(clauses) > MAX_CLAUSES)
     )
-    raise typer.BadParameter(f"--select and --ignore leave nothing to report; the runs have cases of {listed}")
+    raise typer.BadParameter(f"--select and --ignore exclude every case; the runs have cases for {listed}")
 
 
 def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
@@ -262,12 +262,12 @@ def _run(
     quick: bool,
     only: Sequence[str],
 ) -> Iterator[Run]:
-    """Return the run of each runtime; if there are several, one that cannot be run does not stop the others."""
+    """Yield the run of each runtime. If there are several, a runtime that fails to run does not stop the others."""
     from maxops.conformance import runtimes, session  # noqa: PLC0415  (see above)
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
     for name in each:
-        runtimes.resolve(name)  # a wrong name is an error before anything runs
+        runtimes.resolve(name)  # reports an unknown name before anything runs
     for name in each:
         try:
             with _bar(name) as progress:
@@ -292,7 +292,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
-    """List the runtimes; raise an error for options that need a runtime."""
+    """List the runtimes, and exit with an error if there are options that require a runtime."""
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()
@@ -303,7 +303,7 @@ def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
     sources = [context.get_parameter_source(name) for name in context.params if name != "form"]
     if not any(source is not None and source.name == "COMMANDLINE" for source in sources):
         raise typer.Exit
-    print("maxops: error: no runtime is given: name some of these, or maxops, or all", file=sys.stderr)
+    print("maxops: error: no runtime specified; pass names from this list, maxops, or all", file=sys.stderr)
     raise typer.Exit(BAD_USE)
 
 
@@ -320,7 +320,7 @@ def _list(chosen: Sequence[Case], form: str | None) -> None:
 
 
 def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
-    """Write folders; for a case with thousands of feeds, write only a few feeds."""
+    """Write a test folder for each case, with a sample of the feeds if a case has thousands of them."""
     streams.check_outputs([folder / chosen[0].id], [], overwrite=False, parents=parents, folder=folder)
     from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
@@ -338,9 +338,9 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 left_out[str(error)] += 1
     print(f"{folder}: {counted(len(chosen) - left_out.total(), 'case')}")
     if shortened:
-        print(f"{shortened} of them with {MAX_DATA_SETS} data sets of more, at even distances")
+        print(f"{counted(shortened, 'case is', 'cases are')} limited to {MAX_DATA_SETS} evenly spaced data sets")
     for why, count in left_out.items():
-        print(f"{counted(count, 'case has', 'cases have')} no folder: {why}")
+        print(f"{counted(count, 'case was', 'cases were')} not written: {why}")
 
 
 # ----------------------------------------------------------------------------------------------------- reports
@@ -404,7 +404,7 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
 
 
 def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """Yield groups of runtimes that fit side by side on a terminal; in a pipe or a file, one group of all."""
+    """Yield groups of runtimes that fit side by side on a terminal; for a pipe or a file, yield a single group."""
     most = len(runs)
     if sys.stdout.isatty():
         most = max(1, (Console().width - LETTERS_OF_CLAUSE) // LETTERS_OF_RUNTIME)
@@ -429,7 +429,7 @@ def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | Non
     }
     for option, file in files.items():
         if file is not None:
-            # a runtime's name may hold bytes that are not UTF-8
+            # the name of a runtime may contain bytes that are not UTF-8
             streams.give_text(file, texts[option](), errors="backslashreplace", make_folders=make_folders)
 
 

@@ -1,4 +1,4 @@
-"""`maxops evidence`: the evidence of each clause, and whether it is for this build."""
+"""`maxops evidence`: shows the evidence for each clause, and whether it applies to this build."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from maxops.program import FAILED
 def evidence(
     form: streams.Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each claim, too.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show each claim.")] = False,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write the matrix of clauses, for other tools.")
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the matrix of clauses as CSV.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the matrix of clauses as a page.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the matrix of clauses as HTML.")
     ] = None,
     parents: streams.Parents = False,
 ) -> None:
-    """Show how each clause is verified. Exits with 1 if the evidence is for another build."""
+    """Show how each clause is verified. Exits with 1 if the evidence is for a different build."""
     files = {path: text for path, text in ((csv, package.as_csv), (html, package.as_html)) if path is not None}
     if csv is not None and csv == html:
-        raise OutputError(f"{csv}: is to be written twice; give each output a file of its own")
+        raise OutputError(f"{csv} is specified for two outputs; use a different file for each")
     streams.check_outputs(files, [], overwrite=False, parents=parents)
     named = {path: text for path, text in files.items() if not streams.is_stream(path)}
     with atomic_write(make_folders=parents) as temporary:
@@ -59,7 +59,7 @@ def _show(differing: list[str], *, verbose: bool) -> None:
     evidence = package.read("evidence")
     if verbose:
         show(
-            ("claim", "method", "goals", "open", "cases", "tool", "says"),
+            ("claim", "method", "goals", "open", "cases", "tool", "statement"),
             [
                 (
                     *(each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or "")),
@@ -74,7 +74,7 @@ def _show(differing: list[str], *, verbose: bool) -> None:
         [(name, *(f"{of[column]:,}" for column in columns)) for name, of in package.by_method().items()],
     )
     more = "" if verbose else "; -v shows each claim"
-    say(f"clauses: {len(package.rows())} (--csv and --html write how each is verified){more}")
+    say(f"clauses: {len(package.rows())} (--csv and --html list how each is verified){more}")
     for name, value in evidence["run"].items():
         say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
     if checks := evidence.get("release_checks"):
@@ -84,9 +84,9 @@ def _show(differing: list[str], *, verbose: bool) -> None:
         say("release checks: not recorded")
     build = evidence["build"]
     say(f"build: {build['compiler']} {build['flags']}, with kernels for {', '.join(build['instruction_sets'])}")
-    named = ", ".join(package.isas()) or "none by name"
-    say(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
+    named = ", ".join(package.isas()) or "none"
+    say(f"instruction set in use: {_native.isa()}; claims about compiled code cover: {named}")
     if differing:
-        say(f"this is another build than the evidence speaks of; what differs: {'; '.join(differing)}")
+        say(f"the evidence is for a different build; differences: {'; '.join(differing)}")
     else:
-        say("this build, and the files that claims name, are those that the evidence speaks of")
+        say("the evidence is for this build and for the installed files")

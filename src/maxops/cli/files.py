@@ -1,4 +1,4 @@
-"""Reads untrusted NumPy files without copies, and writes NumPy files."""
+"""Reads untrusted NumPy files without copying, and writes NumPy files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maxops.cli.streams import is_pipe, is_stream, name_of, npy_bytes, opened, r
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
 
-# What NumPy's header parser, which evaluates the header as Python, lets out on hostile text.
+# The errors of NumPy's header parser, which evaluates the header as Python, on malicious text.
 _HEADER_ERRORS = (
     ValueError, SyntaxError, TokenError, RecursionError, MemoryError, TypeError, LookupError, ArithmeticError,
 )  # fmt: skip
@@ -33,35 +33,35 @@ _LENGTH_BYTES: dict[tuple[int, ...], int] = {
     (1, 0): 2,
     (2, 0): 4,
     (3, 0): 4,
-}  # of a header, by the version of the format
-_LONGEST_HEADER = 10_000  # bytes that NumPy's parser takes
+}  # size of the header's length field, by format version
+_LONGEST_HEADER = 10_000  # bytes, the limit of NumPy's parser
 _MOST_AXES = 64
 _LONGEST_AXIS = 2**63 - 1
-_SHOWN = 200  # bytes of a broken file, at most
-SAVE_AGAIN = "save it again: np.save(FILE, array)"
-SAVE_NPZ_AGAIN = "save it again: np.savez(FILE, NAME=array, ...)"
-# Other files that are given as .npy: how each begins, its kind, and what to do with it.
+_SHOWN = 200  # maximum number of bytes of a broken file in an error
+SAVE_AGAIN = "save it again with np.save(FILE, array)"
+SAVE_NPZ_AGAIN = "save it again with np.savez(FILE, NAME=array, ...)"
+# Other kinds of files: a pattern of the first bytes, a description, and the next step.
 _OTHER_FILES = (
-    (rb"\x93N?U?M?P?\Z", "it is truncated within the first bytes of one", f"copy or {SAVE_AGAIN}"),
-    (rb"PK[\x03\x05]", "it is a zip archive, as .npz is", "save one array of it: np.save(FILE, np.load(NPZ)[NAME])"),
-    (rb"\x80[\x00-\x05]", "a pickle is never read", f"{SAVE_AGAIN}; a pickle can run code"),
-    (rb"\x08[\x00-\x7f][\x0a\x12\x1a\x22\x28\x32\x3a\x42]", "it is an ONNX model", "`maxops run MODEL` runs a model"),
+    (rb"\x93N?U?M?P?\Z", "the file is truncated", f"copy or {SAVE_AGAIN}"),
+    (rb"PK[\x03\x05]", "it is a .npz or zip archive", "save one array with np.save(FILE, np.load(NPZ)[NAME])"),
+    (rb"\x80[\x00-\x05]", "it is a pickle, which can run code and is never read", SAVE_AGAIN),
+    (rb"\x08[\x00-\x7f][\x0a\x12\x1a\x22\x28\x32\x3a\x42]", "it is an ONNX model", "run it with `maxops run MODEL`"),
     (
         rb"\x08.{1,9}?[\x08\x10]",
-        "it is a tensor, as in a .pb file",
-        "`maxops run MODEL --input NAME=FILE.pb` takes it",
+        "it is an ONNX tensor, as in a .pb file",
+        "use `maxops run MODEL --input NAME=FILE.pb`",
     ),
     (rb"\x89HDF", "it is an HDF5 file", SAVE_AGAIN),
-    (rb"PAR1|ARROW1", "it is a table of Parquet or Arrow", SAVE_AGAIN),
+    (rb"PAR1|ARROW1", "it is a Parquet or Arrow table", SAVE_AGAIN),
     (rb"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed", "decompress it first"),
-    (rb"\s*<(\?xml|net)\b", "it is XML", "`maxops run MODEL` runs an OpenVINO IR"),
-    (rb"[\t\n\r\x20-\x7e]+\Z", "it is text", 'read and save it: np.save(FILE, np.loadtxt(TEXT, delimiter=","))'),
+    (rb"\s*<(\?xml|net)\b", "it is XML", "run an OpenVINO IR with `maxops run MODEL`"),
+    (rb"[\t\n\r\x20-\x7e]+\Z", "it is text", 'convert it with np.save(FILE, np.loadtxt(TEXT, delimiter=","))'),
 )
 
 
 @dataclass(frozen=True)
 class Header:
-    """The content of a .npy header; data follows at `offset`."""
+    """The contents of a .npy header. The data start at `offset`."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -75,7 +75,7 @@ class Header:
 
 
 def read_npy(path: Path) -> Array:
-    """Return the array of a .npy file, read-only and mapped into memory, or of a pipe; it is never unpickled."""
+    """Return the array of a .npy file, memory-mapped and read-only, or of a pipe. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         header = _read_header(file, where)
@@ -89,10 +89,10 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """Return the array of a pipe. Data after the array are not kept, because a pipe may have no end."""
+    """Return the array of a pipe, reading at most one byte after it, because a pipe may be endless."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
-        raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory; name a file")
+        raise OutputTooLargeError(f"{where}: {header.size} bytes exceed this machine's memory; use a file")
     _check_size(header, header.offset + len(data), where)
     if header.size == 0:
         return np.empty(header.shape, header.dtype)
@@ -102,13 +102,13 @@ def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """Return the arrays of a .npz file or of a pipe by name; they are never unpickled."""
+    """Return the arrays of a .npz file or of a pipe, by name. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         start = file.read(2)
         if start != b"PK":
             kind = f"it starts with {_short(start + file.read(_SHOWN))}" if start else "it is empty"
-            raise ModelInputError(f"{where}: is not a .npz file: {kind}; {SAVE_NPZ_AGAIN}")
+            raise ModelInputError(f"{where}: not a .npz file: {kind}; {SAVE_NPZ_AGAIN}")
         if not is_pipe(path):
             file.seek(0)
             return _members(file, where)
@@ -123,22 +123,22 @@ def _members(file: IO[bytes], source: str) -> dict[str, Array]:
             for member in archive.infolist():
                 where = f"{source}: {member.filename!r}"
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise ModelInputError(f"{where}: is compressed in a way that NumPy does not write")
+                    raise ModelInputError(f"{where}: unsupported compression method; {SAVE_NPZ_AGAIN}")
                 with archive.open(member) as opened_member:
                     header = _read_header(opened_member, where)
                 _check_size(header, member.file_size, where)
                 if header.size > LARGEST_OUTPUT:
                     raise OutputTooLargeError(
-                        f"{where}: the array needs {header.size} bytes, more than this machine's memory"
+                        f"{where}: the array requires {header.size} bytes, more than this machine's memory"
                     )
                 with archive.open(member) as opened_member:
                     array = npy_format.read_array(opened_member, allow_pickle=False)
                 arrays[member.filename.removesuffix(".npy")] = array
-    except ModelInputError:  # it says which member, and what is wrong with it
+    except ModelInputError:  # names the member and the problem
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise ModelInputError(
-            f"{source}: is truncated, broken or not a .npz file: {error}; copy or {SAVE_NPZ_AGAIN}"
+            f"{source}: truncated, broken or not a .npz file: {error}; copy or {SAVE_NPZ_AGAIN}"
         ) from error
     return arrays
 
@@ -151,65 +151,61 @@ def _read_header(file: IO[bytes], where: str) -> Header:
     is_cut = len(start) < npy_format.MAGIC_LEN
     if not is_cut and version not in _LENGTH_BYTES:
         known = ", ".join(map(str, _LENGTH_BYTES))
-        raise ModelInputError(f"{where}: is a .npy file of version {version}; expected {known}; {SAVE_AGAIN}")
+        raise ModelInputError(f"{where}: unsupported .npy version {version}; expected {known}; {SAVE_AGAIN}")
     size_bytes = b"" if is_cut else file.read(_LENGTH_BYTES[version])
     size = int.from_bytes(size_bytes, "little")
     if size > _LONGEST_HEADER:
         raise ModelInputError(
-            f"{where}: has a truncated or invalid header: its size is {size} bytes; expected at most "
-            f"{_LONGEST_HEADER}; {SAVE_AGAIN}"
+            f"{where}: truncated or invalid header: expected at most {_LONGEST_HEADER} bytes, got {size}; {SAVE_AGAIN}"
         )
     text = file.read(size)
     if is_cut or len(size_bytes) < _LENGTH_BYTES[version] or len(text) < size:
-        raise ModelInputError(f"{where}: has a truncated header: the file ends in it; copy or {SAVE_AGAIN}")
+        raise ModelInputError(f"{where}: the file is truncated within its header; copy or {SAVE_AGAIN}")
     header = _parsed(size_bytes + text, version, where)
     return Header(*header, offset=len(start) + len(size_bytes) + len(text))
 
 
 def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape, the order and the type in a header, whose text is a Python dictionary."""
-    # 3.0 differs from 2.0 in how names of fields are encoded
+    # 3.0 differs from 2.0 only in the encoding of field names
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
         with warnings.catch_warnings():
-            # NumPy asks to save files of Python 2 again, and says so of broken ones too; both are read or refused
+            # NumPy warns about files of Python 2, and also about broken files; both are either read or rejected
             warnings.simplefilter("ignore", UserWarning)
             shape, fortran, dtype = read(BytesIO(header), _LONGEST_HEADER)
     except _HEADER_ERRORS as error:
-        # what else than a ValueError NumPy's parser raises is about its own code
+        # the text of other errors is about the code of NumPy's parser
         why = str(error) if type(error) is ValueError else f"cannot parse {_short(header[_LENGTH_BYTES[version] :])}"
-        raise ModelInputError(
-            f"{where}: has a truncated or invalid header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}"
-        ) from error
+        raise ModelInputError(f"{where}: truncated or invalid header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}") from error
     if dtype.hasobject:
         raise ModelInputError(
-            f"{where}: holds pickled Python objects, which are never read, because they can run code; save a numeric "
-            "array: "
-            "np.save(FILE, array.astype(float))"
+            f"{where}: the array contains pickled Python objects, which can run code and are never read; save a "
+            "numeric array with np.save(FILE, array.astype(float))"
         )
     if len(shape) > _MOST_AXES or not all(0 <= size <= _LONGEST_AXIS for size in shape):
         raise ModelInputError(
-            f"{where}: has an invalid header: the shape is {_short(shape)}; expected at most {_MOST_AXES} axes, of "
-            f"sizes from 0 to {_LONGEST_AXIS}; {SAVE_AGAIN}"
+            f"{where}: invalid header: expected at most {_MOST_AXES} axes with sizes from 0 to {_LONGEST_AXIS}, got "
+            f"the shape {_short(shape)}; {SAVE_AGAIN}"
         )
     if 0 in shape:
         try:
             np.empty(shape, dtype)
         except ValueError as error:  # the product of the other sizes is too large
             raise ModelInputError(
-                f"{where}: has an invalid header: NumPy refuses the shape {_short(shape)}; {SAVE_AGAIN}"
+                f"{where}: invalid header: NumPy rejects the shape {_short(shape)}; {SAVE_AGAIN}"
             ) from error
     return tuple(map(int, shape)), fortran, dtype
 
 
 def _what_it_is(start: bytes) -> str:
-    """Return the kind of a file that is not a .npy file, by its first bytes, and a suggestion."""
+    """Describe a file that is not a .npy file by its first bytes, and suggest a next step."""
     if not start:
-        return f"is empty; it should be a .npy file; {SAVE_AGAIN}"
+        return f"expected a .npy file, but the file is empty; {SAVE_AGAIN}"
     for prefix, kind, next_step in _OTHER_FILES:
         if re.match(prefix, start, re.DOTALL):
-            return f"is not a .npy file ({kind}); it starts with {_short(start)}; {next_step}"
-    return f"is not a .npy file; it starts with {_short(start)}; {SAVE_AGAIN}"
+            return f"not a .npy file ({kind}); it starts with {_short(start)}; {next_step}"
+    return f"not a .npy file; it starts with {_short(start)}; {SAVE_AGAIN}"
 
 
 def _short(value: object) -> str:
@@ -224,28 +220,28 @@ def _check_size(header: Header, actual: int, where: str) -> None:
     expected = header.offset + header.size
     if actual < expected:
         raise ModelInputError(
-            f"{where}: is truncated: {header.dtype} {header.shape} needs {expected} bytes, it has {actual}; "
-            f"copy or {SAVE_AGAIN}"
+            f"{where}: the file is truncated: expected {expected} bytes for {header.dtype} {header.shape}, got "
+            f"{actual}; copy or {SAVE_AGAIN}"
         )
     if actual > expected:
         raise ModelInputError(
-            f"{where}: has data after its array: {header.dtype} {header.shape} ends at byte {expected}; one .npy file "
-            f"holds one array; {SAVE_AGAIN}"
+            f"{where}: unexpected data after the array: {header.dtype} {header.shape} ends at byte {expected}; a .npy "
+            f"file holds only one array; {SAVE_AGAIN}"
         )
 
 
 def as_bfloat16(array: Array) -> Array:
-    """Return the array; read it as bfloat16 if its type is void of two bytes, as which NumPy saves bfloat16."""
+    """Return an array of 2-byte void, as which NumPy saves bfloat16, as bfloat16; return other arrays unchanged."""
     return array.view(_BFLOAT16) if is_two_bytes(array) else array
 
 
 def is_two_bytes(array: Array) -> bool:
-    """Whether the type is NumPy's void of two bytes."""
+    """Return whether the dtype is NumPy's 2-byte void."""
     return array.dtype.kind == "V" and array.dtype.itemsize == _BFLOAT16.itemsize and array.dtype.names is None
 
 
 def file_name(name: str) -> str:
-    """Return a .npy file name for a tensor name; the names are distinct and cannot leave the folder.
+    """Return the name of the .npy file for a tensor. The file names are distinct and contain no path separator.
 
     >>> file_name("../scores")
     '..%2Fscores.npy'
@@ -254,11 +250,11 @@ def file_name(name: str) -> str:
 
 
 def write_npy(arrays: Mapping[Path, Array], *, make_folders: bool) -> None:
-    """Write .npy files and print their names; the files get their names only when all of them are complete on the disk.
+    """Write .npy files and print their names. Files get their final names only after all files are complete.
 
     "-" writes an array to standard output.
     """
-    # strings, which are objects to onnx, as NumPy's own
+    # onnx represents strings as objects
     plain = {path: array.astype(str) if array.dtype.kind == "O" else array for path, array in arrays.items()}
     for path in filter(is_stream, plain):
         write_stdout(npy_bytes(plain[path]))
@@ -271,7 +267,7 @@ def write_npy(arrays: Mapping[Path, Array], *, make_folders: bool) -> None:
 
 
 def write_npz(path: Path, arrays: Mapping[str, Array], *, make_folders: bool) -> None:
-    """Write arrays by name to one .npz file, or to standard output."""
+    """Write named arrays to a .npz file or to standard output."""
     if is_stream(path):
         file = BytesIO()
         np.savez(file, allow_pickle=False, **arrays)

@@ -1,4 +1,4 @@
-"""`maxops info`: versions, settings and extras, for a bug report."""
+"""`maxops info`: shows versions, settings and extras for a bug report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_version() -> str:
 
 
 def info(form: streams.Format = "text") -> None:
-    """Versions, instruction sets, threads, settings and extras, for a report of a bug; nothing leaves the machine."""
+    """Show versions, instruction sets, threads, settings and extras for a bug report. No data leaves the machine."""
     document = _document()
     if form == "json":
         show_json(document)

@@ -1,4 +1,4 @@
-"""Findings for pipes and CI: one per line, as compilers and linters print them, or as GitHub annotations."""
+"""Prints findings for pipes and CI: one per line, in the style of compilers and linters, or as GitHub annotations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxops.shown import printable
 
 
 class Line(NamedTuple):
-    """A finding, with its file (if any), its place in the file, the clause, and the reason."""
+    """A finding: its file or source, its location there, the clause, and the message."""
 
     file: str
     node: str
@@ -37,7 +37,7 @@ def _concise(line: Line) -> str:
 
 
 def _github(line: Line) -> str:
-    """Return a workflow command, which is an error for a broken clause and a notice for an unknown one."""
+    """Return a GitHub workflow command: an error for a broken clause, or a notice for an unknown verdict."""
     level = "error" if line.is_fault else "notice"
     title = f"title={_escaped(line.clause, of_property=True)}"
     if line.is_file:
@@ -49,7 +49,7 @@ def _github(line: Line) -> str:
 
 
 def _escaped(text: str, *, of_property: bool = False) -> str:
-    """Escape data, and properties of commands, as GitHub's toolkit does."""
+    """Escape the data or a property of a workflow command, as GitHub's toolkit does."""
     codes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
     if of_property:
         codes |= {":": "%3A", ",": "%2C"}

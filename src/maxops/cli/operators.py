@@ -1,4 +1,4 @@
-"""`maxops operators`: the spec table, for people and for programs."""
+"""`maxops operators`: lists the operators and their clauses, as a table or as JSON."""
 
 from __future__ import annotations
 

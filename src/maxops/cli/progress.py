@@ -1,4 +1,4 @@
-"""Progress bars: one counts items, and one shows the counters of the native core."""
+"""Progress bars, which count items or show the counters of the native core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVERY_SECONDS = 0.1
 
 
 def counting_bar(refresh_per_second: float = 10) -> Progress:
-    """Return a bar that counts items, on stderr if that is a terminal."""
+    """Return a progress bar that counts items; it is shown only if stderr is a terminal."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     off = not sys.stderr.isatty()
     return Progress(
@@ -33,7 +33,7 @@ def counting_bar(refresh_per_second: float = 10) -> Progress:
 
 @contextmanager
 def counting(doing: str, total: int) -> Iterator[Callable[[], None]]:
-    """Count on stderr, if that is a terminal, once the block has run for a while; call the result after each item."""
+    """Yield a function to call after each item. If stderr is a terminal, a bar appears after AFTER_SECONDS."""
     began, done = monotonic(), count(1)
     with ExitStack() as stack:
         bar = counting_bar()
@@ -49,7 +49,7 @@ def counting(doing: str, total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def progress(doing: str) -> Iterator[Callable[[str], None]]:
-    """Draw a bar on stderr, if that is a terminal, while the block runs; call the result to name a new stage."""
+    """Yield a function that names a new stage. If stderr is a terminal, a bar appears after AFTER_SECONDS."""
     stage = [doing]
     if not sys.stderr.isatty():
         yield lambda text: None

@@ -21,7 +21,7 @@ def rewrite(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Move an ONNX model's Max and ReduceMax to the domain "maxops", so that ONNX Runtime runs them on maxops."""
+    """Move the Max and ReduceMax of an ONNX model to the domain "maxops", so that ONNX Runtime uses maxops for them."""
     from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
     from maxops.onnx.load import parse, read, to_bytes  # noqa: PLC0415
     from maxops.onnx.rewrite import counts, inlined_functions  # noqa: PLC0415
@@ -31,7 +31,7 @@ def rewrite(
     is_streamed = streams.is_stream(model)
     proto = parse(streams.read_model(model), streams.STDIN) if is_streamed else read(model)
     if (is_streamed or streams.is_stream(output)) and any(external.external_tensors(proto)):
-        raise ModelError(f"{streams.name_of(model)}: keeps data in other files, which go with files, not with -")
+        raise ModelError(f"{streams.name_of(model)}: a model with external data requires files, got -")
     data = {} if is_streamed else external.files(proto, model, str(model))
     try:
         result = moved(proto)
@@ -43,9 +43,9 @@ def rewrite(
     else:
         for path in data.values():
             if output.exists() and output.samefile(path):
-                raise OutputError(f"{output}: is the model's data; give another file")
+                raise OutputError(f"{output} is a data file of the model; choose another output file")
         if os.path.realpath(output) in (os.path.realpath(output.parent / location) for location in data):
-            raise OutputError(f"{output}: is where the model's data goes; give another file")
+            raise OutputError(f"{output} is reserved for data of the model; choose another output file")
         copied = external.copies(data, output.parent)
         with atomic_write(make_folders=True) as temporary:
             for target, path in copied.items():
@@ -59,6 +59,6 @@ def rewrite(
         print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in the domain maxops")
         if inlined := inlined_functions(proto, result):
             names = ", ".join(map(printable, inlined))
-            print(f"inlined, because ONNX Runtime does not infer types in these functions: {names}")
+            print(f"inlined functions, because ONNX Runtime does not infer types in them: {names}")
         if counts(result):
-            print("a session that runs it needs maxops.onnxruntime.register(session_options)")
+            print("to run the model, call maxops.onnxruntime.register(session_options)")

@@ -1,4 +1,4 @@
-"""`maxops run`: a model on files, or on the data of its own test folder."""
+"""`maxops run`: runs a model on files, or on the data of its test folder."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
     from maxops.onnx.suite import DataSet
 
-OURS = "maxops"  # beside another runtime
+OURS = "maxops"  # in comparisons with another runtime
 
 Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The first difference of each output or max node from that of another runtime, by name; "" if there is none."""
+    """The first difference of each output or max node from another runtime, by name; "" if they agree."""
 
     other: str
     differences: Mapping[str, str]
@@ -49,7 +49,7 @@ class Compared:
 
     @property
     def agree(self) -> int:
-        """The number of equal outputs."""
+        """The number of outputs or nodes that agree."""
         return sum(not text for text in self.differences.values())
 
 
@@ -63,7 +63,7 @@ class Results:
 
     @property
     def agree(self) -> bool:
-        """Whether all outputs are equal to those with which they are compared."""
+        """Whether all comparisons agree."""
         return all(each.agree == len(each.differences) for each in self.compared)
 
 
@@ -78,8 +78,8 @@ def run(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A .onnx file (- is stdin), or an OpenVINO IR (.xml); or a folder with model.onnx and "
-            "test_data_set_*/{input,output}_*.pb, which runs on its own data unless inputs are given.",
+            help="A .onnx file (- is stdin), an OpenVINO IR (.xml), or a folder with model.onnx and "
+            "test_data_set_*/{input,output}_*.pb, which runs on its own data without --input or --seed.",
         ),
     ],
     given: Annotated[
@@ -88,9 +88,9 @@ def run(
             "--input",
             "-i",
             metavar="NAME=FILE",
-            help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=. "
-            "NAME=- is a .npy on stdin, and - alone a .npz; other pipes likewise. A sequence takes the arrays "
-            "of NAME=FILE.npz.",
+            help="Read an input from a .npy or .pb file. Omit NAME= for a .npz file or a .pb file with a named tensor. "
+            "NAME=- reads a .npy file from stdin, and - reads a .npz file; the same applies to other pipes. For a "
+            "sequence, pass its arrays as NAME=FILE.npz.",
         ),
     ] = None,
     output: Annotated[
@@ -99,29 +99,29 @@ def run(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Write each output to NAME.npy in this folder (in a folder of each data set, if there are several); "
-            "- writes the only output to stdout.",
+            help="Write each output to NAME.npy in this folder, with a subfolder for each data set if there are "
+            "several; - writes a single output to stdout.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Draw the inputs that are not given at random, by this seed.")
+        int | None, typer.Option(min=0, metavar="N", help="Draw missing inputs at random with this seed.")
     ] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=N",
-            help="With --seed, an open size; of one without a name, INPUT.AXIS=N. Default: as in the inputs that are "
-            f"given, or else {random_inputs.OPEN_SIZE} for each.",
+            help="With --seed, the size of a named axis of random inputs, or INPUT.AXIS=N for an axis without a name. "
+            f"Default: the size in the other inputs, or {random_inputs.OPEN_SIZE}.",
         ),
     ] = None,
     special: Annotated[
-        bool, typer.Option("--special-values", help="With --seed, also NaN, infinities and both zeros.")
+        bool, typer.Option("--special-values", help="With --seed, include NaN, infinities and both zeros.")
     ] = False,
     on: Annotated[
         Other | None,
         typer.Option(
-            help="What runs all other operators: onnxruntime, or onnx, whose reference evaluator is slower and runs "
-            "more models. Default: onnxruntime if it is installed and loads the model, or else onnx.",
+            help="Runtime for all other operators: onnxruntime, or onnx, whose reference evaluator is slower but "
+            "supports more models. Default: onnxruntime if it is installed and loads the model, otherwise onnx.",
         ),
     ] = None,
     against: Annotated[
@@ -129,20 +129,21 @@ def run(
         typer.Option(
             metavar="RUNTIME",
             autocompletion=_complete_runtime,
-            help="Run the model on this one, too, and compare each Max and ReduceMax bit for bit with ours on the same "
-            "inputs: onnxruntime, openvino, onnx-reference, a backend or program as `maxops conform` takes them.",
+            help="Also run the model on another runtime, and compare each Max and ReduceMax node bit for bit with "
+            "maxops on the same inputs. RUNTIME is onnxruntime, openvino, onnx-reference, or a backend or program as "
+            "for `maxops conform`.",
         ),
     ] = None,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="With --against, compare the model's outputs instead; of an IR always."),
+        typer.Option("--whole", help="With --against, compare model outputs instead of nodes; always on for an IR."),
     ] = False,
     tolerance: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="X",
-            help="With --whole, floats agree that are at most X apart, or X times the magnitude if that is above 1.",
+            help="With --whole, floats agree if they differ by at most X, or by X times a magnitude above 1.",
         ),
     ] = 0.0,
     form: streams.Format = "text",
@@ -151,22 +152,22 @@ def run(
 ) -> None:
     """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with the expected outputs.
 
-    The model's own data sets have the expected outputs. --against also judges the max nodes of another runtime. Exits
-    with 1 if anything differs.
+    The expected outputs are in the data sets of the model. --against also compares the max nodes of another runtime.
+    Exits with 1 if anything differs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
 
     is_ir = model.suffix.lower() == ".xml"
     if whole and against is None:
-        raise typer.BadParameter("has no effect without --against", param_hint="--whole")
+        raise typer.BadParameter("--whole has no effect without --against")
     if tolerance and (against is None or not (whole or is_ir)):
         needed = "--against" if is_ir else "--against and --whole"
-        raise typer.BadParameter(f"has no effect without {needed}", param_hint="--tolerance")
+        raise typer.BadParameter(f"--tolerance has no effect without {needed}")
     if on and is_ir:
-        raise typer.BadParameter("is for ONNX models; maxops runs an IR by itself", param_hint="--on")
+        raise typer.BadParameter("--on applies only to ONNX models; maxops runs every operator of an IR")
 
     if seed is None and (size or special):
-        raise typer.BadParameter("has no effect without --seed", param_hint="--size" if size else "--special-values")
+        raise typer.BadParameter(f"{'--size' if size else '--special-values'} has no effect without --seed")
     named = [_split(argument) for argument in given or []]
     file = model / suite.MODEL if model.is_dir() else model
     streams.check_inputs([model, *(path for _, path in named)])
@@ -193,7 +194,9 @@ def run(
         except MaxopsError as error:
             if seed is None:
                 raise
-            raise error.at(f"on inputs drawn by --seed {seed} (give indices and the like by --input)") from error
+            raise error.at(
+                f"with random inputs from --seed {seed} (pass inputs such as indices with --input)"
+            ) from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output]):
         _show(loaded, results, form)
@@ -213,11 +216,11 @@ def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Print warnings of maxops as lines."""
+    """Print each warning as one line on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):  # a second load says the same
+    for message in dict.fromkeys(str(warning.message) for warning in caught):  # a second load repeats its warnings
         print_line(f"maxops: warning: {printable(message)}")
 
 
@@ -243,12 +246,12 @@ def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
         except MaxopsError:
             raise error from None
         said = str(error).partition("; --on onnx")[0]
-        print_line(f"maxops: warning: {printable(said)}; onnx's reference evaluator runs it")
+        print_line(f"maxops: warning: {printable(said)}; using onnx's reference evaluator instead")
         return model_there
 
 
 def _files(output: Path, places: Iterable[Path], model: Model) -> list[Path]:
-    """Return the files of the outputs; for a sequence, whose length is not known yet, the first file."""
+    """Return the output files. The length of a sequence is not yet known, so only its first file is returned."""
     names = [f"{each.name}[0]" if each.container.endswith("sequence") else each.name for each in model.outputs]
     return [output / place / file_name(name) for place in places for name in names]
 
@@ -259,20 +262,20 @@ def _check_output(
     if not streams.is_stream(output):
         is_file = os.path.isfile(output)
         if is_file or (output.suffix.lower() in (".npy", ".npz") and not os.path.isdir(output)):
-            why = "Not a directory" if is_file else "it is the name of a file"
+            why = "Not a directory" if is_file else "expected a folder, got a file name"
             raise OutputError(
-                f"{output}: cannot be written: {why}; --output takes a folder, in which each output is NAME.npy, or - "
+                f"{output}: cannot be written: {why}; pass a folder, in which each output is written to NAME.npy, or - "
                 "for stdout"
             )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
-        raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
+        raise OutputError(f"stdout can hold only one array, got {len(files)}; use --output FOLDER")
 
 
 def _write(
     output: Path, by_place: Mapping[Path, Mapping[str, Array]], inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
-    """Write the outputs of each place; the files of sequences, known only now, must not replace `inputs`."""
+    """Write the outputs to their folders. Files of sequences, which are known only now, must not replace `inputs`."""
     arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
     if not streams.is_stream(output):
         streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
@@ -280,17 +283,17 @@ def _write(
     elif len(arrays) == 1:
         write_npy({output: next(iter(arrays.values()))}, make_folders=False)
     else:
-        raise OutputError(f"stdout: takes one array, and there are {len(arrays)}; --output FOLDER takes them all")
+        raise OutputError(f"stdout can hold only one array, got {len(arrays)}; use --output FOLDER")
 
 
 def _check_tensors(model: Model) -> None:
     for value in (*model.inputs, *model.outputs):
         if value.container:
-            raise ModelInputError(f"{model.source}: --against takes tensors only; the model has {value}")
+            raise ModelInputError(f"{model.source}: --against supports only tensors, but the model has {value}")
 
 
 def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
-    """Return a function that runs another runtime, and compares each of its max nodes with maxops on equal inputs."""
+    """Return a function that runs another runtime, and compares each max node with maxops on the same inputs."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
     from maxops.onnx.exposed import expose  # noqa: PLC0415
 
@@ -298,8 +301,8 @@ def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
     shown = expose(model, loaded.source)
     if shown.inside:
         print_line(
-            f"maxops: warning: {loaded.source}: not judged: {counted(shown.inside, 'max node')} in subgraphs, whose "
-            "values runtimes do not show"
+            f"maxops: warning: {loaded.source}: skipped {counted(shown.inside, 'max node')} in subgraphs, because "
+            "runtimes do not expose values in subgraphs"
         )
 
     def judge(inputs: Mapping[str, Array], _: Mapping[str, Array]) -> Compared:
@@ -311,7 +314,7 @@ def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
         for row, step in shown.nodes:
             ours = step.compute([values[each] if each else None for each in step.inputs])
             text = difference(ours, values[step.output], sides)
-            key = step.label if step.label not in differences else f"{step.label} that makes {step.output!r}"
+            key = step.label if step.label not in differences else f"{step.label} with output {step.output!r}"
             differences[key] = f"{text} [{_rule(row, ours, values[step.output])}]" if text else ""
         return Compared(found.runtime, differences, "nodes")
 
@@ -331,7 +334,7 @@ def _rule(row: Spec, ours: Array, theirs: Array) -> str:
 
 
 def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float) -> Compare:
-    """Return a function that runs another runtime, and compares its outputs with those of maxops."""
+    """Return a function that runs another runtime, and compares its outputs with the outputs of maxops."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
     whole_model.check(name, model)
@@ -360,7 +363,7 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
 
 
 def _beside(result: Array | None, expected: Array | None) -> str:
-    """Return the first difference of an output; on one side, an element or an optional may be missing."""
+    """Return the first difference of an output; None means that a side has no such element or optional."""
     if result is None or expected is None:
         sides = (("expected", expected), ("got", result))
         return ", ".join(
@@ -398,7 +401,7 @@ def _show(model: Model, results: list[Results], form: str) -> None:
 
 
 def _empty(model: Model, outputs: Mapping[str, Array]) -> list[str]:
-    """Return the sequences and optionals that have no array."""
+    """Return the names of empty sequences and optionals."""
     held = [value.name for value in model.outputs if value.container]
     return [name for name in held if name not in outputs and f"{name}[0]" not in outputs]
 
@@ -432,11 +435,11 @@ def _as_json(results: Results) -> dict[str, Any]:
 
 
 def _show_results(results: Results) -> None:
-    """Print the outputs, if each agrees with the expected one, and how many agree."""
+    """Print the outputs, whether each agrees with the expected output, and the number that agree."""
     if results.data_set:
         print(f"{results.data_set}:")
     of_outputs = [each for each in results.compared if each.of == "outputs"]
-    titles = [f"as {each.other}" if each.other else "bit for bit" for each in of_outputs]
+    titles = [f"against {each.other}" if each.other else "bit for bit" for each in of_outputs]
     show(
         ("output", "type", "shape", "first values", *titles),
         [
@@ -447,7 +450,7 @@ def _show_results(results: Results) -> None:
     for each in results.compared:
         if each.of == "nodes":
             print()
-            show(("node", f"as {each.other}"), [(name, _verdict(text)) for name, text in each.differences.items()])
+            show(("node", f"against {each.other}"), [(name, _verdict(text)) for name, text in each.differences.items()])
         beside = f" with {each.other}" if each.other else ""
         how = f"within {each.tolerance:g}" if each.tolerance else "bit for bit"
         print(f"{each.agree} of {len(each.differences)} {each.of} agree {how}{beside}")
@@ -488,14 +491,14 @@ def _inputs(
         unknown = ", ".join(repr(name) for name in arrays if name not in declared)
         not_there = f" (the model has no input {unknown})" if unknown else ""
         raise ModelInputError(
-            f"{model.source}: no file is given for {listed}{not_there}; give each as --input NAME=FILE, or --seed N "
-            "draws them"
+            f"{model.source}: missing inputs {listed}{not_there}; pass --input NAME=FILE for each, or --seed N to draw "
+            "them at random"
         )
     return arrays
 
 
 def _held(value: Value, path: Path) -> Any:
-    """Return the arrays in a file for a sequence or an optional."""
+    """Return the arrays in the file of a sequence or an optional."""
     from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
 
     kind = path.suffix.lower()
@@ -504,14 +507,14 @@ def _held(value: Value, path: Path) -> Any:
     is_list = value.container.endswith("sequence")
     if kind != (".npz" if is_list else ".npy") and not streams.is_pipe(path):
         file = "a .npz file of its arrays" if is_list else "a .npy file"
-        raise ModelInputError(f"--input {value.name}={path}: input {value} takes {file}, or a .pb file")
+        raise ModelInputError(f"--input {value.name}={path}: input {value} requires {file} or a .pb file")
     arrays = [*read_npz(path).values()] if is_list else [read_npy(path)]
     arrays = [as_bfloat16(array) if value.dtype is dtypes.BFLOAT16 else array for array in arrays]
     return arrays if is_list else arrays[0]
 
 
 def _split(argument: str) -> tuple[str, Path]:
-    """Return the name (or "") and the file of an --input option."""
+    """Split the value of --input into the name, which may be "", and the file."""
     name, equals, rest = argument.partition("=")
     return ("", Path(argument)) if not equals or Path(argument).is_file() else (name, Path(rest))
 
@@ -532,17 +535,17 @@ def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
         return
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):
-        raise ModelInputError(f"--input {argument}: {path} is not a .npy, .npz or .pb file by its name")
+        raise ModelInputError(f"--input {argument}: expected a file name ending in .npy, .npz or .pb")
     if kind == ".npz":
         if name:
-            raise ModelInputError(f"--input {argument}: a .npz file names its arrays itself; give --input {path}")
+            raise ModelInputError(f"--input {argument}: a .npz file contains the input names; pass --input {path}")
         yield from read_npz(path).items()
     elif kind == ".npy":
         if not name:
-            raise ModelInputError(f"--input {argument}: a .npy file has no name in it; give --input NAME={path}")
+            raise ModelInputError(f"--input {argument}: a .npy file contains no input name; pass --input NAME={path}")
         yield name, read_npy(path)
     else:
         own_name, array = read_tensor_file(path)
         if not name and not own_name:
-            raise ModelInputError(f"--input {argument}: the tensor has no name; give --input NAME={path}")
+            raise ModelInputError(f"--input {argument}: the tensor has no name; pass --input NAME={path}")
         yield name or own_name, array

@@ -1,4 +1,4 @@
-"""The files of a command: "-" is standard input or output. Replacing inputs, or creating folders, needs an option."""
+"""Input and output files of commands. "-" is stdin or stdout. Replacing inputs or creating folders needs an option."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ from maxops.program import print_line
 from maxops.shown import printable
 
 STREAM = Path("-")
-LONGEST_MODEL = 2**31 - 1  # bytes: protobuf takes no more
+LONGEST_MODEL = 2**31 - 1  # bytes, the limit of protobuf
 _BLOCK = 1 << 20  # bytes
-STDIN, STDOUT = "stdin", "stdout"  # as messages name them
+STDIN, STDOUT = "stdin", "stdout"  # names in messages
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="An output may replace a file that is an input.")]
-Parents = Annotated[
-    bool, typer.Option("--parents", "-p", help="Make the folder of an output, if it is not there, and those above.")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Allow an output to replace an input file.")]
+Parents = Annotated[bool, typer.Option("--parents", "-p", help="Create the missing folders of an output.")]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Tables, or JSON for programs.")]
 
 
 def is_stream(path: Path | None) -> bool:
-    """Whether a path is "-", a standard stream."""
+    """Return whether a path is "-", a standard stream."""
     return path == STREAM
 
 
@@ -42,17 +40,17 @@ def name_of(path: Path) -> str:
 
 
 def check_inputs(paths: Iterable[Path]) -> None:
-    """Refuse to read standard input twice, because it would be empty the second time."""
+    """Raise an error if several inputs are stdin, which can be read only once."""
     if sum(map(is_stream, paths)) > 1:
-        raise ModelInputError("stdin is given twice as -; it can be read once")
+        raise ModelInputError("- (stdin) is specified twice, but stdin can be read only once")
 
 
 def check_outputs(
     outputs: Iterable[Path], inputs: Iterable[Path], *, overwrite: bool, parents: bool, folder: Path | None = None
 ) -> None:
-    """Refuse outputs that would replace an input, or whose folder does not exist, before any work is done.
+    """Reject outputs that would replace an input, or whose folder does not exist, before any work is done.
 
-    `folder` is the folder that the user named, if it contains the outputs; the command may create folders below it. The
+    `folder` is the output folder of the command line, if there is one; the command may create folders below it. The
     inputs are compared only with existing outputs.
     """
     existing: list[Path] = []
@@ -69,12 +67,12 @@ def check_outputs(
     for source in inputs:
         for path in existing:
             if not is_stream(source) and os.path.exists(source) and path.samefile(source):
-                known_as = "" if path == source else f" {source},"
-                raise OutputError(f"{path}: is{known_as} an input; --overwrite lets an output replace it")
+                known_as = "" if path == source else f" ({source})"
+                raise OutputError(f"{path} is also an input{known_as}; pass --overwrite to replace it")
 
 
 def model_files(model: Path) -> Iterator[Path]:
-    """Return the file of a model and its data files; for a model that cannot be read, only its own file."""
+    """Yield the file of a model and its data files; for a model that cannot be read, yield only its own file."""
     yield model
     if model.suffix.lower() == ".xml":
         yield model.with_suffix(".bin")
@@ -91,20 +89,20 @@ def _check_folder(folder: Path, path: Path) -> None:
         try:
             folder.stat()
         except FileNotFoundError as error:
-            raise OutputError(f"{path}: there is no folder {folder}; --parents makes it") from error
+            raise OutputError(f"{path}: folder {folder} does not exist; pass --parents to create it") from error
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once, such as "-", or a pipe like a shell's <(command)."""
+    """Return whether a path can be read only once: "-", or a pipe such as a shell's <(command)."""
     try:
         return is_stream(path) or path.is_fifo()
-    except OSError:  # reading it raises the error
+    except OSError:  # opening the file reports the error
         return False
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, a pipe or standard input for reading; the system's errors name it."""
+    """Open a file, a pipe or standard input for reading; system errors are raised as ModelInputError."""
     try:
         if is_stream(path):
             yield sys.stdin.buffer
@@ -112,13 +110,13 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except IsADirectoryError as error:
-        raise ModelInputError(f"{path}: cannot be read: it is a folder; name a file in it") from error
+        raise ModelInputError(f"{path}: cannot be read: it is a folder; pass a file") from error
     except OSError as error:
         raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror or error}") from error
 
 
 def read_at_most(file: IO[bytes], count: int) -> bytearray:
-    """Return bytes of a pipe; memory is not allocated before the data arrive."""
+    """Read at most `count` bytes of a pipe, allocating memory only as data arrive."""
     data = bytearray()
     while len(data) < count and (part := file.read(min(count - len(data), _BLOCK))):
         data += part
@@ -126,18 +124,18 @@ def read_at_most(file: IO[bytes], count: int) -> bytearray:
 
 
 def read_pipe(path: Path) -> bytes:
-    """Return all data of standard input or of a pipe, which may have no end, for a model or a report."""
+    """Return all data of standard input or of a pipe, which may be endless, up to the size limit of models."""
     with opened(path) as file:
         data = bytes(read_at_most(file, LONGEST_MODEL + 1))
     if len(data) > LONGEST_MODEL:
         raise ModelInputError(
-            f"{name_of(path)}: has more than {LONGEST_MODEL} bytes, the most that a model in one file has"
+            f"{name_of(path)}: the data exceed {LONGEST_MODEL} bytes, the size limit of a model in one file"
         )
     return data
 
 
 def read_model(path: Path) -> bytes:
-    """Return a model's bytes from standard input or a pipe, which may have no end; the size is limited."""
+    """Return the bytes of a model from standard input or a pipe, which may be endless, up to the size limit."""
     from maxops.onnx.load import content  # noqa: PLC0415  (see above)
 
     try:
@@ -153,9 +151,9 @@ def read_stdin() -> bytes:
 
 
 def write_stdout(data: bytes) -> None:
-    """Write bytes to standard output, except to a terminal, which would interpret them."""
+    """Write bytes to standard output; raise OutputError for a terminal, which would interpret them."""
     if sys.stdout.isatty():
-        raise OutputError("stdout: is a terminal, which cannot show a binary file; redirect it, or name a file")
+        raise OutputError("stdout is a terminal, which cannot show binary data; redirect stdout or pass a file name")
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
@@ -185,7 +183,7 @@ def say_written(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
-    """Send messages for people to stderr while standard output is one of the outputs."""
+    """Redirect printed messages to stderr if standard output is one of the outputs."""
     if any(map(is_stream, outputs)):
         with redirect_stdout(sys.stderr):
             yield

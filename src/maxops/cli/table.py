@@ -1,4 +1,4 @@
-"""Prints tables on the terminal, and without shortening in pipes and files."""
+"""Prints tables, fitted to the width of a terminal, or unwrapped to pipes and files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maxops.shown import printable
 Cell = str | Text
 FIRST = 6
 NO_WRAP = 1_000_000  # columns of a pipe or a file
-_FRAME = 3  # columns of the frame of a column
+_FRAME = 3  # characters of the frame per column
 # The sign and the style of a verdict.
 VERDICTS = {
     "holds": ("\N{CHECK MARK}", "green"),
@@ -37,12 +37,12 @@ VERDICTS = {
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        # rich would exit with 1; the commands' frame gives it its own code
+        # rich would exit with 1; the group of commands has its own exit code
         raise BrokenPipeError
 
 
 def verdict(text: str) -> Cell:
-    """Return a verdict; on a terminal it has a color, and a sign for readers who cannot see colors."""
+    """Return a verdict with a color for a terminal, and with a sign for readers who cannot see colors."""
     sign, style = VERDICTS.get(text.partition(":")[0], ("", ""))
     if not sys.stdout.isatty():
         return text
@@ -51,9 +51,9 @@ def verdict(text: str) -> Cell:
 
 
 def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print a table. On a terminal cells wrap between words; elsewhere lines are as long as they need to be.
+    """Print a table. On a terminal, cells wrap between words; elsewhere, lines are not wrapped.
 
-    On a terminal that is too narrow for the words of a row beside each other, each row is a block of lines.
+    On a terminal that is too narrow for the columns, each row becomes a block of lines.
     """
     heads, *cells = (
         [Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in [columns, *rows]
@@ -84,7 +84,7 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """Return widths of the columns that break no word; none if the words do not fit."""
+    """Return column widths that break no word, or an empty list if the words do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
     growth = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
@@ -111,7 +111,7 @@ def say(text: str, indent: int = 0) -> None:
 
 
 def describe(name: str, array: Array) -> dict[str, Any]:
-    """Return an array for JSON, as in the tables, with the bits of its first values."""
+    """Describe an array for JSON: its type, its shape, and its first values with their bits."""
     dtype = dtypes.of(array.dtype)
     first = [array[index] for index in islice(np.ndindex(array.shape), FIRST)]
     found = {
@@ -140,8 +140,8 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def first_values(array: Array) -> str:
-    """Return the first values in row-major order, with three dots if there are more; at most a third of a terminal."""
-    # array.flat takes 32 axes at most
+    """Return the first values in row-major order, in a third of a terminal at most, with "..." if there are more."""
+    # array.flat supports at most 32 axes
     values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
     while len(values) > 1 and len(", ".join(values)) > _width() // 3:
         values.pop()
