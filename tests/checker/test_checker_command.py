@@ -53,7 +53,7 @@ def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
     (line,) = result.stdout.splitlines()
     assert line.endswith(
         "1 max node, 1 judged by its own standard: 3 clauses hold, 0 are broken, "
-        "0 cannot be known statically, 2 are known at run time only"
+        "0 cannot be known statically, 2 are known only at run time"
     )
 
 
@@ -96,7 +96,7 @@ def test_outside_of_a_standard(tmp_path: Path) -> None:
     result = tables(path, "--standard", "sonnx")
     assert (result.exit_code, result.stderr) == (1, "")
     assert "nothing: SONNX has no ReduceMax|0|0|0|0|graph / node 'r' (ReduceMax)" in lines(result.stdout)
-    assert result.stdout.splitlines()[-1] == "1 max node is outside SONNX, so that the model does not pass"
+    assert result.stdout.splitlines()[-1] == "1 max node is not covered by SONNX, so the model does not pass"
 
 
 def test_an_ir_and_a_folder(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
     assert (tmp_path / "report").read_text() == shown.stdout
     failed = run(path, "--format", form, "--output", tmp_path / "no" / "report")
     assert failed.exit_code == 2
-    assert "there is no folder" in failed.stderr
+    assert "does not exist; pass --parents" in failed.stderr
     assert run(path, "--format", form, "--output", tmp_path / "no" / "report", "--parents").exit_code == 1
     assert (tmp_path / "no" / "report").read_text() == shown.stdout
     assert "is an input; --overwrite" in run(path, "--output", path).stderr

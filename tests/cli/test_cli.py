@@ -466,7 +466,7 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
     write(tmp_path / "x.npz")
     path = saved_model(tmp_path / "m.onnx", model([node("Max", ["x"], "y")]))
     if "'w'" in words[0]:
-        holds(fails("run", path, "--input", tmp_path / "x.npz"), "no file is given for 'x'")
+        holds(fails("run", path, "--input", tmp_path / "x.npz"), "missing inputs 'x'")
         saved(tmp_path / "x.npy", X)
         line = fails("run", path, "--input", tmp_path / "x.npz", "--input", f"x={tmp_path / 'x.npy'}")
     else:
@@ -478,8 +478,8 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
     ("arguments", "words"),
     [
         pytest.param([], ["'x': float32 (4,), 'z': float32 (4,)", "--input NAME=FILE"], id="none"),
-        pytest.param(["x=x.npy"], ["no file is given for 'z': float32 (4,)"], id="one_missing"),
-        pytest.param(["x=x.npy", "Z=z.npy"], ["no file is given for 'z'", "has no input 'Z'"], id="misspelled"),
+        pytest.param(["x=x.npy"], ["missing inputs 'z': float32 (4,)"], id="one_missing"),
+        pytest.param(["x=x.npy", "Z=z.npy"], ["missing inputs 'z'", "has no input 'Z'"], id="misspelled"),
         pytest.param(["x=x.npy", "z=z.npy", "q=z.npy"], ["input 'q' is unknown", "'x': float32"], id="unknown"),
         pytest.param(["x=x.npy", "both.npz"], ["input 'x' is given twice"], id="twice"),
         pytest.param(["x.npy"], ["a .npy file has no name in it", "NAME=x.npy"], id="nameless_npy"),
@@ -553,7 +553,7 @@ def test_output_in_a_file_s_place_is_refused(place: Path) -> None:
 def test_output_may_replace_an_input_if_told(place: Path) -> None:
     words = ["maximum", place / "x.npy", place / "z.npy", "--output", place / "x.npy"]
     before = (place / "x.npy").read_bytes()
-    holds(fails(*words), "x.npy: is an input; --overwrite lets an output replace it")
+    holds(fails(*words), "x.npy is also an input; pass --overwrite to replace it")
     (place / "link.npy").symlink_to("x.npy")
     holds(fails(*words[:-1], place / "link.npy"), f"link.npy: is {place / 'x.npy'}, an input")
     assert (place / "x.npy").read_bytes() == before
@@ -779,7 +779,7 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"maxops: error: the command needs the package '{package}': pip install \"maxops[onnx]\"\n"
+    assert done.stderr == f"maxops: error: the maxops command requires '{package}'; run pip install \"maxops[onnx]\"\n"
 
 
 def test_what_the_command_needs_is_its_extra() -> None:
@@ -792,14 +792,14 @@ def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Pa
     command = [sys.executable, "-c", hidden, "conform", "numpy", "--junit", str(tmp_path / "run.xml")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, listing(tmp_path)) == (2, "", [])
-    assert done.stderr == "maxops: error: the command needs the package 'junitparser': pip install \"maxops[onnx]\"\n"
+    assert done.stderr == "maxops: error: the maxops command requires 'junitparser'; run pip install \"maxops[onnx]\"\n"
 
 
 def test_other_missing_module_is_no_message_about_extras() -> None:
     hidden = "import sys; sys.modules['maxops.cli.app'] = None; from maxops.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 70  # 1 would say that outputs differ
-    holds(done.stderr, "Traceback", "maxops.cli.app", "maxops: error: this is a fault of maxops itself")
+    holds(done.stderr, "Traceback", "maxops.cli.app", "maxops: error: this is a bug in maxops")
 
 
 def test_arrays_need_no_onnx(place: Path) -> None:

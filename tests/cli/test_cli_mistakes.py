@@ -53,29 +53,32 @@ STRUCTURE = [("a", "f4"), ("b", "i4")]
 
 # What a file holds, and what must be said of it.
 WRONG_NPY: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "empty": (b"", ("is empty", "np.save")),
-    "text": (b"1,2,3\n", ("is not a .npy file (it is text)", "np.loadtxt")),
-    "pickle": (pickle.dumps([1, 2]), ("a pickle is never read", "np.save")),
-    "old pickle": (pickle.dumps([1], protocol=2), ("a pickle is never read", "np.save")),
-    "objects": (npy(np.array([None], object)), ("holds pickled Python objects, which are never read", "np.save")),
-    "npz": (npz(), ("zip archive, as .npz", "np.load(NPZ)[NAME]")),
+    "empty": (b"", ("the file is empty", "np.save")),
+    "text": (b"1,2,3\n", ("not a .npy file (it is text)", "np.loadtxt")),
+    "pickle": (pickle.dumps([1, 2]), ("it is a pickle", "np.save")),
+    "old pickle": (pickle.dumps([1], protocol=2), ("it is a pickle", "np.save")),
+    "objects": (
+        npy(np.array([None], object)),
+        ("contains pickled Python objects", "np.save"),
+    ),
+    "npz": (npz(), ("it is a .npz or zip archive", "np.load(NPZ)[NAME]")),
     "onnx": (MODEL, ("it is an ONNX model", "maxops run")),
-    "tensor": (tensor("x", X).SerializeToString(), ("a tensor, as in a .pb file", "--input")),
+    "tensor": (tensor("x", X).SerializeToString(), ("an ONNX tensor, as in a .pb file", "--input")),
     "gzip": (b"\x1f\x8b\x08\x00abc", ("is compressed", "decompress")),
     "xml": (b"<?xml version='1.0'?><net/>", ("it is XML", "maxops run")),
-    "noise": (b"\xff\xfe\x00\x01", ("is not a .npy file; it starts with b'\\xff\\xfe", "np.save")),
-    "zeros": (bytes(200), ("is not a .npy file; it starts with", "np.save")),
+    "noise": (b"\xff\xfe\x00\x01", ("not a .npy file; it starts with b'\\xff\\xfe", "np.save")),
+    "zeros": (bytes(200), ("not a .npy file; it starts with", "np.save")),
     "future version": (header(_header((4,)), (4, 0)), ("version (4, 0)", "expected (1, 0), (2, 0), (3, 0)")),
-    "trailing bytes": (GOOD + b"zz", ("has data after its array", "ends at byte 144")),
-    "two arrays": (GOOD + GOOD, ("has data after its array", "one array")),
+    "trailing bytes": (GOOD + b"zz", ("unexpected data after the array", "ends at byte 144")),
+    "two arrays": (GOOD + GOOD, ("unexpected data after the array", "only one array")),
     "negative shape": (header(_header((-4,))), ("invalid header", "(-4,)")),
     "too many axes": (header(_header((1,) * 65)), ("invalid header", "at most 64 axes")),
-    "a shape past 64 bits": (header(_header((1 << 70, 0))), ("invalid header", "the shape is (1180")),
+    "a shape past 64 bits": (header(_header((1 << 70, 0))), ("invalid header", "the shape (1180")),
     "a shape of a number": (header(_header(4)), ("invalid header", "shape is not valid")),
-    "a huge shape": (header(_header((1 << 40, 1 << 20))), ("is truncated", "it has")),
+    "a huge shape": (header(_header((1 << 40, 1 << 20))), ("the file is truncated", "got")),
     "a shape of no array": (
         header(_header((1 << 62, 1 << 62, 0)), data=b""),
-        ("invalid header", "NumPy refuses the shape"),
+        ("invalid header", "NumPy rejects the shape"),
     ),
     "an unknown type": (header(_header((4,), "zz")), ("invalid header", "not a valid dtype")),
     "no dictionary": (header("{"), ("invalid header", "cannot parse b'{'")),
@@ -84,13 +87,13 @@ WRONG_NPY: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "a broken fortran_order": (header(_header((4,)).replace("False", "2")), ("invalid header", "fortran_order")),
 }
 WRONG_TYPES: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "structure": (npy(np.zeros(4, STRUCTURE)), ("holds [('a', '<f4')", "array['a']")),
-    "strings": (npy(np.array(["a"] * 4)), ("holds <U1", "astype")),
-    "dates": (npy(np.zeros(4, "M8[D]")), ("holds datetime64[D]", 'array.view("int64")')),
-    "durations": (npy(np.zeros(4, "m8[s]")), ("holds timedelta64[s]", 'array.view("int64")')),
-    "complex": (npy(np.zeros(4, np.complex64)), ("holds complex64", "array.real")),
-    "void": (npy(np.zeros(4, "V3")), ("holds |V3", "array.view")),
-    "float128": (npy(np.zeros(4, np.longdouble)), ("holds float128", "astype")),
+    "structure": (npy(np.zeros(4, STRUCTURE)), ("unsupported dtype [('a', '<f4')", "array['a']")),
+    "strings": (npy(np.array(["a"] * 4)), ("unsupported dtype <U1", "astype")),
+    "dates": (npy(np.zeros(4, "M8[D]")), ("unsupported dtype datetime64[D]", 'array.view("int64")')),
+    "durations": (npy(np.zeros(4, "m8[s]")), ("unsupported dtype timedelta64[s]", 'array.view("int64")')),
+    "complex": (npy(np.zeros(4, np.complex64)), ("unsupported dtype complex64", "array.real")),
+    "void": (npy(np.zeros(4, "V3")), ("unsupported dtype |V3", "array.view")),
+    "float128": (npy(np.zeros(4, np.longdouble)), ("unsupported dtype float128", "astype")),
 }
 READERS = {
     "maximum": "maximum {}",
@@ -195,7 +198,7 @@ PLACES = {
     "folder": (".", "is a folder"),
     "missing": ("nowhere.npy", "No such file or directory"),
     "below a file": ("x/y.npy", "Not a directory"),
-    "a device without end": ("/dev/zero", "is not a .npy file"),
+    "a device without end": ("/dev/zero", "not a .npy file"),
     "a device without bytes": ("/dev/null", "is empty"),
 }
 
@@ -218,14 +221,14 @@ def test_a_place_without_a_npy(
 @pytest.mark.parametrize(
     ("words", "start", "message"),
     [
-        ("maximum -", b"", "is not a .npy file"),
-        ("maximum -", GOOD, "has data after its array"),
-        ("maximum -", header(_header((1 << 20,)), data=b""), "has data after its array"),
-        ("reduce-max -", b"", "is not a .npy file"),
-        ("segment-max - {ids} --fill-mode ZERO", b"", "is not a .npy file"),
-        ("segment-max {x} - --fill-mode ZERO", b"", "is not a .npy file"),
-        ("run {model} --input x=-", GOOD, "has data after its array"),
-        ("run {model} --input -", b"", "is not a .npz file"),
+        ("maximum -", b"", "not a .npy file"),
+        ("maximum -", GOOD, "unexpected data after the array"),
+        ("maximum -", header(_header((1 << 20,)), data=b""), "unexpected data after the array"),
+        ("reduce-max -", b"", "not a .npy file"),
+        ("segment-max - {ids} --fill-mode ZERO", b"", "not a .npy file"),
+        ("segment-max {x} - --fill-mode ZERO", b"", "not a .npy file"),
+        ("run {model} --input x=-", GOOD, "unexpected data after the array"),
+        ("run {model} --input -", b"", "not a .npz file"),
     ],
 )
 def test_a_pipe_without_end_ends(words: str, start: bytes, message: str, filled: dict[str, Path]) -> None:
@@ -270,7 +273,9 @@ def test_an_option_that_is_given_twice_is_not_taken_silently(command: str, param
         return
     for first in param.opts:
         line = line_of(command, first, "1", param.opts[0], "2")
-        assert line == f"{param.opts[0]}: is given 2 times; give it once; see maxops {command} --help"
+        assert (
+            line == f"{param.opts[0]}: specified 2 times, but can be specified only once; see maxops {command} --help"
+        )
 
 
 @pytest.mark.parametrize("command", GROUP.commands)
@@ -278,9 +283,9 @@ def test_flags_that_say_both_are_not_taken_silently(command: str) -> None:
     for param in options(GROUP.commands[command]):
         if param.is_flag and param.secondary_opts:
             line = line_of(command, param.opts[0], param.secondary_opts[0])
-            assert line.startswith(f"{param.opts[0]}/{param.secondary_opts[0]}: is given 2 times; ")
+            assert line.startswith(f"{param.opts[0]}/{param.secondary_opts[0]}: specified 2 times, ")
         elif param.is_flag and param.name != "help":  # plain ones say the same twice
-            assert "is given 2 times" not in invoke(command, param.opts[0], param.opts[0], "--help").stderr
+            assert "specified 2 times" not in invoke(command, param.opts[0], param.opts[0], "--help").stderr
 
 
 OF_A_LIBRARY = ("Input should", "Value error", "pydantic", "validation error", "unable to parse", "parse string")
@@ -335,21 +340,21 @@ FILL = "[maxops.segment_max.fill_mode]; see maxops segment-max --help"
         (
             "ids",
             (
-                "the value of empty segments is missing",
+                "no value for empty segments specified",
                 "--fill-mode ZERO or LOWEST",
                 "--fill-value VALUE",
                 "--initial VALUE",
                 FILL,
             ),
         ),
-        ("ids --fill-mode nan", ("--fill-mode: 'nan' is not 'ZERO' or 'LOWEST'", "--fill-value VALUE", FILL)),
-        ("ids --fill-mode 0", ("'0' is not 'ZERO' or 'LOWEST'", "--fill-value VALUE")),
-        ("ids --fill-mode ZERO --fill-value 1", ("--fill-mode: --fill-value is given, too; give one",)),
-        ("ids --fill-mode ZERO --initial 1", ("--fill-mode: --initial is given, too; give one",)),
-        ("ids --fill-value 1 --initial 1", ("--fill-value: --initial is given, too; give one",)),
-        ("ids --fill-value no", ("--fill-value: 'no' is not a number, nan, inf, true or false",)),
-        ("--fill-mode ZERO", ("IDS: ", "give IDS or --offsets FILE")),
-        ("ids --offsets ids --fill-mode ZERO", ("--offsets: IDS are given, too", "give one")),
+        ("ids --fill-mode nan", ("--fill-mode: expected 'ZERO' or 'LOWEST', got 'nan'", "--fill-value VALUE", FILL)),
+        ("ids --fill-mode 0", ("expected 'ZERO' or 'LOWEST', got '0'", "--fill-value VALUE")),
+        ("ids --fill-mode ZERO --fill-value 1", ("--fill-mode: cannot be combined with --fill-value; pass only one",)),
+        ("ids --fill-mode ZERO --initial 1", ("--fill-mode: cannot be combined with --initial; pass only one",)),
+        ("ids --fill-value 1 --initial 1", ("--fill-value: cannot be combined with --initial; pass only one",)),
+        ("ids --fill-value no", ("--fill-value: expected a number, nan, inf, true or false, got 'no'",)),
+        ("--fill-mode ZERO", ("IDS: ", "pass IDS or --offsets FILE")),
+        ("ids --offsets ids --fill-mode ZERO", ("--offsets: cannot be combined with IDS", "pass only one")),
     ],
 )
 def test_what_segment_max_misses_is_told_by_its_options(
@@ -373,8 +378,8 @@ def test_run_says_that_its_output_is_a_folder(
     monkeypatch.chdir(filled["x"].parent)
     before = sorted(os.listdir())
     line = line_of("run", "model", "--seed", 1, "--output", name, *parents)
-    why = "Not a directory" if name == "x" else "it is the name of a file"
-    assert line.startswith(f"{name}: cannot be written: {why}; --output takes a folder")
+    why = "Not a directory" if name == "x" else "expected a folder, got a file name"
+    assert line.startswith(f"{name}: cannot be written: {why}; pass a folder")
     assert sorted(os.listdir()) == before
 
 
@@ -436,7 +441,7 @@ def test_check_writes_the_form_of_the_suffix(name: str, form: str, tmp_path: Pat
 def test_check_writes_no_other_form_under_a_suffix_silently(suffix: str, tmp_path: Path) -> None:
     path = checked(tmp_path)
     line = line_of("check", path, "--output", tmp_path / f"r{suffix}")
-    assert line.startswith(f"--output: {tmp_path}/r{suffix}: check writes no {suffix.lower()} report; ")
+    assert line.startswith(f"--output: {tmp_path}/r{suffix}: unsupported report suffix {suffix.lower()}; ")
     assert not (tmp_path / f"r{suffix}").exists()
     assert invoke("check", path, "--output", tmp_path / f"r{suffix}", "--format", "json").exit_code == 0
 

@@ -161,7 +161,7 @@ def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str,
         "below a loop of links": (places.right / "loop", ("symbolic links",)),
     }
     if side == "out":
-        message["below a file"] = (places.right / "x.npy", ("Not a directory", "there is no folder"))
+        message["below a file"] = (places.right / "x.npy", ("Not a directory", "does not exist; pass --parents"))
         refused = ("Read-only file system", "Permission denied", "not permitted")
         message["on a read-only file system"] = (places.read_only, refused)
         message["on a full disk"] = (places.full, ("No space left on device", "File too large"))

@@ -107,7 +107,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
         (["command:./nowhere"], "the program './nowhere' does not exist or is not executable"),
         (["command:true"], "the program ended with status 0, but did not write test_data_set_0/output_0.pb"),
         (["numpy", "--only", "nosuchcase"], "no case matches 'nosuchcase'; closest matches: "),
-        (["numpy", "--json", "/nowhere/run.json"], "there is no folder /nowhere"),
+        (["numpy", "--json", "/nowhere/run.json"], "folder /nowhere does not exist"),
         (["numpy", "--baseline", __file__], "is not JSON"),
         (["numpy", "--compare", "/nowhere.json"], "cannot be read"),
         (["--from", "/nowhere.json"], "cannot be read"),
@@ -143,11 +143,11 @@ def test_cases_are_listed() -> None:
 
 def test_cases_are_saved(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
-    assert "there is no folder" in fails("--save", folder, "--only", "ONNX.Max-13.T/int8/two*")
+    assert "does not exist; pass --parents" in fails("--save", folder, "--only", "ONNX.Max-13.T/int8/two*")
     folder.mkdir()
     result = conform("--save", folder, "--only", "ONNX.Max-13.T/int8/two*,SONNX.Max.T/real/two*")
     assert result.exit_code == 0, result.output
-    assert "1 case has no folder: ONNX has no type for real numbers" in result.stdout
+    assert "1 case was not written: ONNX has no type for real numbers" in result.stdout
     (case,) = folder.iterdir()
     assert (case / "model.onnx").exists()
     assert "1 of 1 outputs agree bit for bit" in CliRunner().invoke(app, ["run", str(case)]).stdout

@@ -120,7 +120,7 @@ def test_the_command_saves_a_few_data_sets_and_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     words = ["conform", "--only", f"{name},onnx.max-13.t/int8/two", "--save", str(folder), "--parents"]
     message = subprocess.run([sys.executable, "-m", "maxops", *words], capture_output=True, text=True, check=True)
-    assert message.stdout.endswith("2 cases\n1 of them with 50 data sets of more, at even distances\n")
+    assert message.stdout.endswith("2 cases\n1 case is limited to 50 evenly spaced data sets\n")
     assert len(list((folder / folder_name(BY_ID[name])).glob("test_data_set_*"))) == 50
 
 

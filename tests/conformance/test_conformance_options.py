@@ -19,7 +19,7 @@ from maxops.conformance.matrix import matrix
         (["numpy", "--json", "."], ". cannot be written: it is a folder"),
         (
             ["numpy", "--html", "nowhere/page.html"],
-            "nowhere/page.html: there is no folder nowhere",
+            "nowhere/page.html: folder nowhere does not exist",
         ),
         (["numpy", "--from", "run.json"], "RUNTIME has no effect with --from, and 'numpy' is not a file"),
         (["--from", "run.json", "--quick"], "--quick has no effect with --from"),

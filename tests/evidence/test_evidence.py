@@ -464,7 +464,7 @@ def test_this_build_is_the_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert evidence.differences() == []
     done = CliRunner().invoke(app, ["evidence", "-v"])
     assert done.exit_code == 0
-    assert "this build, and the files that claims name, are those that the evidence speaks of" in done.stdout
+    assert "the evidence is for this build and for the installed files" in done.stdout
     assert f"instruction set in use: {_native.isa()}" in done.stdout
     for claim in evidence.read("evidence")["claims"]:
         assert claim["id"] in done.stdout

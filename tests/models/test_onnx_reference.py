@@ -424,7 +424,7 @@ def test_mistakes_with_sequences_are_told(tmp_path: Path) -> None:
     for words, said in (
         ([given, f"--input=s={tmp_path}/one.npz"], "input 's' is given twice"),
         ([f"--input=s={tmp_path}/x.npy"], "input 's': sequence of float32 (n,) takes a .npz file of its arrays"),
-        ([given, "--output", "-"], "stdout: takes one array, and there are 2"),
+        ([given, "--output", "-"], "stdout can hold only one array, got 2"),
     ):
         result = run_model(tmp_path, SAME, *words, files=files)
         assert (result.exit_code, said in result.stderr) == (2, True), result.output
@@ -441,11 +441,11 @@ def test_outputs_of_sequences_and_optionals_replace_no_input(tmp_path: Path) -> 
     text = "g (optional(float[n]) z) => (optional(float[n]) y) { y = Identity(z) }"
     words = [f"--input=z={tmp_path}/y.npy", "--output", str(tmp_path)]
     result = run_model(tmp_path, text, *words, files={"y.npy": x})
-    assert "y.npy: is an input; --overwrite lets an output replace it" in result.stderr
+    assert "y.npy is also an input; pass --overwrite" in result.stderr
     text = "g (float[n] a, float[n] b) => (seq(float[n]) z) { z = SequenceConstruct(a, b) }"
     words = [f"--input=a={tmp_path}/a.npy", f"--input=b={tmp_path}/z[1].npy", "--output", str(tmp_path)]
     result = run_model(tmp_path, text, *words, files={"a.npy": x, "z[1].npy": x})
-    assert "z[1].npy: is an input; --overwrite lets an output replace it" in result.stderr
+    assert "z[1].npy is also an input; pass --overwrite" in result.stderr
     text = "g (float[n] a) => (optional(float[n]) z) { z = Optional(a) }"
     for on in ("onnx", "onnxruntime"):
         result = run_model(tmp_path, text, f"--input=a={tmp_path}/a.npy", "--on", on, files={})

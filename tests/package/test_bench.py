@@ -291,7 +291,7 @@ def test_a_broken_peer_is_wrong_and_a_missing_one_missing(tiny_run: dict[str, An
             assert broken["seconds"] > 0
         assert gone["status"] == "not installed"
         if case["operator"] == "Max":
-            assert case["libraries"]["half"]["reason"].endswith(f"gives float32 of shape ({case['size'] - 1},)")
+            assert case["libraries"]["half"]["reason"].endswith(f"returns float32 of shape ({case['size'] - 1},)")
     assert "not installed: no_such_package_as_this" in tiny_run["libraries"]["gone"]["reason"]
     assert {row[0] for row in report.wrong_libraries(tiny_run).rows} == {"broken", "half"}
     for ratio, words in ((0.5, "broken fast and wrong"), (2.0, "broken wrong")):
@@ -339,7 +339,7 @@ def test_a_library_that_is_far_behind_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(LIBRARIES, "slow", slow)
     first, second = session.run(tiny_cases[:2], ["numpy", "slow"], 1, seconds=0.001)["cases"]
     assert (first["libraries"]["slow"]["status"], first["fastest"]) == ("correct", "numpy")
-    assert second["libraries"]["slow"]["reason"].startswith("left out: ")
+    assert second["libraries"]["slow"]["reason"].startswith("skipped: ")
 
 
 def test_an_interrupted_run_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch, tiny_cases: list[Case]) -> None:

@@ -190,8 +190,8 @@ def test_the_command_repeats_a_call(command: Callable[..., Any], tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--random", "1", "--quick"], "--random does not go with --quick"),
-        (["--random", "1", "--sizes", "1"], "--random does not go with --sizes"),
+        (["--random", "1", "--quick"], "--quick cannot be combined with --random"),
+        (["--random", "1", "--sizes", "1"], "--sizes cannot be combined with --random"),
         (["--random", "0"], "is not a number of seconds"),
         (["--seed", "3"], "--seed and --only-call need --random"),
         (["--only-call", "3"], "--seed and --only-call need --random"),

@@ -22,8 +22,8 @@ from maxops.machine import commit, machine
 FORMAT = 2
 WORKER = str(Path(__file__).with_name("compare_worker.py"))
 DYING_SECONDS = 10.0
-LOW = 0.95  # of the other's speed: from here down a case is listed
-AGAIN = 2  # times a case that seems slower, or as much faster, is measured on new arrays; the median of all stands
+LOW = 0.95  # the speedup below which a case is listed
+AGAIN = 2  # repetitions on new arrays if the speedup is not between LOW and 1 / LOW; the median of all is reported
 
 
 class CompareError(MaxopsError, RuntimeError):
@@ -41,11 +41,11 @@ class Install:
         if where.is_dir():
             variables["PYTHONPATH"] = str(where)
         try:
-            # -P: beside the worker's file lie modules that are not to be found by their bare names
+            # -P: modules in the folder of the worker must not be importable by their bare names
             self._process = subprocess.Popen(
                 [sys.executable if where.is_dir() else str(where), "-P", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
-                start_new_session=True,  # Ctrl-C is this process's to answer
+                start_new_session=True,  # this process handles Ctrl-C
             )  # fmt: skip
         except OSError as error:
             raise CompareError(f"--compare: {where}: {error.strerror}") from error
@@ -63,11 +63,11 @@ class Install:
             print(json.dumps(request), file=self._process.stdin, flush=True)
             return json.loads(self._process.stdout.readline())
         except (BrokenPipeError, ValueError) as error:
-            with suppress(subprocess.TimeoutExpired):  # it lives, and says something else
+            with suppress(subprocess.TimeoutExpired):  # the process is alive, but its answer is invalid
                 self._process.wait(DYING_SECONDS)
-            self._process.kill()  # which does nothing to one that has ended
+            self._process.kill()  # has no effect on a process that has ended
             code = self._process.wait()
-            raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
+            raise CompareError(f"--compare: maxops of {self.where} exited with code {code}; see above") from error
 
     def about(self) -> Json:
         """Return the version and the location of the installation."""
@@ -91,7 +91,7 @@ def run(
     seconds: float,
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
 ) -> Json:
-    """Measure cases on this maxops and on another, given as its Python or as the folder of its package.
+    """Measure cases on this maxops and on another installation; `other` is its Python or the folder of its package.
 
     Ctrl-C or a crash of either process ends the run, and the finished cases are kept.
     """
@@ -100,9 +100,9 @@ def run(
         installs = [stack.enter_context(closing(Install(place, threads))) for place in places]
         this, that = (install.about() for install in installs)
         if other.is_dir() and Path(that["folder"]).parent != other.resolve():
-            raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")
+            raise CompareError(f"--compare: {other} contains no package maxops; Python found {that['folder']}")
         if this["folder"] == that["folder"]:
-            raise CompareError(f"--compare: {other} is this maxops: {that['folder']}")
+            raise CompareError(f"--compare: {other} is this maxops, not another one: {that['folder']}")
         result: Json = {"format": FORMAT, "machine": machine(threads), "this": this, "other": that, "cases": []}
         try:
             for number, case in enumerate(cases):
@@ -110,7 +110,7 @@ def run(
                 row = {"id": case.id, "operator": case.operator, "family": case.family}
                 result["cases"].append(row | _measure(case, installs, seconds))
                 done(case.id, row)
-        except (KeyboardInterrupt, CompareError) as error:  # what there is, is not lost
+        except (KeyboardInterrupt, CompareError) as error:  # keep the finished cases
             result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases {error}".rstrip()
     return result
 
@@ -131,26 +131,29 @@ def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
     this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:
-            return f"{name} does not run it: {answer['error']}"
+            return f"error in {name}: {answer['error']}"
     if this["inputs"] != that["inputs"]:
-        return "other inputs: the two have NumPys that draw different numbers"
+        return "different inputs: the two versions of NumPy draw different numbers"
     return "" if this["result"] == that["result"] else "different bits"
 
 
 def tables(result: Json) -> list[Table]:
     """Return a table by operator and family, the tables of all cases, and a table of the cases that were not timed."""
     note = (
-        "The other's time over this one's: above 1 this one is faster. "
-        f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
+        "The time of the other installation divided by the time of this one: above 1, this one is faster. "
+        f"Ratios that are not between {LOW} and {1 / LOW:.2f} at first are medians of three measurements."
     )
     timed = [case for case in result["cases"] if case["status"] == "timed"]
     low = sorted((float(case["ratio"]["median"]), case["id"], spread(case["ratio"])) for case in timed)
     others = [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]
     found = [
         Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in low if row[0] < LOW]),
-        Table("Not timed", "", ("case", "why"), others),
+        Table("Not timed", "", ("case", "reason"), others),
     ]
-    return [by_family("Speedup over the other", note, timed, (LOW,)), *(table for table in found if table.rows)]
+    return [
+        by_family("Speedup over the other", note, timed, (LOW,)),
+        *(table for table in found if table.rows),
+    ]
 
 
 def different(result: Json) -> list[str]:

@@ -1,7 +1,7 @@
-"""Times one installation of maxops on request: a process of its own Python runs the benchmark's cases.
+"""Worker process of `maxops bench --compare`, which times one installation of maxops with that installation's Python.
 
-Each line on stdin is a request in JSON, and each line on stdout is its answer. The cases and their calls come from this
-version of the benchmark. `import maxops` decides which maxops is called.
+Each line on stdin is a request in JSON, and each line on stdout is its answer. The cases and their calls are those of
+this version of the benchmark, and `import maxops` determines which maxops is called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-if __name__ == "__main__":  # before anything is imported that might print: that is no answer
+if __name__ == "__main__":  # before imports that might print, because stdout is for answers
     _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -24,10 +24,10 @@ import maxops
 
 
 class Worker:
-    """Handles requests: each method is a request, and so is each method of the prepared case's stopwatch."""
+    """Handles requests, each of which names a method of this class or of the stopwatch of the prepared case."""
 
     def __init__(self) -> None:
-        folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
+        folder = Path(__file__).parent  # import `maxops.bench` from here, whichever maxops is installed
         spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
         assert spec is not None
         sys.modules["maxops.bench"] = module_from_spec(spec)
@@ -43,19 +43,22 @@ class Worker:
         return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 
     def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
-        """Make a case's arrays in a numbered round; return checksums of the arrays and the result, or an error."""
+        """Build the arrays of a case, and return checksums of the arrays and the result, or an error.
+
+        `anew` is the number of the repetition.
+        """
         from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
-        self.watch = None  # its arrays go before the next ones come
-        # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
-        # the next arrays have those that the last ones gave back: unless these are taken.
+        self.watch = None  # frees its arrays before the next ones are allocated
+        # The memory pages of arrays decide which arrays share cache sets, which changes times by a factor of up to 1.4.
+        # New arrays would get the pages that were just freed, so this array takes these pages.
         self._elsewhere = np.ones(anew << 20, np.uint8)
         work = inputs.build(self._cases[case_id])
         sums = [crc32(inputs.bits(array).data) for array in (*work.bases, work.ids) if array is not None]
         try:
             candidate = libraries.ours(work)
             result = candidate.result(work.case)
-        except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
+        except Exception as error:  # noqa: BLE001  (an older version may not support the call)
             return {"error": timing.one_line(error)}
         self.watch = timing.Stopwatch(candidate)
         return {"inputs": sums, "result": [str(result.dtype), result.shape, crc32(inputs.bits(result).data)]}

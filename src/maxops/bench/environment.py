@@ -1,4 +1,4 @@
-"""Environment variables that stop the threads of libraries from spinning."""
+"""Environment variables that prevent the threads of libraries from spinning."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _OTHERS = (
 
 
 def quiet(threads: int) -> dict[str, str]:
-    """Return environment variables, read on import, that set the number of threads and make idle threads sleep."""
+    """Return environment variables that set the number of threads and make idle threads sleep; imports read them."""
     counts = dict.fromkeys((MARK, "POLARS_MAX_THREADS", *(f"{name}_NUM_THREADS" for name in _COUNTS)), str(threads))
     return counts | dict(each.split("=") for each in _OTHERS.split())
 
 
 def is_quiet(threads: int) -> bool:
-    """Whether this process was started with the variables of `quiet`."""
+    """Return whether this process was started with the variables of `quiet`."""
     return os.environ.get(MARK) == str(threads)
 
 
 def re_execute(threads: int) -> None:
-    """Replace this process by the same command in a quiet environment, with one CPU for each thread.
+    """Replace this process with the same command in a quiet environment, with one CPU for each thread.
 
     Some libraries read the variables only on import. XLA's pool has as many threads as the process has CPUs.
     """

@@ -15,8 +15,8 @@ from maxops.shapes import Shape
 OperatorName = Literal["Max", "ReduceMax", "SegmentMax"]
 View = Literal["whole", "transposed", "half-rows", "every-second"]
 
-# How the call is written: with an input as a number of Python's, axes in a list, the number of segments as NumPy's
-# integer; as an operator of a standard; or on torch's tensors.
+# How the call is written: with a Python scalar as an input, with axes in a list, with a NumPy integer as the number of
+# segments, as an operator of a standard, or with torch tensors.
 Spelling = Literal["plain", "python-scalar", "list-axes", "numpy-integer", "operator", "torch-tensors"]
 
 OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
@@ -102,10 +102,10 @@ EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000,
 LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
 _SPELLED: dict[str, Spelling] = {"Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer"}
-SPELLED_SIZES = (1, 100, 1_000)  # of calls in another spelling, which costs most in small calls
+SPELLED_SIZES = (1, 100, 1_000)  # of calls in other spellings, whose overhead matters most in small calls
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
-# One of each kind that kernels differ by, where no types are asked for.
+# The default: one type for each kind of kernel.
 _DEFAULT = ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "uint16")
 DEFAULT_TYPES = tuple(dtypes.BY_NAME[name] for name in _DEFAULT)
 QUICK_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16)
@@ -120,7 +120,7 @@ Operands = Callable[[int], tuple[Operand, ...]]
 
 
 def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
-    """Return a function from n elements to the operands; the last operand has the view."""
+    """Return a function that returns the operands for n elements; the last operand has the view."""
     return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 
@@ -157,7 +157,7 @@ MAX: dict[str, tuple[Operands, tuple[int, ...]]] = {
 _IMAGES = _of(lambda n: (64, 3, 224, 224))
 _IMAGE_SIZES = (64 * 3 * 224 * 224,)
 
-# By name: data of n elements, the axes that are reduced, and the sizes n.
+# By name: data of n elements, the reduced axes, and the sizes n.
 REDUCE: dict[str, tuple[Operands, tuple[int, ...], tuple[int, ...]]] = {
     "all": (_of(_flat), (0,), EVERY_SIZE),
     "last-3": (_of(_rows(3)), (1,), LARGER),
@@ -176,7 +176,7 @@ REDUCE: dict[str, tuple[Operands, tuple[int, ...], tuple[int, ...]]] = {
     "every-second-all": (_of(_flat, view="every-second"), (0,), LARGER),
 }
 
-# Rows to a segment, on average: of segments that have rows, where one in ten has.
+# The average number of rows per segment; for many-empty, per segment with rows, which is one in ten.
 LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000, "zipf": 20, "many-empty": 10}
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
@@ -214,7 +214,7 @@ def _reduce_cases(dtype: DType) -> Iterator[Case]:
 def _segment_cases(dtype: DType) -> Iterator[Case]:
     for (rows, row), lengths, id_type, check in product(ROWS.items(), LENGTHS, ("int32", "int64"), (True, False)):
         if row and id_type == "int32" and not check:
-            continue  # rows are too long for the ids' width and check to matter both at once
+            continue  # with long rows, the combination of the ids' width and the check does not matter
         name = f"{rows},{lengths},{id_type}" + ("" if check else ",unchecked")
         for size in ROW_SIZES if row else (1, *LARGER) if lengths == "mean-1" else LARGER:
             count = size // (row[0] if row else 1)
@@ -240,7 +240,7 @@ _CASES = {"Max": _max_cases, "ReduceMax": _reduce_cases, "SegmentMax": _segment_
 def cases(
     operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = DEFAULT_TYPES, *, quick: bool = False
 ) -> list[Case]:
-    """Return the cases of the grid, the small cases of a family first; `quick` keeps a few families at small sizes.
+    """Return the cases of the grid, with small cases of a family first; `quick` keeps a few families at small sizes.
 
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']

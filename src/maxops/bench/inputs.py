@@ -16,9 +16,9 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
-BY_REFERENCE = 2_000  # elements up to which the reference judges
-_BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
-# Where in a page arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
+BY_REFERENCE = 2_000  # maximum number of elements for which the reference computes the expected result
+_BLOCK = (1 << 20) + 7  # random values, which are repeated; odd, so that blocks of a power of two differ
+# Page offsets of arrays: 16 bytes past the start of a cache line, as in NumPy, with a different line for each array.
 _PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 
@@ -92,7 +92,7 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Return ordinary values of both signs, without NaN, zeros, and the type's limits, where a reduction could stop."""
+    """Return values of both signs, without NaN, zeros and the type's limits, at which a reduction could stop early."""
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
@@ -166,6 +166,6 @@ def bits(array: Array) -> Array:
 
 
 def same_bits(actual: Array, expected: Array) -> bool:
-    """Whether two arrays agree in type, shape and every bit."""
+    """Return whether two arrays agree in type, shape and every bit."""
     same = (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     return same and bool(np.array_equal(bits(actual), bits(expected)))

@@ -1,7 +1,7 @@
 """The table of libraries, with the fastest expression of each operator in each library.
 
-An expression is Python text. `maxops bench` times it on arrays that already belong to the library, and the conformance
-kit's runtimes of the same names run it, too.
+An expression is Python text. `maxops bench` times it on arrays that are already in the library's own form. The runtimes
+of the same names in the conformance kit also use it.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Library:
     """A library's expressions; `array` converts a NumPy array to the library's array, and `back` converts it back."""
 
     name: str
-    opening: str  # lines that are run once
+    opening: str  # statements that run once
     max: tuple[Text, ...] = ()
     reduce_max: tuple[Text, ...] = ()
     segment_max: tuple[Text, ...] = ()
     array: str = "{}"
     back: str = "np.asarray({})"
-    bfloat16: tuple[str, str] = ("", "")  # the same two, where that type needs others
-    threads: str = ""  # the statement that sets how many it uses, unless its environment does
-    has_columns_alone: bool = False  # 1-D arrays of one length, without strides, and no bfloat16
+    bfloat16: tuple[str, str] = ("", "")  # `array` and `back` for bfloat16, if they differ
+    threads: str = ""  # the statement that sets the number of threads, unless an environment variable sets it
+    has_columns_alone: bool = False  # only 1-D arrays of one length, without strides, and no bfloat16
 
     def start(self, threads: int) -> Names:
         """Import the library and return the names for its expressions; raise the errors of the import."""
@@ -74,7 +74,7 @@ class Library:
         is_strided = any(operand.view != "whole" for operand in case.operands)
         is_table = len(shapes) == 1 and len(*shapes) == 1 and not is_strided and case.dtype is not dtypes.BFLOAT16
         if self.has_columns_alone and not is_table:
-            raise UnsupportedError("has 1-D columns of one length only, and no bfloat16")
+            raise UnsupportedError("supports only 1-D columns of equal length, and no bfloat16")
         texts, what = {
             "Max": (self.max, "element-wise maximum"),
             "ReduceMax": (self.reduce_max, "maximum along axes"),
@@ -101,14 +101,14 @@ class Library:
         exec(text.setup.format(**words), here)
         used = set(compile(code, "candidate", "eval").co_names)
         for name in used & work.named.keys():
-            if here[name] is work.named[name]:  # else the setup has made another of it
+            if here[name] is work.named[name]:  # otherwise, the setup has replaced it
                 here[name] = eval(self.conversions(work.named[name].dtype)[0].format(name), here)
         back = text.back or self.conversions(work.data.dtype)[1].format("found")
         known = {name: here[name] for name in used & here.keys()}
         return Candidate(code, known, lambda found: eval(back, here | {"found": found}), text.other_input)
 
 
-# ---------------------------------------------------------------------------- what expressions alone cannot say
+# ---------------------------------------------------------------------------- helpers of expressions
 
 
 def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, out: Any = None) -> Any:
@@ -145,7 +145,7 @@ def between_starts(
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
-    """Return a compiled JAX expression and its arrays; it includes the views, because JAX's arrays have no strides."""
+    """Return a compiled JAX expression, which includes the views because JAX arrays have no strides, and its arrays."""
     own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in (*work.bases, work.ids) if array is not None]
     names = {"jax": jax, "jnp": jax.numpy, "reduce": reduce, "lowest": work.lowest}
 
@@ -157,7 +157,7 @@ def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
 
 
 def scattered(work: Work, ids: Array, highest: Array) -> Array:
-    """Return the maxima of groups in any order, in the form of the operator's result."""
+    """Convert the maxima of groups, which may be in any order, to the result of the operator."""
     result = np.full(work.case.shape, work.lowest, work.case.dtype.numpy)
     result[ids] = highest
     return result
@@ -317,7 +317,7 @@ _ALL = (
     Library("jax", 'import jax, jax.numpy as jnp\njax.config.update("jax_enable_x64", True)',
         max=(_jitted("reduce(jnp.maximum, arrays)"),),
         reduce_max=(_jitted("jnp.max(data, axis={axis}, keepdims={keepdims})"),),
-        segment_max=(  # it fills with -Inf, and we with the lowest finite value
+        segment_max=(  # JAX fills empty segments with -Inf, and maxops with the lowest finite value
             _jitted(_JAX_SEGMENTS, only=_full),
             _jitted(f"jnp.maximum({_JAX_SEGMENTS}, lowest)", only=lambda work: work.has_empty),
         ),
@@ -343,12 +343,12 @@ _ALL = (
                  'scattered(work, found["ids"].to_numpy(), found["data"].to_numpy())'),
         ),
         has_columns_alone=True),
-    Library("numbagg", "import numbagg",  # it skips NaN by design, as bottleneck does
+    Library("numbagg", "import numbagg",  # skips NaN by design, like bottleneck
         reduce_max=(Text("numbagg.nanmax(data, axis={axis})"),),
         segment_max=(
             Text("numbagg.group_nanmax(data, ids, num_labels={count}, axis=0)", back="np.moveaxis(found, -1, 0)"),
         )),
-    Library("numpy_groupies", "import numpy_groupies",  # it does not know that ids are sorted
+    Library("numpy_groupies", "import numpy_groupies",  # cannot use the fact that ids are sorted
         segment_max=tuple(
             Text(f'numpy_groupies.{name}(ids, data, func="max", size={{count}}, fill_value=lowest{{of_rows}})')
             for name in ("aggregate_nb", "aggregate_np")
@@ -369,7 +369,7 @@ OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 
 
 
 def supports(case: Case) -> bool:
-    """Whether maxops supports this call here: torch may be missing, and no operator supports every type."""
+    """Return whether maxops supports this call: torch may be missing, and no operator supports every type."""
     if case.spelling == "torch-tensors":
         return find_spec("torch") is not None
     return case.spelling != "operator" or case.dtype in mo.operator(*OPERATORS[case.operator]).types
@@ -390,7 +390,7 @@ def ours(work: Work) -> Candidate:
             "count = np.int64({count})" if case.spelling == "numpy-integer" else "count = {count}",
         ),
     }
-    if case.spelling == "operator":  # as a node of a model has it: all inputs are arrays
+    if case.spelling == "operator":  # as in a node of a model, all inputs are arrays
         texts = {
             "Max": Text("operator({inputs})"),
             "ReduceMax": Text("operator(data, axes, keepdims=0)", "axes = np.array(work.case.axes)"),

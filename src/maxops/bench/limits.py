@@ -13,14 +13,14 @@ from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.plan import Array
 
 LINE = 64
-MIN_BYTES = 100_000  # below, a call's own cost is more than that of its bytes
-THREADED_BYTES = 4_000_000  # below, one core's caches are the limit
+MIN_BYTES = 100_000  # for fewer bytes, the overhead of the call dominates
+THREADED_BYTES = 4_000_000  # for fewer bytes, the caches of one core are the limit
 
 
 class Limits:
     """Buffers for sweeps, as large as the largest case.
 
-    They are allocated once, because a sweep over new pages would measure the allocation, too.
+    They are allocated once, because a sweep over new pages would also measure the allocation.
     """
 
     def __init__(self, read: int, written: int, threads: int) -> None:
@@ -40,7 +40,7 @@ class Limits:
         """Return the sweeps that move the bytes of a case, by name; the fastest sweep is the limit."""
         read, written = case.bytes_read, case.bytes_written
         if read + written < MIN_BYTES:
-            raise UnsupportedError("too few bytes: the call's cost is all")
+            raise UnsupportedError("too few bytes: the overhead of the call dominates")
         threads = sorted({1, self.threads}) if read + written >= THREADED_BYTES else [1]
         found = {}
         for streaming, count in product((False, True), threads):
@@ -55,7 +55,7 @@ def _up(size: int) -> int:
 
 
 def _lines(size: int) -> Array:
-    """Return memory that has been touched and starts at a cache line."""
+    """Return touched memory that starts at a cache line."""
     buffer = np.ones(_up(size) + LINE, np.uint8)
     start = -buffer.ctypes.data % LINE
     return buffer[start : start + _up(size)]

@@ -19,16 +19,16 @@ PICTURES = {
     "limit": "Share of the memory's limit: the median, by number of elements",
 }
 INK = "#7a828e"  # reads on white and on black
-# Variants that differ little from the ones that are drawn are in the tables only.
+# Variants that differ little from those in the plots are only in the tables.
 UNDRAWN = (",int32", ",unchecked")
-LONG = 48  # letters from which a cell of a table wraps
+LONG = 48  # characters above which a cell of a table wraps
 
 Points = list[tuple[int, float]]  # size, ratio
 Lines = dict[str, Points]  # by name
 
 
 def html(run: Json) -> str:
-    """Return the page. Plots need matplotlib, which the extra `bench` installs."""
+    """Return the HTML page of a run. Plots require matplotlib, which the extra `bench` installs."""
     style = (files(__package__) / "page.css").read_text(encoding="utf-8")
     parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>"]
     drawn = (f"<figure><figcaption>{PICTURES[name]}</figcaption>{svg}</figure>" for name, svg in pictures(run).items())
@@ -96,7 +96,7 @@ def _medians(points: Iterable[tuple[int, float]]) -> Points:
 
 
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
-    """Draw panels with lines over size, one below the other; keep text as text, and shade speedups below 1."""
+    """Draw panels with lines over size, one below the other, with searchable text and shaded speedups below 1."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 

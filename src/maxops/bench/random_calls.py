@@ -1,6 +1,6 @@
-"""Times random calls, each beside NumPy's or torch's own call: `maxops bench --random`.
+"""Times random calls of maxops against the same calls in NumPy and torch: `maxops bench --random`.
 
-The grid lists cases by hand. Random calls cover the other layouts, shapes and axes.
+The cases of the grid are chosen by hand. Random calls cover other layouts, shapes and axes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from maxops.shapes import Shape
 FORMAT = 1
 BESIDE = ("numpy", "torch")
 MAX_RANK, MAX_SIZE = 5, 1e6
-SECONDS, AGAIN = 0.01, 10  # the budget of a pair; how many times that a call below 1.0 gets, on new arrays
+SECONDS, AGAIN = 0.01, 10  # seconds per pair; the factor for repeating a call below 1.0 on new arrays
 LEVELS = (1.0, 0.8, 0.5)
 LOWEST = 20
 
-# By kind: how many times as long the base is along an axis, and the step. Without length, one element is broadcast.
+# By kind: the length of the base along an axis as a multiple of the view's length, and the step. 0 means broadcasting.
 KINDS = {
     "whole": (1, 1), "half": (2, 1), "every-second": (2, 2), "every-third": (3, 3), "reversed": (1, -1),
     "broadcast": (0, 1), "unaligned": (1, 1),
@@ -70,7 +70,9 @@ class Layout:
         if lengths:
             lengths[self.axis] = lengths[self.axis] * factor or 1
         base = values(case, Operand(tuple(lengths[axis] for axis in self.order)), random, number)
-        if case.dtype is BOOL:  # some True, from one in a million elements to all: a reduction stops at the first
+        if (
+            case.dtype is BOOL
+        ):  # from one True in a million elements to all True, because a reduction stops at the first True
             base |= random.random(base.shape) < MAX_SIZE ** -random.random()
         if self.kind == "unaligned":
             moved = empty(base.nbytes + 1, np.uint8, number)[1:].view(base.dtype).reshape(base.shape)
@@ -193,7 +195,7 @@ def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
     return tuple(layouts)
 
 
-# ------------------------------------------------------------------------------------------------- how it is written
+# ------------------------------------------------------------------------------------------------- expressions
 
 
 def ours(call: Call, name: str) -> Text:
@@ -212,12 +214,12 @@ def ours(call: Call, name: str) -> Text:
 
 
 def theirs(call: Call, name: str) -> Text:
-    """Return the fastest expression of the same result in a library."""
+    """Return the fastest expression for the same result in a library."""
     case, out = call.case, ", out=out" * (call.out is not None)
     if case.operator == "Max":
         maximum = "chain({0}.maximum, {{inputs}}{{out}})" if len(call.layouts) > 2 else "{0}.maximum({{inputs}}{{out}})"
         return Text(maximum.format("np" if name == "numpy" else name), _scalar(call) if name == "numpy" else "")
-    if case.operator == "ReduceMax" and name == "numpy":  # which np.max and the method max end in
+    if case.operator == "ReduceMax" and name == "numpy":  # np.max and ndarray.max call it
         return Text(f"np.maximum.reduce(data, axis={case.axes}, keepdims={call.keepdims}{out})")
     if case.operator == "ReduceMax":
         return Text(f"torch.amax(data, dim={case.axes}, keepdim={call.keepdims}{out})")
@@ -261,8 +263,8 @@ def _measure(call: Call, name: str, started: dict[str, Names], seconds: float) -
     try:
         other = candidate(theirs(call, name), name)
         if not same_bits(other.result(case), expected):
-            return {"status": "unsupported", "reason": "its bits are not NumPy's"}
-    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
+            return {"status": "unsupported", "reason": "the result differs from NumPy's"}
+    except Exception as error:  # noqa: BLE001  (any error means that the library does not support the call)
         return {"status": "unsupported", "reason": one_line(error)}
     try:
         own = candidate(ours(call, name), name)
@@ -271,7 +273,7 @@ def _measure(call: Call, name: str, started: dict[str, Names], seconds: float) -
         figures = paired(Stopwatch(own), Stopwatch(other), seconds)
         if not same_bits(own.result(case), expected):
             return {"status": "wrong", "reason": "different bits after timing"}
-    except Exception as error:  # noqa: BLE001  (an error of ours is a result)
+    except Exception as error:  # noqa: BLE001  (an error of maxops is a result)
         return {"status": "wrong", "reason": one_line(error)}
     return {"status": "timed", "code": own.code, "library_code": other.code} | figures
 
@@ -289,7 +291,7 @@ def run(
     command: str = "maxops bench --random",
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
 ) -> Json:
-    """Time at least one call of some operators and types, until `run_seconds` have passed. Ctrl-C ends the run."""
+    """Time random calls for `run_seconds`, and at least one call. Ctrl-C ends the run, and keeps the finished calls."""
     result: Json = {"format": FORMAT, "command": command, "seed": seed, "machine": machine(threads), "cases": []}
     started: dict[str, Names] = {}
     for name in ("numpy", *names):
@@ -319,23 +321,23 @@ def run(
 
 
 def tables(result: Json) -> list[Table]:
-    """Return tables of the speedups by operator and family, of the lowest ones, and of calls that a library lacks."""
+    """Return tables of speedups by operator and family, of the lowest speedups, and of unsupported calls."""
     found = []
-    note = "Its time over ours: above 1 ours is faster. A call below 1.0 was timed again, on new arrays, for longer."
+    note = "The library's time divided by maxops's. Calls below 1.0 were timed again on new arrays, for longer."
     repeat = f"To repeat a call: maxops bench --random 1 --seed {result['seed']} --only-call NUMBER"
-    columns = ("number", "call", "ours", "speedup (quartiles)")
+    columns = ("number", "call", "maxops", "speedup (quartiles)")
     for name in BESIDE:
         timed = [case for case in result["cases"] if (case["status"], case["library"]) == ("timed", name)]
         lowest = sorted(timed, key=lambda case: float(case["ratio"]["median"]))[:LOWEST]
         rows = [(each["id"], each["call"], scaled(each["ours"], TIME), spread(each["ratio"])) for each in lowest]
         found += [
-            by_family(f"Beside {name}", note, timed, LEVELS),
-            Table(f"Lowest beside {name}", repeat, columns, rows),
+            by_family(f"Speedup over {name}", note, timed, LEVELS),
+            Table(f"Lowest speedups over {name}", repeat, columns, rows),
         ]
     unsupported = (case for case in result["cases"] if case["status"] == "unsupported")
     reasons = Counter((case["library"], case["operator"], case["reason"]) for case in unsupported)
     counts = [(*key, str(number)) for key, number in reasons.most_common()]
-    found.append(Table("Not timed", "", ("library", "operator", "why", "calls"), counts))
+    found.append(Table("Not timed", "", ("library", "operator", "reason", "calls"), counts))
     return [table for table in found if table.rows]
 
 
@@ -347,6 +349,6 @@ def headline(result: Json) -> str:
 
 
 def failures(result: Json) -> list[str]:
-    """Return the calls of maxops that fail, or that differ from NumPy in a bit."""
+    """Return the calls of maxops that raise an error or differ from NumPy in a bit."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

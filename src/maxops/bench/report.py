@@ -28,7 +28,7 @@ _OF_A_CASE |= {"fastest", "ratio"}
 
 
 class BenchFileError(MaxopsError, ValueError):
-    """Raised if the file of an earlier run cannot be read or does not hold a run."""
+    """Raised if the file of an earlier run cannot be read or does not contain a run."""
 
 
 def read(path: Path) -> Json:
@@ -44,16 +44,16 @@ def parse(data: bytes, source: str) -> Json:
     try:
         run = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise BenchFileError(f"{source}: is not JSON: {error}") from error
+        raise BenchFileError(f"{source}: invalid JSON: {error}") from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
-        raise BenchFileError(f"{source}: is not a run of maxops bench in format {FORMAT}; run it again")
+        raise BenchFileError(f"{source}: expected a run of maxops bench in format {FORMAT}; run it again")
     cases = run.get("cases", [])
     if not isinstance(cases, list):
-        raise BenchFileError(f"{source}: cases is not a list")
+        raise BenchFileError(f"{source}: cases must be a list")
     fields = [(source, run, _OF_A_RUN), *((f"{source}: cases[{n}]", each, _OF_A_CASE) for n, each in enumerate(cases))]
     for where, value, names in fields:
         if not isinstance(value, dict):
-            raise BenchFileError(f"{where} is not an object")
+            raise BenchFileError(f"{where} must be an object")
         if missing := names - value.keys():
             raise BenchFileError(f"{where} has no {min(missing)}; is it a run of maxops bench?")
     return run
@@ -81,7 +81,7 @@ def value(case: Json, against: str) -> float | None:
 
 
 def our_failures(run: Json) -> list[str]:
-    """Return the cases in which our own result is wrong."""
+    """Return the cases in which the result of maxops is wrong."""
     return [f"{case['id']}: {case['ours']['reason']}" for case in run["cases"] if case["ours"]["status"] != "correct"]
 
 
@@ -148,7 +148,7 @@ _MEANINGS = {
 
 
 def overview(run: Json, operator: str, against: str) -> Table:
-    """Return a table of an operator against the fastest library or the limit: families by size, over types."""
+    """Return a table of an operator's ratios to the fastest library or the limit, by family and size, over types."""
     found: dict[str, dict[int, list[tuple[float, str]]]] = {}
     for case in run["cases"]:
         if case["operator"] == operator and (ratio := value(case, against)) is not None:

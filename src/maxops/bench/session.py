@@ -19,24 +19,25 @@ from maxops.machine import machine
 from maxops.plan import Array
 
 SECONDS, QUICK_SECONDS = 0.3, 0.02
-CONTENDER = 3.0  # times the fastest correct library's time, in a first sample
-# Times the fastest correct library's time at the size before: then a call that would last long is left out.
+CONTENDER = 3.0  # multiple of the fastest correct library's time in a first sample
+# A long call is skipped above this multiple of the fastest correct library's time at the previous size.
 HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
-LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
+LARGE_BYTES = 10**7  # above, garbage is collected after each case
 
-Verdict = tuple[Json, Candidate | None]  # what JSON has of a candidate, and the candidate, if it runs
+Verdict = tuple[Json, Candidate | None]  # the JSON of a candidate, and the candidate if it runs
 
 
 class Session:
-    """The installed and the missing libraries; `seconds` is the time budget for a pair of candidates in a case."""
+    """Measures cases with the installed libraries; `seconds` is the time budget for a pair of candidates."""
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
         self.names: Sequence[str] = names
         self.seconds: float = seconds
         self.about: Json = {}
         self._started: dict[str, libraries.Names] = {}
-        # by operator, family, type and library: how far behind the best, and seconds an element, at the size before
+        # by operator, family, type and library: the multiple of the best time and the seconds per element at the
+        # previous size
         self._before: dict[tuple[str, ...], tuple[float, float]] = {}
         for name in names:
             self.about[name] = {"status": "not installed", "version": "", "reason": ""}
@@ -46,9 +47,9 @@ class Session:
                 self.about[name] |= {"status": "installed", "version": version}
             except ModuleNotFoundError as error:
                 self.about[name]["reason"] = f"not installed: {error.name}"
-            except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
+            except Exception as error:  # noqa: BLE001  (a package that fails to import counts as missing)
                 self.about[name]["reason"] = one_line(error)
-        self.limits: limits.Limits | str  # or why it cannot be measured
+        self.limits: limits.Limits | str  # or the reason why limits cannot be measured
         try:
             read, written = max(case.bytes_read for case in cases), max(case.bytes_written for case in cases)
             self.limits = limits.Limits(read, written, threads)
@@ -61,7 +62,7 @@ class Session:
         expected = expected_result(work)
         own = libraries.ours(work)
         mine, _ = judge(own, own, case, expected)
-        # Tensors are PyTorch's: the other libraries would compute other arrays.
+        # Other libraries cannot compute with PyTorch's tensors.
         names = [name for name in self.names if case.spelling != "torch-tensors" or name == "torch"]
         verdicts = [(name, each) for name in names for each in self._verdicts(name, work, expected, own)]
         best = min((entry["seconds"] for _, (entry, _) in verdicts if entry["status"] == "correct"), default=0.0)
@@ -81,7 +82,7 @@ class Session:
         row["limit"] = self._limit(case, own)
         seconds = [entry.pop("ours") for entry in (*row["libraries"].values(), row["limit"]) if "ours" in entry]
         row["ours"]["seconds"] = sorted(seconds or [mine["ours"]])[len(seconds) // 2]
-        # again, now that many runs have gone by: a result that only sometimes is right is wrong
+        # compared again after many runs, because a result that is only sometimes correct is wrong
         if mine["status"] == "correct" and not same_bits(own.result(case), expected):
             row["ours"] |= {"status": "wrong", "reason": "correct at first, wrong after timing"}
         correct = {name: entry["ratio"] for name, entry in row["libraries"].items() if entry["status"] == "correct"}
@@ -96,11 +97,11 @@ class Session:
             return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
-            why = f"left out: {times:.0f} times the fastest library's time at the previous size"
+            why = f"skipped: took {times:.0f} times as long as the fastest library at the previous size"
             return [({"status": "skipped", "reason": why}, None)]
         try:
             candidates = LIBRARIES[name].candidates(self._started[name], work)
-        except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
+        except Exception as error:  # noqa: BLE001  (any error means that the library does not support the call)
             return [({"status": "unsupported", "reason": one_line(error)}, None)]
         verdicts = [judge(candidate, own, case, expected) for candidate in candidates]
         order = ("correct", "wrong", "unsupported")
@@ -124,12 +125,12 @@ class Session:
 
 
 def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
-    """Run a candidate once, compare its bits, and take a first sample beside our own."""
+    """Run a candidate once, compare its bits with the expected result, and take a first sample of it and of maxops."""
     try:
         result = candidate.result(case)
     except Exception as error:  # noqa: BLE001  (as above)
         return {"status": "unsupported", "reason": f"{candidate.code}: {one_line(error)}"}, None
-    status, reason = "wrong", f"{candidate.code}: gives {result.dtype} of shape {result.shape}"
+    status, reason = "wrong", f"{candidate.code}: returns {result.dtype} of shape {result.shape}"
     if same_bits(result, expected):
         status, reason = "other input" if candidate.other_input else "correct", candidate.other_input
     elif (result.dtype, result.shape) == (expected.dtype, expected.shape):
@@ -150,7 +151,7 @@ def run(
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
     keep: Callable[[Json], None] = lambda run: None,
 ) -> Json:
-    """Measure cases.
+    """Measure cases, and return the run as JSON.
 
     `done` is called with the name of each stage and with each case; `keep` receives the partial run once a minute.
     Ctrl-C during the cases ends the run, and the finished cases are kept.

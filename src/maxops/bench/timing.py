@@ -14,20 +14,20 @@ import numpy as np
 from maxops.bench.grid import Case
 from maxops.plan import Array
 
-SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
+SAMPLE_SECONDS = 0.001  # of one sample: much longer than the clock's resolution, and shorter than a scheduler's slice
 MAX_SAMPLES, MIN_PAIRS = 401, 5
-EXTRA_SAMPLES, SHORT_SECONDS = 3, 0.02  # more, at a candidate whose call is shorter than this
+EXTRA_SAMPLES, SHORT_SECONDS = 3, 0.02  # extra samples for calls that are shorter than SHORT_SECONDS
 MAX_REASON_LENGTH = 160
 
 Json = dict[str, Any]
 
 
 class UnsupportedError(Exception):
-    """Raised if a library does not support a call, with a reason for the table."""
+    """Raised if a library does not support a call; the message is the reason in the table."""
 
 
 def one_line(error: Exception) -> str:
-    """Return an error in one line."""
+    """Return the text of an error as one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, UnsupportedError) and type(error).__name__ not in text:
         text = f"{type(error).__name__}: {text}"
@@ -48,11 +48,11 @@ class Candidate:
     other_input: str = ""
 
     def result(self, case: Case) -> Array:
-        """Run the candidate once; return the result as an array of the case's type if the size is right."""
+        """Run the candidate once, and return a copy of its result as an array."""
         array = np.asarray(self.to_numpy(eval(self.code, dict(self.names))))
         if array.ndim == 0 and array.dtype != case.dtype.numpy:
-            array = array.astype(case.dtype.numpy)  # a Python scalar, which held the value exactly
-        # copied, since the next run may write over it
+            array = array.astype(case.dtype.numpy)  # a Python scalar, which represents the value exactly
+        # copied, because the next run may overwrite it
         return array.reshape(case.shape).copy() if array.size == np.prod(case.shape, dtype=int) else array.copy()
 
 
@@ -76,7 +76,7 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
-    """Return the least time of a call in seconds, which excludes other load; take at least a few samples."""
+    """Return the shortest time of a call in seconds, over at least a few samples, to exclude other load."""
     watch = Stopwatch(candidate)
     best = watch.warm_up()
     end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
@@ -90,7 +90,7 @@ def paired(ours: Any, theirs: Any, seconds: float) -> Json:
 
     Both arguments are stopwatches, or have the methods of a stopwatch.
     """
-    sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # short samples where the budget is short
+    sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # shorter samples for a small budget
     for watch in (ours, theirs):
         watch.warm_up(sample)
     pairs: list[tuple[float, float]] = []
@@ -101,7 +101,7 @@ def paired(ours: Any, theirs: Any, seconds: float) -> Json:
 
 
 def figures(pairs: list[tuple[float, float]]) -> Json:
-    """Return each candidate's median seconds of a call, and the quartiles of the ratios theirs/ours, pair by pair."""
+    """Return the median seconds per call of both candidates, and the quartiles of theirs/ours over the pairs."""
     mine, others = zip(*pairs, strict=True)
     quartiles = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75))
     ratio = dict(zip(("low", "median", "high"), map(rounded, quartiles), strict=True))
