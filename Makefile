@@ -19,16 +19,16 @@ FILE ?=
 MUTANTS ?=
 PAGES ?=
 
-help:  ## what there is
+help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-install:  ## maxops as it is here, with what developing it needs
+install:  ## install maxops from this checkout, with the development dependencies
 	$(PYTHON) -m pip install ".[dev]"
 
-test:  ## the tests, on the installed package
+test:  ## run the tests on the installed package
 	$(PYTHON) -m pytest
 
-lint:  ## formatting, ruff, mypy, pyright of what is public, generated pages, and the terms of the field
+lint:  ## check formatting, ruff, mypy, public types with pyright, generated pages, and wording
 	ruff format --check .
 	ruff check .
 	mypy
@@ -37,62 +37,62 @@ lint:  ## formatting, ruff, mypy, pyright of what is public, generated pages, an
 	$(PYTHON) docs/generate.py --check
 	$(PYTHON) .ci/words.py
 
-format:  ## put the formatting right, and write the generated pages anew
+format:  ## format the code, and regenerate the generated pages
 	ruff format .
 	ruff check --fix .
 	clang-format -i $(wildcard native/*.cpp native/*.h native/*/*.cpp native/*/*.h)
 	$(PYTHON) docs/generate.py
 
-fuzz:  ## a million mutated models
+fuzz:  ## check a million mutated models
 	PYTHONPATH=tests $(PYTHON) tests/fuzz.py
 
-fuzz-values:  ## words of runs, shapes and types by chance, until Ctrl-C
+fuzz-values:  ## test random values, shapes and types until Ctrl-C
 	PYTHONPATH=tests $(PYTHON) tests/fuzz_values.py
 
 # A second environment with a core whose constants are two and three, so that small calls cross every boundary.
-miniature:  ## every small call there is, on a miniature of each kernel
+miniature:  ## test every small call on a miniature of each kernel
 	$(PYTHON) -m venv $(MINIATURE)
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
 
-verify:  ## run every claim, and write evidence.json and its page if something changed; `make install` first
+verify:  ## verify every claim, and update evidence.json and its page; run `make install` first
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
 
 # Needs Debian's why3 cvc4 z3 ocaml libzarith-ocaml-dev.
-specification:  ## the Why3 specification of SONNX's Max: its lemmas, and its program against the reference
+specification:  ## prove the lemmas of the Why3 specification of SONNX's Max, and compare its program with the reference
 	$(PYTHON) proofs/specification/check.py
 
-# The newest releases, but for torch, whose newest wheels on PyPI need gigabytes of CUDA's libraries: as pinned.
-findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and write the ledger and the pages anew
+# torch is pinned, because its newest wheels on PyPI require gigabytes of CUDA libraries; the others are the newest.
+findings:  ## test the newest release of each runtime (or RUNTIMES=...), and regenerate the ledger and the pages
 	$(PYTHON) -m venv $(FINDINGS)
 	$(FINDINGS)/bin/python -m pip install -q --upgrade ".[onnx]" -r .ci/frameworks.txt
 	$(FINDINGS)/bin/python -m pip install -q --upgrade onnxruntime openvino
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
-originals:  ## suites of NumPy, PyTorch and (of checkouts in ORIGINALS) others, and programs, on maxops.compat
+originals:  ## run test suites of NumPy, PyTorch and others (checkouts in ORIGINALS), and programs, on maxops.compat
 	$(PYTHON) -m pip install -q --group originals
 	$(PYTHON) conformance/originals.py
 	$(PYTHON) conformance/moved.py
 
-real-models:  ## check, rewrite, run and judge the models in PyPI's packages, and write docs/real-models.md; two minutes
+real-models:  ## check, rewrite and run the models in PyPI packages, and write docs/real-models.md; two minutes
 	$(PYTHON) conformance/real_models.py
 
-coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
+coverage:  ## measure test coverage of the native core and of Python; needs clang-19 and llvm-19, fifteen minutes
 	$(PYTHON) tests/coverage_report.py $(PAGES)
 
-mutants:  ## small changes to FILE (or, in hours, to every file), one by one: a rate for each, and what lives
+mutants:  ## test small changes to FILE (or to every file, which takes hours): detection rates and undetected changes
 	PYTHONPATH=tests $(PYTHON) -m mutants $(FILE) $(MUTANTS)
 
-faults:  ## put faults into the product, and see that claims or the miniature's enumerations notice each; an hour
+faults:  ## inject faults, and check that claims or the miniature's enumerations detect each; an hour
 	$(PYTHON) proofs/seeded.py
 	$(PYTHON) tests/breaks.py
 
-# A second environment with a core that checks every access and every undefined operation. The interpreter is not built
-# so, and is told to load the runtime first. Left out: what asks operator new for 2^62 bytes, which ends the process.
-# `load`: a process looks for leaks once, after its last test.
-sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer, UBSan and LeakSanitizer
+# A second environment with a core that checks every access and every undefined operation. The interpreter is not
+# instrumented, so LD_PRELOAD loads the runtime first. A test that requests 2^62 bytes from operator new is deselected,
+# because it would end the process. With `load`, each process checks for leaks once, after its last test.
+sanitize:  ## run the native, ONNX Runtime and XLA tests under AddressSanitizer, UBSan and LeakSanitizer
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install -q ".[onnx]" pytest pytest-xdist hypothesis threadpoolctl numpy_quaddtype \
 	  jax onnxruntime -C cmake.define.MAXOPS_SANITIZE=ON
@@ -104,17 +104,17 @@ sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer,
 	  --deselect "tests/models/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
 	  $(SANITIZED_TESTS)
 
-races:  ## calls that meet, under ThreadSanitizer, without an interpreter
+races:  ## run concurrent calls under ThreadSanitizer, without an interpreter
 	$(PYTHON) -m venv $(RACES)
 	$(RACES)/bin/python -m pip install -q cmake numpy
 	$(RACES)/bin/cmake -S . -B $(RACES)/build -DMAXOPS_RACES=ON -DPython_EXECUTABLE="$(abspath $(RACES))/bin/python"
 	$(RACES)/bin/cmake --build $(RACES)/build --target _native --parallel
 	$(RACES)/build/_native
 
-# A second environment whose AVX-512 kernels run on emulated instructions: with the ordinary constants, then with
-# miniature ones.
+# A second environment whose AVX-512 kernels use emulated instructions, first with the ordinary constants, then with
+# miniature constants.
 EMULATE = -C cmake.define.MAXOPS_EMULATE_AVX512=ON -C cmake.define.MAXOPS_ISAS=x86_64_v4
-emulated:  ## the AVX-512 kernels, on a processor that need not have it
+emulated:  ## test the AVX-512 kernels on a processor without AVX-512
 	$(PYTHON) -m venv $(EMULATED)
 	g++ -std=c++17 -O1 -mavx2 -Wno-psabi -include native/testing/avx512_emulated.h \
 	  native/testing/avx512_emulated_test.cpp -o $(EMULATED)/avx512_emulated_test
@@ -127,28 +127,28 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
 
-# A second environment with what builds and checks packages: the dependency group `release`, which only a newer pip can
-# read. Of the table in .ci/wheels.py ONLY selects wheels, as in ONLY='cp311-*-x86_64', and PYTHONS who tries them.
+# A second environment for building and checking packages: the dependency group `release`, which requires a newer pip.
+# ONLY selects wheels of the table in .ci/wheels.py, such as ONLY='cp311-*-x86_64', and PYTHONS the versions of Python.
 RELEASE_TOOLS = $(PYTHON) -m venv $(RELEASE) && $(RELEASE)/bin/python -m pip install -q "pip>=25.1" && \
   $(RELEASE)/bin/python -m pip install -q --group release
 ONLY ?= *
 PYTHONS ?= *
 
-wheels:  ## the wheels for x86-64 and aarch64 and the source distribution, into WHEELS
+wheels:  ## build the wheels for x86-64 and aarch64 and the source distribution into WHEELS
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/wheels.py build $(WHEELS) --only '$(ONLY)'
 
-check-wheels:  ## install each wheel of WHEELS where there is no compiler, and run the tests of values
+check-wheels:  ## install each wheel of WHEELS in an environment without a compiler, and test its values
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/wheels.py check $(WHEELS) --only '$(ONLY)' --pythons '$(PYTHONS)'
 
-arm:  ## the tests of values for aarch64, under qemu, on Debian's Python
+arm:  ## test the values of the aarch64 wheel under qemu, on Debian's Python
 	$(MAKE) wheels check-wheels WHEELS=$(ARM) ONLY='cp311-*-aarch64'
 
-release-checks:  ## wheels, oldest releases, emulation, faults and mutants; hours, recorded in the evidence
+release-checks:  ## check wheels, oldest releases, emulation, faults and mutants, and record the results; hours
 	$(PYTHON) .ci/release_checks.py
 
-release:  ## what would be uploaded as VERSION, built from its tag into dist/VERSION and checked; nothing is uploaded
+release:  ## build and check the files of VERSION from its tag into dist/VERSION, without uploading them
 	@test -n "$(VERSION)" || { echo "make release VERSION=0.2.0"; exit 2; }
 	$(PYTHON) docs/generate.py --check --release
 	$(PYTHON) .ci/release_checks.py --unrecorded
@@ -157,13 +157,13 @@ release:  ## what would be uploaded as VERSION, built from its tag into dist/VER
 
 DOCS_MODULES = mkdocs material mkdocstrings ruff onnx pandas maxops
 DOCS_NEEDS = make install && $(PYTHON) -m pip install "pip>=25.1" && $(PYTHON) -m pip install --group docs
-docs:  ## the site, into build/site
+docs:  ## build the site into build/site
 	@$(PYTHON) -c 'import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, sys.argv[1:])))' \
 	  $(DOCS_MODULES) || { echo 'make docs needs packages that are not installed: $(DOCS_NEEDS)' >&2; exit 2; }
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 	$(PYTHON) docs/links.py build/site
 
-bench:  ## against the other libraries that are installed, quickly
+bench:  ## run a quick benchmark against the installed libraries
 	maxops bench --quick
 
 .PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification originals real-models \

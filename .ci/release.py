@@ -1,10 +1,9 @@
-"""Builds what a release uploads, from its tag, checks it and lists it. Nothing is uploaded.
+"""Builds, checks and lists the files of a release from its tag. Nothing is uploaded.
 
     python .ci/release.py VERSION FOLDER [--tag TAG]
 
-The source distribution and every wheel are built of the files of the tag `vVERSION` alone, whatever the checkout holds,
-and come to FOLDER, which must not be there. wheels.py beside this makes them and has them checked; what it needs has to
-be installed (the dependency group `release`).
+The source distribution and every wheel are built only from the files of the tag `vVERSION`, not from the checkout, and
+written to FOLDER, which must not exist. wheels.py builds and checks them, and requires the dependency group `release`.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ LINK = re.compile(r"\[[^\]]*\]\((?![a-z]+:)([^)\s]+)\)")
 
 
 class NotReadyError(Exception):
-    """The tag is none that can be released, or what was built of it is not right."""
+    """Raised if a tag cannot be released, or if its files are faulty."""
 
 
 def tagged_files(tag: str, folder: Path) -> None:
-    """Put the files of a tag into a folder."""
+    """Check out the files of a tag into a folder."""
     known = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "-q", "--verify", f"refs/tags/{tag}^{{commit}}"],
         capture_output=True,
@@ -40,46 +39,46 @@ def tagged_files(tag: str, folder: Path) -> None:
         check=False,
     )
     if known.returncode:
-        raise NotReadyError(f"there is no tag {tag}: git tag -a {tag}, on the commit that is to be released")
+        raise NotReadyError(f"tag {tag} does not exist; run git tag -a {tag} on the commit to release")
     commit = known.stdout.strip()
     print(f"{tag} is commit {commit}")
     subprocess.run(["git", "clone", "-q", "--no-checkout", str(ROOT), str(folder)], check=True)
-    # by the commit: of a branch and a tag with one name, git takes the branch
+    # by the commit, because git prefers a branch to a tag of the same name
     subprocess.run(["git", "-C", str(folder), "checkout", "-q", "--detach", commit], check=True)
 
 
 def disagreements(version: str, tree: Path) -> list[str]:
-    """What the files of a tag say that is not of this version."""
+    """Return the places in the files of a tag that disagree with the version."""
     found = []
     project = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if project["version"] != version:
-        found.append(f"pyproject.toml: version is {project['version']}, not {version}")
+        found.append(f"pyproject.toml: expected version {version}, got {project['version']}")
     citation = (tree / "CITATION.cff").read_text(encoding="utf-8")
     cited = re.findall(r"^version: (.*)$", citation, re.MULTILINE)
     if cited != [version]:
-        found.append(f"CITATION.cff: version is {', '.join(cited) or 'not there'}, not {version}")
+        found.append(f"CITATION.cff: expected version {version}, got {', '.join(cited) or 'none'}")
     log = (tree / "CHANGELOG.md").read_text(encoding="utf-8")
     section = re.search(rf"^## \[{re.escape(version)}\] - (\S+)\n(.*?)(?=^## |\Z)", log, re.MULTILINE | re.DOTALL)
     if section is None:
-        return [*found, f"CHANGELOG.md: has no heading '## [{version}] - YYYY-MM-DD'"]
+        return [*found, f"CHANGELOG.md: missing heading '## [{version}] - YYYY-MM-DD'"]
     try:
         datetime.date.fromisoformat(section[1])
     except ValueError:
-        found.append(f"CHANGELOG.md: the day of {version} is {section[1]!r}, not YYYY-MM-DD")
+        found.append(f"CHANGELOG.md: expected a date YYYY-MM-DD for {version}, got {section[1]!r}")
     else:
         days = re.findall(r'^date-released: "?([^"\n]*)"?$', citation, re.MULTILINE)
         if days != [section[1]]:
-            found.append(f"CITATION.cff: date-released is {', '.join(days) or 'not there'}, not {section[1]}")
+            found.append(f"CITATION.cff: expected date-released {section[1]}, got {', '.join(days) or 'none'}")
     if not re.search(r"^- ", section[2], re.MULTILINE):
-        found.append(f"CHANGELOG.md: the section of {version} lists nothing")
+        found.append(f"CHANGELOG.md: the section of {version} is empty")
     waiting = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", log, re.MULTILINE | re.DOTALL)
     if waiting is not None and waiting[1].strip():
-        found.append(f"CHANGELOG.md: something stands under [Unreleased] that belongs to {version}, or after the tag")
+        found.append(f"CHANGELOG.md: [Unreleased] is not empty; move its entries to {version}")
     return found
 
 
 def metadata(path: Path) -> Message:
-    """What a source distribution or a wheel says of itself."""
+    """Return the metadata of a source distribution or a wheel."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             [name] = [each for each in wheel.namelist() if each.endswith(".dist-info/METADATA")]
@@ -91,31 +90,31 @@ def metadata(path: Path) -> Message:
 
 
 def faults(path: Path, version: str) -> list[str]:
-    """What is wrong with a file that would be uploaded, past what twine looks at."""
+    """Return the faults of a file that twine does not check."""
     found = []
     says = metadata(path)
     if (says["Name"], says["Version"]) != ("maxops", version):
-        found.append(f"is of {says['Name']} {says['Version']}, not maxops {version}")
+        found.append(f"expected maxops {version}, got {says['Name']} {says['Version']}")
     if (says["License-Expression"], says.get_all("License-File")) != ("Apache-2.0", ["LICENSE"]):
-        found.append("has no licence Apache-2.0 with its file LICENSE")
+        found.append("missing license Apache-2.0 with the file LICENSE")
     page = says.get_payload()
     assert isinstance(page, str)
-    found += [f"the package page links to {link}, which is not there" for link in LINK.findall(page)]
+    found += [f"the package page has a broken link to {link}" for link in LINK.findall(page)]
     if re.search(r"-linux_\w+\.whl$", path.name):
-        found.append("is for the system that built it alone; PyPI takes manylinux and musllinux")
+        found.append("the wheel has a local platform tag; PyPI accepts only manylinux and musllinux")
     return [f"{path.name}: {each}" for each in found]
 
 
 def run(*command: str, cwd: Path = ROOT) -> None:
-    """Run a command, which ends the release if it fails."""
+    """Print and run a command; raise an error if it fails."""
     print("$", *command, flush=True)
     subprocess.run(command, cwd=cwd, check=True)
 
 
 def release(version: str, folder: Path, tag: str) -> None:
-    """Build, check, list."""
+    """Build, check and list the files of a release."""
     if folder.exists():
-        raise NotReadyError(f"{folder}: already exists; remove what an earlier attempt left")
+        raise NotReadyError(f"{folder} already exists; remove the files of earlier attempts")
     with tempfile.TemporaryDirectory() as temporary:
         tree = Path(temporary) / "maxops"
         tagged_files(tag, tree)
@@ -125,13 +124,13 @@ def release(version: str, folder: Path, tag: str) -> None:
     files = sorted(folder.iterdir())
     if found := [fault for path in files for fault in faults(path, version)]:
         raise NotReadyError("\n".join(found))
-    print(f"\nmaxops {version}: {len(files)} files would be uploaded, and none was; they lie in {folder}")
+    print(f"\nmaxops {version}: {len(files)} files are ready to upload in {folder}; nothing was uploaded")
     for path in files:
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.stat().st_size:>10,}  {path.name}")
 
 
 def main() -> None:
-    """Say in a line what is not ready."""
+    """Run the command line; print each problem as one line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("version")
     parser.add_argument("folder", type=Path)
@@ -142,7 +141,7 @@ def main() -> None:
     except NotReadyError as error:
         sys.exit("\n".join(f"release: {line}" for line in str(error).splitlines()))
     except subprocess.CalledProcessError as error:
-        sys.exit(f"release: {error.cmd[0]} failed, with {error.returncode}")
+        sys.exit(f"release: {error.cmd[0]} failed with exit code {error.returncode}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Runs the checks that take hours and decide whether a release is made: `make release-checks`.
+"""Runs the checks before a release, which take hours: `make release-checks`.
 
     python .ci/release_checks.py [--only TEXT] [--unrecorded]
 
-Each check is a command; all run, whichever fails. Each that passes is recorded in the evidence with its date, commit,
-seconds, last line and a digest of the sources, and `maxops evidence` prints the record. With --unrecorded, checks that
-have passed on these sources are left out, so that an interrupted run can be resumed; `make release` runs it so.
+Each check is a command, and all checks run even if some fail. A check that passes is recorded in the evidence with its
+date, commit, seconds, last line and a digest of the sources; `maxops evidence` prints the record. With --unrecorded,
+checks that have passed on these sources are skipped, so that an interrupted run can be resumed, as in `make release`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT / "proofs"), str(ROOT / "src")]
 from claims import digest_of  # noqa: E402
 
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
-# In each, {place} is a folder that goes.
+# {place} is a temporary folder.
 CHECKS = {
     "JAX as the README installs it": """
         python3 -m venv {place}/jax
@@ -47,7 +47,7 @@ CHECKS = {
 
 
 def tree() -> str:
-    """A digest of all that the checks look at: every file that git has, but the evidence itself."""
+    """Return a digest of the files that the checks depend on: all files in git, except the evidence and the docs."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )
@@ -60,7 +60,7 @@ def tree() -> str:
 
 
 def run(name: str, command: str) -> tuple[bool, dict[str, Any]]:
-    """Run one check, showing what it prints; whether it passed, its seconds and its last line."""
+    """Run a check and print its output; return whether it passed, its seconds and its last line."""
     print(f"\n=== {name}", flush=True)
     began, last = time.monotonic(), ""
     with tempfile.TemporaryDirectory() as place:
@@ -84,14 +84,16 @@ def record(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Run, and record."""
+    """Run the selected checks, and record those that pass."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="checks whose name has this")
-    parser.add_argument("--unrecorded", action="store_true", help="checks that have not passed on these sources")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only checks whose name contains TEXT")
+    parser.add_argument(
+        "--unrecorded", action="store_true", help="run only checks that have not passed on these sources"
+    )
     options = parser.parse_args()
     chosen = {name: command for name, command in CHECKS.items() if options.only in name}
     if not chosen:
-        parser.error(f"--only {options.only}: there are {', '.join(CHECKS)}")
+        parser.error(f"no check matches --only {options.only}; the checks are {', '.join(CHECKS)}")
     recorded = json.loads(EVIDENCE.read_text(encoding="utf-8")).get("release_checks", {})
     before, failed = tree(), []
     if options.unrecorded:
@@ -100,7 +102,7 @@ def main() -> int:
     for name, command in chosen.items():
         passed, found = run(name, command)
         if tree() != before:
-            print(f"files changed while {name} ran: stopped, and it is not recorded")
+            print(f"stopped: files changed while {name} ran, so its result is not recorded")
             return 1
         if passed:
             date = datetime.now(UTC).date().isoformat()
@@ -109,7 +111,7 @@ def main() -> int:
             failed.append(name)
     print(f"failed: {', '.join(failed)}" if failed else f"{len(chosen)} of {len(CHECKS)} checks ran and passed")
     if chosen:
-        print(f"recorded in {EVIDENCE.relative_to(ROOT)}: run python docs/generate.py, and commit both")
+        print(f"recorded in {EVIDENCE.relative_to(ROOT)}; run python docs/generate.py, and commit both")
     return int(bool(failed))
 
 

@@ -1,17 +1,17 @@
-"""Builds the source distribution and the wheels, and tries each wheel where there is no compiler.
+"""Builds the source distribution and the wheels, and tests each wheel in an environment without a compiler.
 
     python .ci/wheels.py build FOLDER [--only PATTERN]
     python .ci/wheels.py check FOLDER [--only PATTERN] [--pythons PATTERN]
 
-PATTERN selects of the table below by name, as in `cp311-*-x86_64`, and by version, as in `3.1[123]`. Every wheel is
-built of the unpacked source distribution, by a Python of its architecture: Debian's, unpacked under build/wheels, not
-installed, with a glibc of its own; those of other architectures run under qemu. (Debian has no Python 3.12: that is
-the machine's `python3.12`, if it has one.) Debian's g++ compiles, as `pip install .` does. The linker sees no glibc
-but the symbols of GLIBC, which zig writes down, and takes the C++ library in, but no second unwinder; auditwheel then
-says which manylinux that is.
+--only selects wheels of the table below by name, such as `cp311-*-x86_64`, and --pythons selects versions, such as
+`3.1[123]`. Every wheel is built from the unpacked source distribution, by a Python of its architecture: Debian's
+Python, with its own glibc, unpacked under build/wheels without installing it. Other architectures run under qemu.
+(Debian has no Python 3.12, so the machine's `python3.12` is used if there is one.) Debian's g++ compiles, as in `pip
+install .`. The linker sees only the glibc symbols of version GLIBC, which zig provides, and links the C++ library
+statically, without a second unwinder; auditwheel then determines the manylinux tag.
 
-`make wheels` and `make check-wheels` install what this needs, the dependency group `release`. Debian's packages are
-installed if they are missing, which needs root.
+`make wheels` and `make check-wheels` install the dependency group `release`, which this script requires. Missing Debian
+packages are installed, which requires root.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / "build" / "wheels"  # interpreters, stubs of glibc; a second run is short
+CACHE = ROOT / "build" / "wheels"  # interpreters and glibc stubs, which make later runs fast
 
-GLIBC = "2.17"  # the oldest of which NumPy 2 has wheels
+GLIBC = "2.17"  # the oldest version for which NumPy 2 has wheels
 
 
 @dataclass(frozen=True)
 class Machine:
-    """An architecture, in Debian's words."""
+    """An architecture, with Debian's names."""
 
     name: str
     debian: str
@@ -49,25 +49,25 @@ class Machine:
 
     @property
     def triple(self) -> str:
-        """What its compiler's name begins with."""
+        """The prefix of its compiler's name."""
         return f"{self.name}-linux-gnu"
 
     @property
     def is_this_one(self) -> bool:
-        """Whether its programs run without qemu."""
+        """Whether this machine runs its programs without qemu."""
         return platform.machine() == self.name
 
 
 X86_64 = Machine("x86_64", "amd64", "lib64/ld-linux-x86-64.so.2")
 AARCH64 = Machine("aarch64", "arm64", "lib/ld-linux-aarch64.so.1")
 
-# Debian's suites by the Python that they have.
+# Debian's suites by their version of Python.
 SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid", "3.15": "sid"}
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel: its tags, and the Pythons that build and try it."""
+    """A wheel: its tags, and the versions of Python that build and test it."""
 
     tags: str
     built_by: str
@@ -76,7 +76,7 @@ class Wheel:
 
     @property
     def name(self) -> str:
-        """As `--only` has it."""
+        """The name for `--only`."""
         return f"{self.tags}-{self.machine.name}"
 
 
@@ -87,32 +87,32 @@ WHEELS = (
     Wheel("cp312-abi3", "3.13", AARCH64, ("3.13",)),
 )
 
-# What a front end for builds does, in the interpreter that the wheel is for.
+# The call of a build front end, in the interpreter for which the wheel is built.
 BUILD = "import sys, scikit_build_core.build as build; build.build_wheel(sys.argv[1], eval(sys.argv[2]))"
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cl", "zig", "cmake", "ninja", "make")
 
 
 class WheelError(Exception):
-    """A wheel cannot be built here, or is not right."""
+    """Raised if a wheel cannot be built here, or is faulty."""
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> None:
-    """Run a command, with variables of its environment; it fails if that does."""
+    """Run a command with additional environment variables; raise an error if it fails."""
     words = [str(word) for word in command]
     subprocess.run(words, cwd=cwd, env=os.environ | variables, check=True)
 
 
 def output(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=cwd, env=env, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise WheelError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}")
+        raise WheelError(f"{' '.join(words)} exited with code {done.returncode}:\n{done.stdout}")
     return done.stdout
 
 
 def say(text: str) -> None:
-    """Tell whoever waits."""
+    """Print a progress message."""
     print(f"=== {text}", flush=True)
 
 
@@ -120,7 +120,7 @@ def say(text: str) -> None:
 
 
 def debian_tools(machines: set[Machine]) -> None:
-    """Install the compilers and the emulator that are missing."""
+    """Install missing compilers and emulators."""
     needed = {"ccache": "ccache"}
     for each in machines:
         needed[f"{each.triple}-g++"] = "g++" if each.is_this_one else f"g++-{each.triple.replace('_', '-')}"
@@ -134,7 +134,7 @@ def debian_tools(machines: set[Machine]) -> None:
 
 
 def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[str], place: Path) -> Iterator[Path]:
-    """Download packages of a suite with what they depend on, and some alone; the system's own lists stay."""
+    """Download packages with their dependencies, and `alone` without; the system's package lists are unchanged."""
     archives = place / "cache" / "archives"
     for folder in (place / "state" / "lists" / "partial", archives / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python that packages can be put into, with no compiler on its PATH."""
+    """A Python into which packages can be installed, without a compiler on its PATH."""
 
     version: str
     machine: Machine
@@ -176,21 +176,21 @@ class Interpreter:
 
     @property
     def paths(self) -> list[Path]:
-        """Where its programs are."""
+        """The folders of its programs."""
         return [self.python.parent, self.python.parent.parent / "local" / "bin"]
 
     def environment(self) -> dict[str, str]:
-        """Its own, in which there is no other program and nothing of another Python."""
+        """Return an environment without other programs and without settings of other Pythons."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         path = os.pathsep.join(map(str, self.paths))
         return kept | {"PATH": path, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def __call__(self, *arguments: str | Path, cwd: Path = ROOT, **variables: str) -> str:
-        """What it prints."""
+        """Run the interpreter and return its output."""
         return output(self.python, *arguments, cwd=cwd, env=self.environment() | variables)
 
     def install(self, *requirements: str) -> None:
-        """Put packages into it, by its own pip; by the one that runs this if its own would take minutes under qemu."""
+        """Install packages with its own pip, or with the current pip if its own would take minutes under qemu."""
         folder = self("-c", "import site; print(site.getsitepackages()[0])").strip()
         pip = (sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", folder, "--only-binary=:all:")
         run(*pip, "pip")
@@ -202,7 +202,7 @@ class Interpreter:
 
 
 def debian_interpreter(version: str, machine: Machine) -> Interpreter:
-    """Debian's Python of a version, with its glibc and its headers, unpacked."""
+    """Return Debian's Python of a version, unpacked with its glibc and its headers."""
     place = CACHE / f"python{version}-{machine.name}"
     root = place / "root"
     python = root / "usr" / "bin" / "python"
@@ -228,13 +228,13 @@ def debian_interpreter(version: str, machine: Machine) -> Interpreter:
 
 
 def interpreter(version: str, machine: Machine) -> Interpreter | None:
-    """The Python of a version and an architecture; None where there is none here."""
+    """Return the Python of a version and an architecture, or None if it is not available."""
     if version in SUITES:
         return debian_interpreter(version, machine)
     own = shutil.which(f"python{version}")
     if own is None or not machine.is_this_one:
         return None
-    if subprocess.run([own, "-V"], check=False, capture_output=True).returncode:  # a shim of pyenv's for one it has not
+    if subprocess.run([own, "-V"], check=False, capture_output=True).returncode:  # a pyenv shim for a missing version
         return None
     place = CACHE / f"python{version}-{machine.name}"
     if not place.exists():
@@ -246,7 +246,7 @@ def interpreter(version: str, machine: Machine) -> Interpreter | None:
 
 
 def glibc_stubs(machine: Machine) -> Path:
-    """A folder with the names of glibc's symbols of the version GLIBC, for the linker."""
+    """Return a folder with linker stubs for the symbols of glibc version GLIBC."""
     place = CACHE / f"glibc-{GLIBC}-{machine.name}"
     if (place / "libc.so").exists():
         return place
@@ -254,7 +254,7 @@ def glibc_stubs(machine: Machine) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     source = place / "single_threaded.c"
-    # glibc has it since 2.32, and what uses it are counters of the C++ library: there may be other threads.
+    # Added in glibc 2.32, and used by counters of the C++ library; 0 means that there may be other threads.
     source.write_text("char __libc_single_threaded = 0;\n", "utf-8")
     compile_as_c = ("-x", "c", "-fPIC", "-fvisibility=hidden", "-c", source)
     run(f"{machine.triple}-g++", *compile_as_c, "-o", place / "single_threaded.o")
@@ -265,7 +265,7 @@ def glibc_stubs(machine: Machine) -> Path:
     [loader] = libc.parent.glob("libld.so.*")
     for name, file in (("m", "libm.so.6"), ("pthread", "libpthread.so.0"), ("dl", "libdl.so.2"), ("rt", "librt.so.1")):
         (place / f"lib{name}.so").write_text(f"INPUT ( {libc.parent / file} )\n", "utf-8")
-    apart = ("libpthread.so.0", "libdl.so.2", loader.name)  # since 2.34 libc.so.6 has the first two in itself
+    apart = ("libpthread.so.0", "libdl.so.2", loader.name)  # since 2.34, libc.so.6 contains the first two
     needed = f"AS_NEEDED ( {' '.join(str(libc.parent / each) for each in apart)} )"
     text = f"GROUP ( {libc} {unshared} {place / 'single_threaded.o'} {needed} )\n"
     (place / "exports").write_text("{ global: PyInit_*; RegisterCustomOps; local: *; };\n", "utf-8")
@@ -274,14 +274,16 @@ def glibc_stubs(machine: Machine) -> Path:
 
 
 def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
-    """Build a wheel of the files of a tree, into a folder."""
+    """Build a wheel from the files of a tree into a folder."""
     stubs = glibc_stubs(wheel.machine)
     project = tomllib.loads((tree / "pyproject.toml").read_text("utf-8"))
     by.install(*project["build-system"]["requires"])
-    headers = by.python.parent.parent / "include"  # Debian's pyconfig.h includes an architecture's, from there
+    headers = (
+        by.python.parent.parent / "include"
+    )  # Debian's pyconfig.h includes the architecture's pyconfig.h from there
     compile_ = [
         f"-idirafter {headers}",
-        f"-ffile-prefix-map={ROOT}=.",  # headers' assertions name their file
+        f"-ffile-prefix-map={ROOT}=.",  # assertions in headers contain the file name
     ]
     link = ["-static-libstdc++", "-Wl,--gc-sections", f"-Wl,--version-script={stubs / 'exports'}", f"-L{stubs}"]
     settings = project["tool"]["cibuildwheel"]["config-settings"] | {
@@ -292,14 +294,14 @@ def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
         "cmake.define.CMAKE_MODULE_LINKER_FLAGS": " ".join(link),
         "build-dir": str(tree.parent / f"build-{wheel.name}"),
     }
-    # The kernels know nothing of Python: one compilation serves every wheel of an architecture.
+    # The kernels do not depend on Python, so all wheels of an architecture share one compilation.
     variables = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(tree.parent), "CCACHE_NOHASHDIR": "1"}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as temporary:
         by("-c", BUILD, temporary, repr(settings), cwd=tree, PATH=path, **variables)
         [built] = Path(temporary).glob("*.whl")
         if f"-{wheel.tags}-" not in built.name:
-            raise WheelError(f"{wheel.name}: {built.name} was built, whose tags are not {wheel.tags}")
+            raise WheelError(f"{wheel.name}: expected tags {wheel.tags}, got {built.name}")
         if found := modules_faults(built, wheel.machine):
             raise WheelError("\n".join(f"{wheel.name}: {each}" for each in found))
         run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, built, PATH=path)
@@ -307,20 +309,22 @@ def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
 
 
 def find(wheel: Wheel, folder: Path) -> Path:
-    """The file of a wheel."""
+    """Return the file of a wheel."""
     found = [path for path in folder.glob("*.whl") if is_of(path, wheel)]
     if len(found) != 1:
-        raise WheelError(f"{folder} has {len(found)} files for {wheel.name}, not one: make wheels WHEELS={folder}")
+        raise WheelError(
+            f"{folder}: expected one file for {wheel.name}, got {len(found)}; run make wheels WHEELS={folder}"
+        )
     return found[0]
 
 
 def is_of(path: Path, wheel: Wheel) -> bool:
-    """Whether a file is this wheel."""
+    """Return whether a file is this wheel."""
     return f"-{wheel.tags}-" in path.name and path.stem.endswith(f"_{wheel.machine.name}")
 
 
 def modules_faults(path: Path, machine: Machine) -> list[str]:
-    """What is wrong with the extension modules of a wheel that auditwheel does not look at."""
+    """Return the faults of a wheel's extension modules that auditwheel does not check."""
     found = []
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as temporary:
         for name in archive.namelist():
@@ -331,19 +335,19 @@ def modules_faults(path: Path, machine: Machine) -> list[str]:
 
 
 def faults(symbols: str) -> list[str]:
-    """Of what nm lists: symbols that no version ties to a library, and symbols that others can see."""
+    """Return the faults in nm's list of symbols: exported symbols, and required symbols that glibc GLIBC lacks."""
     found = []
     for line in symbols.splitlines():
         *address, kind, name = line.split()
         if address and not re.fullmatch("PyInit_.*|RegisterCustomOps", name):
             found.append(f"exports {name}")
         elif kind == "U" and "@" not in name and not re.match("_?Py", name):
-            found.append(f"needs {name}, which glibc {GLIBC} has not")
+            found.append(f"requires {name}, which glibc {GLIBC} lacks")
     return found
 
 
 def build_all(wheels: list[Wheel], folder: Path) -> None:
-    """Build the source distribution, and of that the wheels."""
+    """Build the source distribution, and the wheels from it."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         run(sys.executable, "-m", "build", "--sdist", "--outdir", temporary, ROOT)
@@ -355,7 +359,7 @@ def build_all(wheels: list[Wheel], folder: Path) -> None:
         for wheel in wheels:
             by = interpreter(wheel.built_by, wheel.machine)
             if by is None:
-                say(f"{wheel.name}: not built, since there is no Python {wheel.built_by} here")
+                say(f"{wheel.name}: not built, because Python {wheel.built_by} is not available")
                 continue
             say(f"{wheel.name}, by Python {wheel.built_by}")
             files.append(build(wheel, by, tree, folder))
@@ -363,7 +367,7 @@ def build_all(wheels: list[Wheel], folder: Path) -> None:
 
 
 def look_at(files: list[Path]) -> None:
-    """What the packagers' own tools say."""
+    """Check files with twine, check-wheel-contents and abi3audit."""
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
     if wheels := [each for each in files if each.suffix == ".whl"]:
         run(sys.executable, "-m", "check_wheel_contents", *wheels)
@@ -375,7 +379,7 @@ def look_at(files: list[Path]) -> None:
 
 
 def check(path: Path, by: Interpreter) -> tuple[float, str]:
-    """Install a wheel where there is no compiler, and run what cibuildwheel would: seconds, and what pytest says."""
+    """Install a wheel without a compiler and run cibuildwheel's test commands; return seconds and the last line."""
     everything = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project, tests = everything["project"], everything["tool"]["cibuildwheel"]
     extras = [each for extra in tests["test-extras"] for each in project["optional-dependencies"][extra]]
@@ -389,20 +393,20 @@ def check(path: Path, by: Interpreter) -> tuple[float, str]:
     seconds = time.monotonic() - began
     where = by("-c", "import maxops; print(maxops.__file__)").strip()
     if not Path(where).is_relative_to(by.python.parent.parent):
-        raise WheelError(f"{by} takes maxops from {where}")
+        raise WheelError(f"{by} imports maxops from {where}, not from the wheel")
     for command in tests["test-command"]:
         printed = output("/bin/sh", "-c", command.format(project=ROOT), env=by.environment())
     return seconds, printed.strip().splitlines()[-1]
 
 
 def check_all(wheels: list[Wheel], folder: Path, pythons: str) -> None:
-    """Try each wheel on each Python that it is for and that the pattern selects, and list what came."""
+    """Test each wheel on each of its Pythons that the pattern selects, and list the results."""
     rows = []
     for wheel in wheels:
         for version in fnmatch.filter(wheel.tried_by, pythons):
             by = interpreter(version, wheel.machine)
             if by is None:
-                say(f"{wheel.name}: not tried on Python {version}, which is not here")
+                say(f"{wheel.name}: not tested on Python {version}, which is not available")
                 continue
             path = find(wheel, folder)
             seconds, ended = check(path, by)
@@ -414,17 +418,21 @@ def check_all(wheels: list[Wheel], folder: Path, pythons: str) -> None:
 
 
 def main() -> None:
-    """Build or check what is selected."""
+    """Build or check the selected wheels."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=["build", "check"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="of " + ", ".join(each.name for each in WHEELS))
-    parser.add_argument("--pythons", default="*", metavar="PATTERN", help="that check; default: all of the table's")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERN", help="wheels: " + ", ".join(each.name for each in WHEELS)
+    )
+    parser.add_argument("--pythons", default="*", metavar="PATTERN", help="Python versions to check; default: all")
     arguments = parser.parse_args()
     wheels = [each for each in WHEELS if fnmatch.fnmatch(each.name, arguments.only)]
     try:
         if not wheels:
-            raise WheelError(f"--only {arguments.only} selects none of {', '.join(each.name for each in WHEELS)}")
+            raise WheelError(
+                f"no wheel matches --only {arguments.only}; the wheels are {', '.join(each.name for each in WHEELS)}"
+            )
         debian_tools({each.machine for each in wheels})
         if arguments.action == "build":
             build_all(wheels, arguments.folder.absolute())
@@ -433,7 +441,7 @@ def main() -> None:
     except WheelError as error:
         sys.exit("\n".join(f"wheels: {line}" for line in str(error).splitlines()))
     except subprocess.CalledProcessError as error:
-        sys.exit(f"wheels: {error.cmd[0]} failed, with {error.returncode}")
+        sys.exit(f"wheels: {error.cmd[0]} failed with exit code {error.returncode}")
 
 
 if __name__ == "__main__":

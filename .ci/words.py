@@ -1,6 +1,6 @@
-"""Finds words outside of the field's terms, and idioms that technical writers avoid: `make lint`.
+"""Finds words that are not standard terms, and idioms that technical writers avoid: `make lint`.
 
-A reader searches by the terms of the field. Each row below is a pattern, and what to write instead.
+Readers search for standard terms. Each row below has a pattern and its replacement.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TERMS = {
     r"in silence": "silently",
     r"without a step down": "non-decreasing",
 }
-# Of what users and contributors read: docs, docstrings, comments and messages.
+# Idioms in texts for users and contributors: docs, docstrings, comments and messages.
 IDIOMS = {
     r"[Ww]hoever": "the role, such as users",
     r"[Ss]omebody|[Nn]obody": "the subject, or the passive",
@@ -60,7 +60,7 @@ LOOKED_AT = ("*.py", "*.pyi", "*.cpp", "*.h", "*.def", "*.md", "*.toml", "Makefi
 
 
 def main() -> int:
-    """Print each place; 1 if there is one."""
+    """Print each match; return 1 if there are any."""
     listed = subprocess.run(
         ["git", "ls-files", *LOOKED_AT], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

@@ -1,7 +1,7 @@
-"""The pages of clauses on the site, one for each clause in all its versions: clauses/ONNX.Max.shape.md.
+"""Generates the pages of clauses for the site, one page for all versions of a clause: clauses/ONNX.Max.shape.md.
 
-`docs/site.py` adds them to the site. Statements come from spec.py, reasons and examples from clauses.toml, messages
-from running the examples, findings from the ledger of conformance runs.
+`docs/site.py` adds them to the site. The statements are from spec.py, the reasons and examples from clauses.toml, the
+messages from running the examples, and the findings from the ledger of conformance runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Versions = list[tuple[Spec, Clause]]
 
 
 def by_name() -> dict[str, Versions]:
-    """The versions of each clause, oldest first, by its id without a version."""
+    """Return the versions of each clause, oldest first, by the id without a version."""
     found: dict[str, Versions] = defaultdict(list)
     for row in (*spec.ALL, *spec.PLAIN):
         for clause in row.clauses:
@@ -41,7 +41,7 @@ def by_name() -> dict[str, Versions]:
 
 
 def page_of(clause: str) -> str:
-    """Return the page of a clause among the site's sources.
+    """Return the path of a clause's page among the sources of the site.
 
     >>> page_of("ONNX.Max-13.shape")
     'clauses/ONNX.Max.shape.md'
@@ -67,7 +67,7 @@ def _page_names() -> dict[str, str]:
 
 
 def pages() -> dict[str, str]:
-    """The Markdown of each page, by its place among the site's sources."""
+    """Return the Markdown of each page, by its path among the sources of the site."""
     return {page_of(name): _page(name, versions) for name, versions in by_name().items()}
 
 
@@ -108,7 +108,7 @@ def _page(name: str, versions: Versions) -> str:
 
 @cache
 def _findings() -> dict[str, dict[tuple[str, str], Counter[Verdict]]]:
-    """For each clause, the number of faults by verdict, by the runtime and its page."""
+    """Return the number of faults by clause, by runtime with its page, and by verdict."""
     found: dict[str, dict[tuple[str, str], Counter[Verdict]]] = defaultdict(dict)
     for run in ledger.read(ROOT / "conformance" / "known"):
         for kind in kinds(run):
@@ -135,14 +135,14 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
 
 
 def broken(model: str, clause: Clause) -> list[Any]:
-    """The findings of the checker by which a model in ONNX's text form breaks a clause."""
+    """Return the checker's findings that a model in ONNX's text format breaks a clause."""
     standard = STANDARDS[clause.id.partition(".")[0].replace("-", " ")]
     report = check(onnx.parser.parse_model(model), standard)
     return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]
 
 
 def transcript(code: str) -> tuple[str, MaxopsError | None]:
-    """The session of an example as an interpreter shows it, and the error that ends it, which it does not show."""
+    """Return the interpreter session of an example, and the error that ends it, which the session does not show."""
     names: dict[str, Any] = {}
     shown: list[str] = []
     for statement in ast.parse(code).body:

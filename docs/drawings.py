@@ -1,6 +1,6 @@
-"""Draws the pictures of the pages as SVG: the order of floats, segments, chunks, calls, and findings.
+"""Draws the figures of the documentation as SVG: the order of floats, segments, chunks, calls, and findings.
 
-Colours are readable on light and dark pages; the width fits a phone. `docs/generate.py` writes the files.
+The colours are readable on light and dark pages, and the width fits a phone. `docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INK, FILLS = "#7a828e", ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
 
 
 class Drawing:
-    """An SVG of this height, from shapes in pixels."""
+    """An SVG with a title and a height in pixels, to which methods add shapes."""
 
     def __init__(self, title: str, height: int) -> None:
         self.parts = [
@@ -34,7 +34,7 @@ class Drawing:
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", size: int = 12, bold: bool = False
     ) -> None:
-        """Words on a line whose middle is at y."""
+        """Add a line of text, vertically centered at y."""
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:g}" y="{y + size * 0.35:g}" text-anchor="{anchor}" font-size="{size}"{weight}>'
@@ -52,7 +52,7 @@ class Drawing:
         fill: str = INK,
         dashed: bool = False,
     ) -> None:
-        """A box with lines of words; the first is bold if there are several."""
+        """Add a box with lines of text; if there are several, the first line is bold."""
         dashes = ' stroke-dasharray="4 3"' if dashed else ""
         self.parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" fill="{fill}" fill-opacity="0.15" '
@@ -64,18 +64,18 @@ class Drawing:
             self.text(x + width / 2, at, words, size=12 if bold or len(lines) == 1 else 11, bold=bold)
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float) -> None:
-        """An arrow from one point to another."""
+        """Add an arrow from one point to another."""
         self.parts.append(
             f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{INK}" marker-end="url(#tip)"/>'
         )
 
     def svg(self) -> str:
-        """The file's text."""
+        """Return the text of the SVG file."""
         return "\n".join([*self.parts, "</svg>"]) + "\n"
 
 
 def order() -> Drawing:
-    """The order of floats on a line."""
+    """Draw the order of floats on a line."""
     drawing = Drawing("The order of floats: -Inf, negative numbers, -0, +0, positive numbers, +Inf, NaN", 74)
     places = (("-Inf", 18), ("negative", 82), ("-0", 142), ("+0", 178), ("positive", 240), ("+Inf", 302), ("NaN", 340))
     drawing.arrow(4, 24, WIDTH - 2, 24)
@@ -87,7 +87,7 @@ def order() -> Drawing:
 
 
 def segments() -> Drawing:
-    """One call by ids and by offsets, with an empty segment; maxops computes the result."""
+    """Draw one call by ids and by offsets, with an empty segment; maxops computes the result."""
     data, ids = np.array([3, 1, 4, 1, 5, 9, 2]), np.array([0, 0, 1, 3, 3, 3, 3])
     offsets = np.array([0, 2, 3, 3, 7])
     result, empty = mo.segment_max(data, ids, 4, fill_value=0, return_empty=True)
@@ -117,7 +117,7 @@ def segments() -> Drawing:
 
 
 def dask() -> Drawing:
-    """How the maxima of chunks are merged; maxops computes them."""
+    """Draw how the maxima of chunks are merged; maxops computes the maxima."""
     data, ids = np.array([3, 1, 4, 6, 5, 9, 2, 8, 7]), np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
     result = mo.segment_max(data, ids, fill_value=0)
     drawing = Drawing("segment_max of a Dask array: each task sends its segments' maxima; shared segments merge", 236)
@@ -148,7 +148,7 @@ def dask() -> Drawing:
 
 
 def findings(runs: Sequence[Run]) -> Drawing:
-    """The share of each verdict among the cases of a runtime that apply, by standard."""
+    """Draw the share of each verdict among the applicable cases of a runtime, by standard."""
     rows = [
         (f"{runtime_label(run)}, {standard}", counts)
         for run in runs
@@ -181,7 +181,7 @@ def findings(runs: Sequence[Run]) -> Drawing:
 
 
 def architecture() -> Drawing:
-    """How a call reaches a kernel."""
+    """Draw how a call reaches a kernel."""
     drawing = Drawing("How a call reaches a kernel: from Python or a model, by C or the planner, to the kernels", 470)
     drawing.box(2, 4, 200, 40, ("a call in Python", "mo.maximum(a, b)"))
     drawing.box(212, 4, 146, 40, ("a node of a model", "ONNX Runtime, XLA"))
@@ -214,6 +214,6 @@ def architecture() -> Drawing:
 
 
 def files(runs: Sequence[Run]) -> dict[str, str]:
-    """The texts of the pictures, by the names of their files; `runs` are those of the ledger."""
+    """Return the text of each figure by file name; `runs` are the runs of the ledger."""
     drawings = {draw.__name__: draw() for draw in (order, segments, dask, architecture)}
     return {f"{name}.svg": each.svg() for name, each in (drawings | {"findings": findings(runs)}).items()}

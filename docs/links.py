@@ -1,10 +1,10 @@
-"""Says which links of a built site lead nowhere, which of its parts come from elsewhere, and what its reference lacks.
+"""Finds broken links, resources of other sites, and missing reference entries in a built site.
 
     python docs/links.py build/site
 
-mkdocs --strict has looked at the links of the pages' sources; this looks at what was made of them, of docstrings and of
-the theme. Links to other sites are not followed. The reference is to have an anchor for every public name, error,
-command, exit code and clause.
+mkdocs --strict checks the links in the sources of pages; this checks the built pages, including docstrings and the
+theme. Links to other sites are not followed. The reference must have an anchor for every public name, error, command,
+exit code and clause.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXIT_CODES = (
 
 
 class _Reader(HTMLParser):
-    """The anchors of a page, where it leads, and what it loads."""
+    """Parses a page and collects its anchors, links and loaded resources."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -48,28 +48,28 @@ class _Reader(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """The broken links, a line each: the page, and the link."""
+    """Return the broken links and external resources of a site, one line each."""
     pages = {path: _Reader(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for path, page in pages.items():
-        if path.name == "404.html":  # for servers, which give it under every address
+        if path.name == "404.html":  # served under any address
             continue
         where = path.relative_to(site)
-        found += [f"{where}: loads {each}, from elsewhere" for each in sorted(page.loaded) if _is_elsewhere(each)]
+        found += [f"{where}: loads {each} from another site" for each in sorted(page.loaded) if _is_elsewhere(each)]
         for link in sorted(page.links | page.loaded):
             if _is_elsewhere(link) or urlsplit(link).scheme in ("data", "mailto"):
                 continue
             name, anchor = urldefrag(link)
             target = (path.parent / unquote(name)).resolve() if name else path.resolve()
             if not target.is_file():
-                found.append(f"{where}: {link} leads to no file")
+                found.append(f"{where}: no file for link {link}")
             elif target in pages and unquote(anchor) not in pages[target].anchors:
-                found.append(f"{where}: {link} leads to no anchor")
+                found.append(f"{where}: no anchor for link {link}")
     return found
 
 
 def public() -> dict[str, set[str]]:
-    """The anchors that each page of the reference is to have."""
+    """Return the anchors that each page of the reference must have."""
     return {
         "reference/functions.html": {f"maxops.{name}" for name in maxops.__all__ if name != "errors"}
         | {f"maxops.calls.{name}" for name in ("MaxCall", "ReduceCall", "SegmentCall")},
@@ -91,17 +91,17 @@ def public() -> dict[str, set[str]]:
 
 
 def undocumented(site: Path) -> list[str]:
-    """The public names that the reference lacks, a line each."""
+    """Return the public names that are missing in the reference, one line each."""
     found = []
     for name, anchors in public().items():
         page = site / name
         there = _Reader(page.read_text(encoding="utf-8")).anchors if page.is_file() else set()
-        found += [f"{name}: has no anchor {each}" for each in sorted(anchors - there)]
+        found += [f"{name}: missing anchor {each}" for each in sorted(anchors - there)]
     return found
 
 
 def _names(module: str) -> set[str]:
-    """A module's `__all__`, read without an import, because some modules need packages that the site does not."""
+    """Return a module's `__all__` without importing it, because it may need packages that the site does not need."""
     text = (Path(maxops.__file__).parent / module / "__init__.py").read_text(encoding="utf-8")
     (names,) = re.findall(r"^__all__ = (\[.*?\])", text, re.MULTILINE | re.DOTALL)
     return {f"maxops.{module}.{name}" for name in ast.literal_eval(names)}
@@ -112,7 +112,7 @@ def _is_elsewhere(link: str) -> bool:
 
 
 def main() -> int:
-    """Print what is wrong; 1 if there is something."""
+    """Print all faults of the site; return 1 if there are any."""
     site = Path(sys.argv[1]).resolve()
     found = faults(site) + undocumented(site)
     for fault in found:

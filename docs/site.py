@@ -1,9 +1,9 @@
 """Hooks of mkdocs for the site, called by name from mkdocs.yml.
 
-Pages name files of the repository by relative links, which hold in a checkout. On the site each such file has a page,
-under repo/. Each clause has a page, under clauses/. The page of commands gets what the command line says of itself.
-Where text names an error or a clause, it leads to it; an example is copied without its prompts and answers; and long
-ids in titles break after separators.
+Pages refer to files of the repository by relative links, which work in a checkout. On the site, each of these files has
+a page under repo/, and each clause has a page under clauses/. The page of commands contains the help of the command
+line. Names of errors and clauses become links, examples are copied without prompts and results, and long ids in titles
+break after separators.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import clauses  # noqa: E402
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
-OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and the files of the repository that they show
-# How far up a search puts a page: a search for a clause finds its definition before its citations, and a search for a
-# term of the field finds its meaning and its use before figures.
+OTHERS: dict[str, str] = {}  # generated sources of the site, and the files of the repository that they show
+# The search rank of pages: a search for a clause finds its definition before its citations, and a search for a term
+# finds its definition and its use before figures.
 BOOST = {
     r"operators\.md|semantics": 4.0,
     r"reference/functions": 4.0,
@@ -45,12 +45,12 @@ LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</co
 HEADING = re.compile(r"(?<=<h1)(.*?)(?=</h1>)", re.DOTALL)
 SEPARATOR = re.compile(r"(?<=\w)([._/-])(?=\w)(?![^<]*>)")  # within an id or a path, and not in a tag
 SESSION = re.compile(r'<div class="(?:language-\w+ )?highlight">(?=<pre><span></span><code>(.*?)</code>)', re.DOTALL)
-# What leaves its margins to wide tables and drawings.
+# Pages whose margins are used for wide tables and drawings.
 WITHOUT_CONTENTS = re.compile(r"findings|evidence\.md|speed|coming-from|architecture")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each clause, for each file of the repository that a page names, and for those that these name."""
+    """Add a page for each clause, and for each file of the repository that a page links to, directly or indirectly."""
     for place, text in clauses.pages().items():
         files.append(File.generated(config, place, content=text))
     named = ["CHANGELOG.md", "CONTRIBUTING.md"]
@@ -73,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to where their files are on the site, and fill in the commands."""
+    """Point links to the pages of their files on the site, and insert the help of the commands."""
     del config, files
     uri = page.file.src_uri
     if uri == "index.md" or WITHOUT_CONTENTS.match(uri):
@@ -87,14 +87,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     if path.endswith(".md"):
         markdown = LINK.sub(on_site, markdown)
-    markdown = markdown.replace(
-        "```python\n>>> ", "```pycon\n>>> "
-    )  # whose prompts and answers have colours of their own
+    markdown = markdown.replace("```python\n>>> ", "```pycon\n>>> ")  # pycon highlights prompts and results
     return markdown.replace(COMMANDS, _commands()) if COMMANDS in markdown else markdown
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Link errors and clauses, and say what is copied of examples with prompts."""
+    """Link errors and clauses, and set the text that is copied from examples with prompts."""
     del config, files
 
     def link(found: re.Match[str]) -> str:
@@ -112,13 +110,13 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Let the ids and paths in titles break after separators only: on phones they are wider than the screen."""
+    """Let ids and paths in titles break only after separators, because they are wider than the screen of a phone."""
     del page, config
     return HEADING.sub(lambda title: SEPARATOR.sub(r"\1<wbr>", title[0]), output)
 
 
 def _definition(name: str) -> tuple[str, str] | None:
-    """The page that defines an error or a clause, and the anchor there."""
+    """Return the page that defines an error or a clause, and its anchor."""
     found = getattr(errors, name.removeprefix("errors."), None)
     if isinstance(found, type) and issubclass(found, errors.MaxopsError):
         return "reference/errors.md", f"maxops.errors.{name.removeprefix('errors.')}"
@@ -134,21 +132,21 @@ def _named(text: str, path: str) -> Iterator[str]:
 
 
 def _in_repository(link: str, path: str) -> str:
-    """The target of a link as a path in the repository; for a folder, its README."""
+    """Return the target of a link as a path in the repository; for a folder, return its README."""
     named = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
     return f"{named}/README.md" if (ROOT / named).is_dir() else named
 
 
 def _on_site(path: str) -> str:
-    """A file's place among the site's sources."""
+    """Return the path of a file among the sources of the site."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"repo/{path.removesuffix('.md').removesuffix('/README')}.md"
 
 
 def _commands() -> str:
-    """The commands in Markdown, by typer, without their common heading."""
+    """Return typer's Markdown for the commands, without its main heading."""
     command = [sys.executable, "-m", "typer", "maxops.cli.app", "utils", "docs", "--name", "maxops"]
     made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # the texts of the options are plain, and may have asterisks of their own
+    # the help of options is plain text and may contain asterisks
     return re.sub(r"(?<=`: )(.*)", lambda text: text[0].replace("*", r"\*"), made[made.index("\n## ") :])

@@ -273,9 +273,8 @@ def test_an_option_that_is_given_twice_is_not_taken_silently(command: str, param
         return
     for first in param.opts:
         line = line_of(command, first, "1", param.opts[0], "2")
-        assert (
-            line == f"{param.opts[0]}: specified 2 times, but can be specified only once; see maxops {command} --help"
-        )
+        text = f"{param.opts[0]}: specified 2 times, but can be specified only once"
+        assert line == f"{text}; see maxops {command} --help"
 
 
 @pytest.mark.parametrize("command", GROUP.commands)

@@ -624,7 +624,7 @@ def test_the_same_maxops_is_no_comparison() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "message"), [("", "Permission denied"), ("#!/bin/sh\nexit 3\n", "its maxops ended with code 3")]
+    ("program", "message"), [("", "Permission denied"), ("#!/bin/sh\nexit 3\n", "exited with code 3")]
 )
 def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str, message: str) -> None:
     python = tmp_path / "python"
@@ -636,7 +636,7 @@ def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str,
 
 def test_a_folder_without_maxops_is_no_comparison(tmp_path: Path) -> None:
     # Python goes on to the next folder of its path: here to one that has the package
-    with pytest.raises(compare.CompareError, match=r"holds no package maxops|ended with code 1"):
+    with pytest.raises(compare.CompareError, match=r"contains no package maxops|exited with code 1"):
         compared(tmp_path, "Max/2-inputs/float32/1")
 
 
@@ -650,7 +650,7 @@ def test_a_crash_ends_the_run_and_keeps_what_there_is(tmp_path: Path) -> None:
     result = compared(other_maxops(tmp_path, crash), "Max/2-inputs/float32/1", "ReduceMax/all/int8/1")
     assert [case["status"] for case in result["cases"]] == ["timed"]
     assert result["interrupted"].startswith("after 1 of 2 cases --compare: ")
-    assert result["interrupted"].endswith("its maxops ended with code 9; see above")
+    assert result["interrupted"].endswith("exited with code 9; see above")
 
 
 def test_compare_prints_tables_and_writes_json(tmp_path: Path) -> None:

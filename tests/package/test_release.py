@@ -48,19 +48,19 @@ def test_a_tree_that_is_ready(script: ModuleType, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        ("pyproject.toml", "1.2.3", "1.2.4", "pyproject.toml: version is 1.2.4, not 1.2.3"),
-        ("CITATION.cff", "1.2.3", "1.2.2", "CITATION.cff: version is 1.2.2, not 1.2.3"),
-        ("CITATION.cff", "version: 1.2.3\n", "", "CITATION.cff: version is not there, not 1.2.3"),
-        ("CITATION.cff", "01-31", "01-30", "CITATION.cff: date-released is 2026-01-30, not 2026-01-31"),
-        ("CITATION.cff", "date-released", "#", "CITATION.cff: date-released is not there, not 2026-01-31"),
-        ("CHANGELOG.md", "[1.2.3]", "[1.2.30]", "CHANGELOG.md: has no heading '## [1.2.3] - YYYY-MM-DD'"),
-        ("CHANGELOG.md", "-01-31", "-02-31", "CHANGELOG.md: the day of 1.2.3 is '2026-02-31', not YYYY-MM-DD"),
-        ("CHANGELOG.md", "- A thing.\n", "", "CHANGELOG.md: the section of 1.2.3 lists nothing"),
+        ("pyproject.toml", "1.2.3", "1.2.4", "pyproject.toml: expected version 1.2.3, got 1.2.4"),
+        ("CITATION.cff", "1.2.3", "1.2.2", "CITATION.cff: expected version 1.2.3, got 1.2.2"),
+        ("CITATION.cff", "version: 1.2.3\n", "", "CITATION.cff: expected version 1.2.3, got none"),
+        ("CITATION.cff", "01-31", "01-30", "CITATION.cff: expected date-released 2026-01-31, got 2026-01-30"),
+        ("CITATION.cff", "date-released", "#", "CITATION.cff: expected date-released 2026-01-31, got none"),
+        ("CHANGELOG.md", "[1.2.3]", "[1.2.30]", "CHANGELOG.md: missing heading '## [1.2.3] - YYYY-MM-DD'"),
+        ("CHANGELOG.md", "-01-31", "-02-31", "CHANGELOG.md: expected a date YYYY-MM-DD for 1.2.3, got '2026-02-31'"),
+        ("CHANGELOG.md", "- A thing.\n", "", "CHANGELOG.md: the section of 1.2.3 is empty"),
         (
             "CHANGELOG.md",
             "[Unreleased]\n",
             "[Unreleased]\n\n- New.\n",
-            "CHANGELOG.md: something stands",
+            "CHANGELOG.md: [Unreleased] is not empty",
         ),
     ],
 )
@@ -99,10 +99,10 @@ def wheel(folder: Path, metadata: str, tags: str = "cp311-cp311-manylinux_2_28_x
     ("old", "new", "says"),
     [
         ("", "", None),
-        ("Version: 1.2.3", "Version: 1.2.4", "is of maxops 1.2.4, not maxops 1.2.3"),
-        ("Name: maxops", "Name: maxop", "is of maxop 1.2.3, not maxops 1.2.3"),
-        ("License-File: LICENSE\n", "", "has no licence Apache-2.0 with its file LICENSE"),
-        ("\n\n", "\n\nSee [it](docs/speed.md).\n", "the package page links to docs/speed.md, which is not there"),
+        ("Version: 1.2.3", "Version: 1.2.4", "expected maxops 1.2.3, got maxops 1.2.4"),
+        ("Name: maxops", "Name: maxop", "expected maxops 1.2.3, got maxop 1.2.3"),
+        ("License-File: LICENSE\n", "", "missing license Apache-2.0 with the file LICENSE"),
+        ("\n\n", "\n\nSee [it](docs/speed.md).\n", "the package page has a broken link to docs/speed.md"),
         ("\n\n", "\n\nSee [it](https://example.org/docs/speed.md).\n", None),
     ],
     ids=["right", "version", "name", "licence", "relative-link", "link"],
@@ -117,7 +117,7 @@ def test_files(
 def test_a_wheel_for_one_system_alone(script: ModuleType, tmp_path: Path) -> None:
     path = wheel(tmp_path, METADATA, "cp311-cp311-linux_x86_64")
     [found] = script.faults(path, "1.2.3")
-    assert found == f"{path.name}: is for the system that built it alone; PyPI takes manylinux and musllinux"
+    assert found == f"{path.name}: the wheel has a local platform tag; PyPI accepts only manylinux and musllinux"
 
 
 # ------------------------------------------------------------------------------------------------------ from a tag
@@ -143,7 +143,7 @@ def release(repository: Path, version: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_version_without_a_tag(repository: Path) -> None:
     done = release(repository, "1.2.4")
-    says = "release: there is no tag v1.2.4: git tag -a v1.2.4, on the commit that is to be released\n"
+    says = "release: tag v1.2.4 does not exist; run git tag -a v1.2.4 on the commit to release\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", says)
 
 
@@ -152,7 +152,7 @@ def test_a_folder_that_is_there_already(repository: Path) -> None:
     done = release(repository, "1.2.3")
     assert (done.returncode, done.stderr) == (
         1,
-        f"release: {repository / 'dist' / '1.2.3'}: already exists; remove what an earlier attempt left\n",
+        f"release: {repository / 'dist' / '1.2.3'} already exists; remove the files of earlier attempts\n",
     )
 
 
@@ -164,4 +164,4 @@ def test_it_is_the_tag_that_is_read(script: ModuleType, repository: Path, monkey
     folder = repository.parent / "tagged"
     script.tagged_files("v1.2.3", folder)
     assert script.disagreements("1.2.3", folder) == []
-    assert script.disagreements("1.2.3", repository) == ["pyproject.toml: version is 9, not 1.2.3"]
+    assert script.disagreements("1.2.3", repository) == ["pyproject.toml: expected version 1.2.3, got 9"]

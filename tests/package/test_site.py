@@ -33,11 +33,11 @@ def test_links_that_lead_nowhere_are_told(tmp_path: Path) -> None:
         right + wrong + '<link rel="stylesheet" href="//fonts.org/a.css"><img src="a.png">'
     )
     assert faults(tmp_path) == [
-        "one.html: loads //fonts.org/a.css, from elsewhere",
-        "one.html: loads https://elsewhere.org/a.js, from elsewhere",
-        "one.html: #nowhere leads to no anchor",
-        "one.html: a.png leads to no file",
-        "one.html: folder leads to no file",
+        "one.html: loads //fonts.org/a.css from another site",
+        "one.html: loads https://elsewhere.org/a.js from another site",
+        "one.html: no anchor for link #nowhere",
+        "one.html: no file for link a.png",
+        "one.html: no file for link folder",
     ]
 
 
@@ -51,9 +51,9 @@ def test_what_the_reference_lacks_is_told(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("".join(f'<p id="{each}">' for each in anchors - {"ONNX.Max-13.T", "exit-70"}))
     assert links["undocumented"](tmp_path) == [
-        "reference/commands.html: has no anchor exit-70",
-        "operators.html: has no anchor ONNX.Max-13.T",
-        "clauses/ONNX.Max.T.html: has no anchor ONNX.Max-13.T",
+        "reference/commands.html: missing anchor exit-70",
+        "operators.html: missing anchor ONNX.Max-13.T",
+        "clauses/ONNX.Max.T.html: missing anchor ONNX.Max-13.T",
     ]
 
 

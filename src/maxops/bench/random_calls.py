@@ -70,9 +70,7 @@ class Layout:
         if lengths:
             lengths[self.axis] = lengths[self.axis] * factor or 1
         base = values(case, Operand(tuple(lengths[axis] for axis in self.order)), random, number)
-        if (
-            case.dtype is BOOL
-        ):  # from one True in a million elements to all True, because a reduction stops at the first True
+        if case.dtype is BOOL:  # the share of True varies, because a reduction stops at the first True
             base |= random.random(base.shape) < MAX_SIZE ** -random.random()
         if self.kind == "unaligned":
             moved = empty(base.nbytes + 1, np.uint8, number)[1:].view(base.dtype).reshape(base.shape)
