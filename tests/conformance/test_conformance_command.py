@@ -130,7 +130,7 @@ def test_without_a_runtime_it_says_which_there_are() -> None:
     asked = conform("--quick")
     assert asked.exit_code == 2
     assert asked.stdout == result.stdout
-    assert asked.stderr == "maxops: error: no runtime is given: name some of these, or maxops, or all\n"
+    assert asked.stderr == "maxops: error: no runtime specified; pass names from this list, maxops, or all\n"
 
 
 def test_cases_are_listed() -> None:

@@ -17,11 +17,8 @@ from maxops.conformance.matrix import matrix
     ("words", "said"),
     [
         (["numpy", "--json", "."], ". cannot be written: it is a folder"),
-        (
-            ["numpy", "--html", "nowhere/page.html"],
-            "nowhere/page.html: folder nowhere does not exist",
-        ),
-        (["numpy", "--from", "run.json"], "RUNTIME has no effect with --from, and 'numpy' is not a file"),
+        (["numpy", "--html", "nowhere/page.html"], "nowhere/page.html: folder nowhere does not exist"),
+        (["numpy", "--from", "run.json"], "--from expects files or folders, but 'numpy' does not exist"),
         (["--from", "run.json", "--quick"], "--quick has no effect with --from"),
         (["--from", "run.json", "--only", "value"], "--only has no effect with --from"),
         (["--list", "--json", "run.json"], "--json has no effect with --list"),

@@ -340,7 +340,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(link: str, tmp_path
 
 def test_mistakes(tmp_path: Path) -> None:
     path = with_weights(tmp_path)
-    assert "is an input" in rewritten(path, path)[1]
+    assert "is also an input" in rewritten(path, path)[1]
     assert "is a data file of the model" in rewritten(path, path.parent / "w.bin")[1]
     assert "is reserved for data of the model" in rewritten(path, tmp_path / "other" / "w.bin")[1]
     assert not (tmp_path / "other").exists()

@@ -75,7 +75,7 @@ def test_files_are_told_apart(script: ModuleType, tmp_path: Path) -> None:
 def test_a_wheel_that_was_not_built(script: ModuleType, tmp_path: Path) -> None:
     first, second, *_ = script.WHEELS
     file(tmp_path, second.tags, second.machine.name)
-    with pytest.raises(script.WheelError, match=f"has 0 files for {first.name}, not one: make wheels WHEELS="):
+    with pytest.raises(script.WheelError, match=f"expected one file for {first.name}, got 0; run make wheels WHEELS="):
         script.find(first, tmp_path)
 
 

@@ -189,8 +189,9 @@ def _os_error_text(error: OSError) -> str:
 def _usage_text(error: Any) -> str:
     """Return the text of a usage error, without the wording of the library that converts the values."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
-    if message and (hint := _hint_of(error)):
-        return f"{hint}: {message}"
+    if message:
+        hint = _hint_of(error)
+        return f"{hint}: {message}" if hint else message
     # in click and typer, format_message returns the text without the usage lines
     return str(error.format_message())
 

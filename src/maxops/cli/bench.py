@@ -235,5 +235,5 @@ def _names(given: list[str], there: Sequence[str], option: str, what: str) -> li
         return list(there)
     for name in chosen:
         if name not in there:
-            raise typer.BadParameter(f"unknown {what} {name!r}; expected {', '.join(there)}", param_hint=option)
+            raise typer.BadParameter(f"unknown {what} {name!r}; expected one of {', '.join(there)}", param_hint=option)
     return [name for name in there if name in chosen]
