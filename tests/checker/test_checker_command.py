@@ -83,7 +83,7 @@ def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
     assert any("SONNX.Max.static" in line and line.endswith("and 499 more") for line in text)
     types = [line for line in text if "SONNX.Max.GR2" in line]
     assert (len(types), len(text) < 30) == (11, True)
-    assert types[-1].split("|")[3] == "and 489 more; --all shows them"
+    assert types[-1].split("|")[3] == "and 489 more; show them with --all"
     everything = tables(
         written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx", "--all"
     )

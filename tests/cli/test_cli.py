@@ -347,7 +347,7 @@ BAD_NPY: list[tuple[str, Callable[[Path], object], list[str]]] = [
     ("truncated_version", lambda path: path.write_bytes(b"\x93NUMPY\x01"), [".npy"]),
     ("truncated_header", lambda path: path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr'"), ["truncated header"]),
     ("objects", lambda path: saved(path, np.array([{}, None], object)), ["pickled Python objects", "never read"]),
-    ("pickle", _pickled, ["not a .npy file", "a pickle is never read"]),
+    ("pickle", _pickled, ["not a .npy file", "it is a pickle"]),
     ("text", lambda path: path.write_text("1,2,3\n"), ["not a .npy file", "1,2,3"]),
     ("npz", lambda path: path.write_bytes(b"PK\x03\x04" + bytes(40)), ["not a .npy file"]),
     ("other_version", lambda path: path.write_bytes(b"\x93NUMPY\x09\x00" + bytes(40)), ["version (9, 0)"]),
@@ -430,13 +430,13 @@ def _corrupt_npz(path: Path) -> None:
 
 
 MEMBERS = {
-    "pickled_objects": (npy_bytes(np.array([None], object)), "holds pickled Python objects, which are never read"),
-    "a_pickle": (pickle.dumps([1]), "is not a .npy file (a pickle is never read)"),
+    "pickled_objects": (npy_bytes(np.array([None], object)), "contains pickled Python objects"),
+    "a_pickle": (pickle.dumps([1]), "not a .npy file (it is a pickle"),
     "text": (b"text", "is not a .npy file"),
-    "nothing": (b"", "is empty; it should be a .npy file"),
+    "nothing": (b"", "expected a .npy file, but the file is empty"),
     "a_piece": (npy_bytes(X)[:-1], "is truncated"),
-    "half_a_header": (npy_bytes(X)[:20], "has a truncated header"),
-    "version_9": (npy_bytes(X).replace(b"\x01\x00", b"\x09\x00", 1), "is a .npy file of version (9, 0)"),
+    "half_a_header": (npy_bytes(X)[:20], "the file is truncated within its header"),
+    "version_9": (npy_bytes(X).replace(b"\x01\x00", b"\x09\x00", 1), "unsupported .npy version (9, 0)"),
 }
 
 
@@ -482,11 +482,11 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
         pytest.param(["x=x.npy", "Z=z.npy"], ["missing inputs 'z'", "has no input 'Z'"], id="misspelled"),
         pytest.param(["x=x.npy", "z=z.npy", "q=z.npy"], ["input 'q' is unknown", "'x': float32"], id="unknown"),
         pytest.param(["x=x.npy", "both.npz"], ["input 'x' is given twice"], id="twice"),
-        pytest.param(["x.npy"], ["a .npy file has no name in it", "NAME=x.npy"], id="nameless_npy"),
+        pytest.param(["x.npy"], ["a .npy file contains no input name", "NAME=x.npy"], id="nameless_npy"),
         pytest.param(["nameless.pb"], ["the tensor has no name", "NAME=nameless.pb"], id="nameless_pb"),
-        pytest.param(["x=both.npz"], ["a .npz file names its arrays itself"], id="named_npz"),
-        pytest.param(["x=x.txt"], ["x.txt is not a .npy, .npz or .pb file"], id="other_file"),
-        pytest.param(["x"], ["not a .npy, .npz or .pb file"], id="name_only"),
+        pytest.param(["x=both.npz"], ["a .npz file contains the input names"], id="named_npz"),
+        pytest.param(["x=x.txt"], ["expected a file name ending in .npy, .npz or .pb"], id="other_file"),
+        pytest.param(["x"], ["expected a file name ending in .npy, .npz or .pb"], id="name_only"),
         pytest.param(["x=f8.npy", "z=z.npy"], ["input 'x' has dtype float64", "float32 (4,)"], id="wrong_type"),
         pytest.param(["x=long.npy", "z=z.npy"], ["input 'x' has shape (5,)", "float32 (4,)"], id="wrong_shape"),
         pytest.param(["x=flat.npy", "z=z.npy"], ["input 'x' has rank 0"], id="wrong_rank"),
@@ -602,7 +602,7 @@ def test_segment_max(tmp_path: Path) -> None:
 def test_bfloat16_files(tmp_path: Path) -> None:
     data = np.array([1, -2], ml_dtypes.bfloat16)
     path = saved(tmp_path / "x.npy", data)
-    holds(fails("maximum", path), "void of two bytes", "--bfloat16")
+    holds(fails("maximum", path), "2-byte void", "--bfloat16")
     holds(succeeds("maximum", path, "--bfloat16"), "bfloat16", "1, -2")
     succeeds("reduce-max", path, "--bfloat16", "--no-keepdims", "--output", tmp_path / "m.npy")
     assert_same_bits(np.load(tmp_path / "m.npy").view(ml_dtypes.bfloat16), data[:1].reshape(()))
@@ -635,7 +635,7 @@ def test_npy_files_are_read_as_they_are(dtype: str, shape: tuple[int, ...], orde
             id="ids_unsorted",
         ),
         pytest.param(
-            ["segment-max", "x.npy", "i.npy"], ["the value of empty segments is missing"], id="fill_mode_missing"
+            ["segment-max", "x.npy", "i.npy"], ["no value for empty segments specified"], id="fill_mode_missing"
         ),
         pytest.param(
             ["segment-max", "x.npy", "i.npy", "--fill-mode", "NONE"], ["'NONE'", "'ZERO' or 'LOWEST'"], id="fill_mode"

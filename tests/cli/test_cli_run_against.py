@@ -116,9 +116,9 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--special-values"], "--special-values has no effect without --seed"),
         (
             ["--seed", "1", "--size", "k=3"],
-            "--size k=3: no input that is drawn has an axis of that name; there are n, m",
+            "--size k=3: no random input has an axis named k; the axes without a size are n, m",
         ),
-        (["--seed", "1", "--size", "n"], "'n' is not a name and a size"),
+        (["--seed", "1", "--size", "n"], "expected a name and a size such as batch=8, got 'n'"),
         (["--seed", "-1"], "--seed"),
         (["--seed", "1", "--against", "numpy"], "'numpy' cannot run models; choose onnxruntime, "),
         (["--seed", "1", "--against", "onnxruntim"], "did you mean onnxruntime"),
@@ -132,7 +132,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
             "--tolerance has no effect without --against and --whole",
         ),
         (["--seed", "1", "--output", "-"], "stdout can hold only one array, got 2"),
-        ([], "give each as --input NAME=FILE, or --seed N draws them"),
+        ([], "pass --input NAME=FILE for each, or --seed N to draw them at random"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -151,7 +151,7 @@ def test_open_sizes_are_those_of_the_inputs_that_are_given(place: Path) -> None:
     assert np.load("j.npy").shape == (7,)
     wrong = run("m.onnx", "--seed", 1, "-i", "x=x.npy", "--size", "n=3")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert "on inputs drawn by --seed 1" in wrong.stderr
+    assert "with random inputs from --seed 1" in wrong.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="a shell makes pipes with names there")
@@ -461,4 +461,4 @@ def test_an_open_size_without_a_name(place: Path) -> None:
     assert np.load("z.npy").shape == (3, 2)
     wrong = run("open.onnx", "--seed", 1, "--size", "x.1=3")
     assert wrong.exit_code == 2
-    assert "no input that is drawn has an axis of that name; there are x.0, n" in wrong.stderr
+    assert "; the axes without a size are x.0, n" in wrong.stderr

@@ -549,7 +549,7 @@ def test_another_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert evidence.differences()[-2:] == ["none.py", "spec.py"]
     done = CliRunner().invoke(app, ["evidence"])
     assert done.exit_code == 1
-    assert "another build than the evidence speaks of; what differs: " in done.stdout
+    assert "the evidence is for a different build; differences: " in done.stdout
     assert done.stdout.endswith("none.py; spec.py\n")
 
 

@@ -403,7 +403,7 @@ def test_sequences_on_the_command_line(tmp_path: Path) -> None:
     written = {path.name: np.load(path).tolist() for path in (tmp_path / "out").iterdir()}
     assert written == {"y.npy": [1, 5], "z[0].npy": [1, 2], "z[1].npy": [3], "z[2].npy": [1, 5]}
     result = CliRunner().invoke(app, ["run", str(tmp_path / "model.onnx"), *given, "--against", "onnx-reference"])
-    assert "--against takes tensors only; the model has 's': sequence of float32 (n,)" in result.stderr
+    assert "--against supports only tensors, but the model has 's': sequence of float32 (n,)" in result.stderr
 
 
 def run_model(folder: Path, text: str, *words: str, files: Mapping[str, Any]) -> Any:

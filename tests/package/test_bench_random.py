@@ -193,8 +193,8 @@ def test_the_command_repeats_a_call(command: Callable[..., Any], tmp_path: Path)
         (["--random", "1", "--quick"], "--quick cannot be combined with --random"),
         (["--random", "1", "--sizes", "1"], "--sizes cannot be combined with --random"),
         (["--random", "0"], "is not a number of seconds"),
-        (["--seed", "3"], "--seed and --only-call need --random"),
-        (["--only-call", "3"], "--seed and --only-call need --random"),
+        (["--seed", "3"], "--seed and --only-call require --random"),
+        (["--only-call", "3"], "--seed and --only-call require --random"),
     ],
     ids=lambda each: each if isinstance(each, str) else each[-2],
 )
