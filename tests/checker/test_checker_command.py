@@ -138,7 +138,7 @@ def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
     assert "does not exist; pass --parents" in failed.stderr
     assert run(path, "--format", form, "--output", tmp_path / "no" / "report", "--parents").exit_code == 1
     assert (tmp_path / "no" / "report").read_text() == shown.stdout
-    assert "is an input; --overwrite" in run(path, "--output", path).stderr
+    assert "is also an input; pass --overwrite" in run(path, "--output", path).stderr
 
 
 # -------------------------------------------------------------------------------------------------------- JSON

@@ -184,7 +184,7 @@ def test_run_of_zero_sizes(tmp_path: Path) -> None:
     saved(tmp_path / "x.npy", np.zeros((0, 2), np.float32))
     # the model gives its input back, under the input's own name
     line = fails("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path)
-    holds(line, "x.npy: is an input; --overwrite")
+    holds(line, "x.npy is also an input; pass --overwrite")
     holds(
         succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "out", "-p"),
         "-inf, -inf",

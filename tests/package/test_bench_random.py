@@ -184,7 +184,7 @@ def test_the_command_repeats_a_call(command: Callable[..., Any], tmp_path: Path)
     found = command("--random", "1", "--seed", "28", "--only-call", str(REDUCED.number), "--json", str(file))
     assert found.exit_code == 0, found.output
     assert [row["call"] for row in json.loads(file.read_text())["cases"]] == [str(REDUCED)]
-    assert "Lowest beside numpy" in found.stdout
+    assert "Lowest speedups over numpy" in found.stdout
 
 
 @pytest.mark.parametrize(
