@@ -342,10 +342,14 @@ BAD_NPY: list[tuple[str, Callable[[Path], object], list[str]]] = [
     ("missing", lambda path: None, ["cannot be read", "No such file"]),
     ("folder", lambda path: path.mkdir(), ["cannot be read"]),
     ("empty", lambda path: path.touch(), ["is empty"]),
-    ("truncated_data", _truncated, ["is truncated", "(100,)", "needs 528 bytes, it has 527"]),
+    ("truncated_data", _truncated, ["is truncated", "(100,)", "expected 528 bytes", "got 527"]),
     ("truncated_magic", lambda path: path.write_bytes(b"\x93NUM"), ["not a .npy file"]),
     ("truncated_version", lambda path: path.write_bytes(b"\x93NUMPY\x01"), [".npy"]),
-    ("truncated_header", lambda path: path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr'"), ["truncated header"]),
+    (
+        "truncated_header",
+        lambda path: path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr'"),
+        ["truncated within its header"],
+    ),
     ("objects", lambda path: saved(path, np.array([{}, None], object)), ["pickled Python objects", "never read"]),
     ("pickle", _pickled, ["not a .npy file", "it is a pickle"]),
     ("text", lambda path: path.write_text("1,2,3\n"), ["not a .npy file", "1,2,3"]),
@@ -430,11 +434,11 @@ def _corrupt_npz(path: Path) -> None:
 
 
 MEMBERS = {
-    "pickled_objects": (npy_bytes(np.array([None], object)), "contains pickled Python objects"),
+    "pickled_objects": (npy_bytes(np.array([None], object)), "the array contains pickled Python objects"),
     "a_pickle": (pickle.dumps([1]), "not a .npy file (it is a pickle"),
-    "text": (b"text", "is not a .npy file"),
+    "text": (b"text", "not a .npy file"),
     "nothing": (b"", "expected a .npy file, but the file is empty"),
-    "a_piece": (npy_bytes(X)[:-1], "is truncated"),
+    "a_piece": (npy_bytes(X)[:-1], "the file is truncated"),
     "half_a_header": (npy_bytes(X)[:20], "the file is truncated within its header"),
     "version_9": (npy_bytes(X).replace(b"\x01\x00", b"\x09\x00", 1), "unsupported .npy version (9, 0)"),
 }
@@ -555,7 +559,7 @@ def test_output_may_replace_an_input_if_told(place: Path) -> None:
     before = (place / "x.npy").read_bytes()
     holds(fails(*words), "x.npy is also an input; pass --overwrite to replace it")
     (place / "link.npy").symlink_to("x.npy")
-    holds(fails(*words[:-1], place / "link.npy"), f"link.npy: is {place / 'x.npy'}, an input")
+    holds(fails(*words[:-1], place / "link.npy"), f"link.npy is also an input ({place / 'x.npy'})")
     assert (place / "x.npy").read_bytes() == before
     succeeds(*words, "--overwrite")
     assert_same_bits(np.load(place / "x.npy"), reference.maximum(X, Y))
