@@ -857,7 +857,7 @@ def test_interrupt_of_an_import_is_one_line_and_130() -> None:
 
 def test_names_of_files_cannot_move_the_cursor(tmp_path: Path) -> None:
     result = maxops("maximum", tmp_path / "a\x1b[2J.npy")
-    assert result.stderr == f"maxops: error: {tmp_path}/a\\x1b[2J.npy: cannot be read: No such file or directory\n"
+    assert result.stderr == f"maxops: error: {tmp_path}/a\\x1b[2J.npy cannot be read: No such file or directory\n"
     result = maxops("maximum", saved(tmp_path / "x.npy", [1.0]), "-o", tmp_path / "b\x1b[2J.npy")
     assert result.stderr == f"maxops: wrote {tmp_path}/b\\x1b[2J.npy\n"
 

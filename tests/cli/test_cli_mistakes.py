@@ -378,7 +378,7 @@ def test_run_says_that_its_output_is_a_folder(
     before = sorted(os.listdir())
     line = line_of("run", "model", "--seed", 1, "--output", name, *parents)
     why = "Not a directory" if name == "x" else "expected a folder, got a file name"
-    assert line.startswith(f"{name}: cannot be written: {why}; pass a folder")
+    assert line.startswith(f"{name} cannot be written: {why}; pass a folder")
     assert sorted(os.listdir()) == before
 
 

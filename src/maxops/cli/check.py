@@ -138,7 +138,7 @@ def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
     """
 
     def fail(error: OSError) -> None:
-        failed[Path(error.filename)] = ModelError(f"{error.filename}: cannot be read: {error.strerror}")
+        failed[Path(error.filename)] = ModelError(f"{error.filename} cannot be read: {error.strerror}")
 
     if not os.path.isdir(given):  # Path.is_dir raises if a parent folder cannot be read
         yield given

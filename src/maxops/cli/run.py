@@ -264,7 +264,7 @@ def _check_output(
         if is_file or (output.suffix.lower() in (".npy", ".npz") and not os.path.isdir(output)):
             why = "Not a directory" if is_file else "expected a folder, got a file name"
             raise OutputError(
-                f"{output}: cannot be written: {why}; pass a folder, in which each output is written to NAME.npy, or - "
+                f"{output} cannot be written: {why}; pass a folder, in which each output is written to NAME.npy, or - "
                 "for stdout"
             )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)

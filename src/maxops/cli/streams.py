@@ -110,9 +110,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except IsADirectoryError as error:
-        raise ModelInputError(f"{path}: cannot be read: it is a folder; pass a file") from error
+        raise ModelInputError(f"{path} cannot be read: it is a folder; pass a file") from error
     except OSError as error:
-        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror or error}") from error
+        raise ModelInputError(f"{name_of(path)} cannot be read: {error.strerror or error}") from error
 
 
 def read_at_most(file: IO[bytes], count: int) -> bytearray:
@@ -142,7 +142,7 @@ def read_model(path: Path) -> bytes:
         with nullcontext(sys.stdin.buffer) if is_stream(path) else path.open("rb") as file:
             return content(file)
     except OSError as error:
-        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror}") from error
+        raise ModelInputError(f"{name_of(path)} cannot be read: {error.strerror}") from error
 
 
 def read_stdin() -> bytes:
