@@ -412,8 +412,10 @@ class _Reader:
                 found[name] = OPEN
                 if not task.in_function:
                     self._fault(where, f"the attribute {name!r} refers to a function attribute outside of a function")
+            elif kind is None:
+                found[name] = Invalid(f"no max operator has an attribute {name!r}")
             elif attribute.type != kind:
-                expected = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
+                expected = AttributeProto.AttributeType.Name(kind)
                 found[name] = Invalid(f"{name} must be of kind {expected}, got {_kind_name(attribute)}")
             elif kind == AttributeProto.STRING:
                 found[name] = attribute.s.decode(errors="backslashreplace")
