@@ -101,7 +101,7 @@ def test_a_node_of_our_domain_follows_the_version_that_it_names(
             assert not faults(report)
             continue
         assert judged.row is None
-        says = f"ONNX {operator} has no version {version}; it has {', '.join(map(str, versions))}"
+        says = f"ONNX {operator} has no version {version}; known versions: {', '.join(map(str, versions))}"
         assert judged.note.startswith(says)
         # of one that comes after those that are known nothing can be said
         (fault,) = faults(report, "broken" if version < versions[-1] else "unknown")

@@ -202,7 +202,7 @@ def test_devices(device: str, supported: bool) -> None:
     assert Backend.supports_device(device) is supported
     assert Backend.is_compatible(MAX, device) is supported
     if not supported:
-        with pytest.raises(errors.ConfigurationError, match="not on"):
+        with pytest.raises(errors.ConfigurationError, match="device must be 'CPU', got"):
             Backend.prepare(MAX, device)
 
 
@@ -212,7 +212,7 @@ def test_is_compatible_is_false_for_unknown_operators() -> None:
 
 
 def test_unknown_option_is_refused() -> None:
-    with pytest.raises(errors.ConfigurationError, match="no option precision"):
+    with pytest.raises(errors.ConfigurationError, match="does not support the options precision"):
         Backend.prepare(MAX, precision="low")
 
 
@@ -264,5 +264,5 @@ def test_bfloat16_and_bool_through_the_backend() -> None:
 @pytest.mark.parametrize("version", [-(2**63), -1, 0, 99, 2**31 - 1, 2**31, 2**63, "13", 13.0, None, [13]], ids=repr)
 def test_an_operator_set_that_nobody_knows(version: object) -> None:
     node = helper.make_node("Max", ["a", "b"], ["c"])
-    with pytest.raises(errors.MaxopsError, match=r"operator set|is an integer"):
+    with pytest.raises(errors.MaxopsError, match=r"operator set|must be an integer"):
         Backend.run_node(node, [np.ones(1, np.float32), np.ones(1, np.float32)], opset_version=version)

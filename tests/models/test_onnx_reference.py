@@ -359,9 +359,9 @@ def test_sequences_are_lists(on: Other) -> None:
     assert not any(np.shares_memory(one, other) for one in got["z"] for other in s)
     assert loaded.run(["z"], {"s": tuple(s), "at": at, "a": a})[0][1].tolist() == [3]
     for wrong, said in (
-        (s[0], "of type ndarray, not a list of arrays; the model expects 's': sequence of float32"),
-        (None, "of type NoneType, not a list of arrays"),
-        ([np.array([1.0])], r"input 's\[0\]' is float64"),
+        (s[0], "must be a list of arrays, got ndarray; the model expects 's': sequence of float32"),
+        (None, "must be a list of arrays, got NoneType"),
+        ([np.array([1.0])], r"input 's\[0\]' has dtype float64"),
         ([s[0], s[1][None]], r"input 's\[1\]' has rank 2"),
     ):
         with pytest.raises(errors.ModelInputError, match=said):
@@ -423,7 +423,7 @@ def test_mistakes_with_sequences_are_told(tmp_path: Path) -> None:
     given = f"--input=s={tmp_path}/two.npz"
     for words, said in (
         ([given, f"--input=s={tmp_path}/one.npz"], "input 's' is given twice"),
-        ([f"--input=s={tmp_path}/x.npy"], "input 's': sequence of float32 (n,) takes a .npz file of its arrays"),
+        ([f"--input=s={tmp_path}/x.npy"], "input 's': sequence of float32 (n,) requires a .npz file of its arrays"),
         ([given, "--output", "-"], "stdout can hold only one array, got 2"),
     ):
         result = run_model(tmp_path, SAME, *words, files=files)

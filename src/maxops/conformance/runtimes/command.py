@@ -162,6 +162,7 @@ def _output(folder: Path, *, is_ir: bool, number: int = 0) -> Array:
     try:
         array = np.load(path, allow_pickle=False) if is_ir else read_tensor_file(path)[1]
     except (ModelInputError, OSError, ValueError, EOFError) as error:
-        raise GarbageError(f"{where}: {str(error).removeprefix(f'{path}: ')}") from error
+        text = str(error).replace(str(path), where)
+        raise GarbageError(text if text.startswith(where) else f"{where}: {text}") from error
     # NumPy saves bfloat16 as two untyped bytes
     return array.view(BFLOAT16.numpy) if array.dtype.str == "|V2" else np.asarray(array)
