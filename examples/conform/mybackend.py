@@ -1,6 +1,6 @@
 """A runtime of one operator, around NumPy, that gets one thing wrong: uint64 has no kernel, and borrows that of int64.
 
-It has the protocol of `onnx.backend.base.Backend`: `prepare` takes a model, and `run` its inputs.
+It implements the `onnx.backend.base.Backend` protocol: `prepare` takes a model, and `run` its inputs.
 """
 
 from functools import reduce

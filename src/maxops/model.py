@@ -101,7 +101,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Array]:
         members = [(f"{name}[{number}]", array) for number, array in enumerate(value)] if _is_list(value) else []
         for key, array in members or ([(name, value)] if value is not None and not _is_list(value) else []):
             if key in found:
-                raise ModelError(f"duplicate name {key!r}: an element of a sequence and another value have this name")
+                raise ModelError(f"duplicate name {key!r}: an element of a sequence and another value share this name")
             found[key] = array
     return found
 

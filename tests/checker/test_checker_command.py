@@ -52,7 +52,7 @@ def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     (line,) = result.stdout.splitlines()
     assert line.endswith(
-        "1 max node, 1 judged by its own standard: 3 clauses hold, 0 are broken, "
+        "1 max node, 1 checked against its own standard: 3 clauses hold, 0 are broken, "
         "0 cannot be known statically, 2 are known only at run time"
     )
 

@@ -269,7 +269,7 @@ def test_a_scalar_that_documents_write_as_one_size_of_0(
         old + rest.partition("</port>")[0], f'name="{name}" type="{of}">{data}<output><port id="0">{dims}'
     )
     report = check(saved(tmp_path, made))
-    says = [each for each in report.faults if "output port 0 has the shape" in each.message]
+    says = [each for each in report.faults if "output port 0 has shape" in each.message]
     if of == "Parameter":  # what the data says counts, and a port must not contradict it
         right = [(), (0,)] if port == 2 else [(), (-1,)]
         assert bool(says) is (sizes not in right)

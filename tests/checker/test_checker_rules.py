@@ -787,13 +787,13 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
             spec.REDUCE_MAX_20,
             "empty",
             of(value(("n", 3))),
-            "axis 0 has the unknown size n, so a reduced set may be empty",
+            "axis 0 has unknown size n, so a reduced set may be empty",
         ),
         (
             spec.REDUCE_MAX_20,
             "empty",
             of(value((None, 3))),
-            "axis 0 has the unknown size ?, so a reduced set may be empty",
+            "axis 0 has unknown size ?, so a reduced set may be empty",
         ),
         (
             spec.SEGMENT_MAX_16,
@@ -805,7 +805,7 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
             spec.SEGMENT_MAX_16,
             "ids",
             of(value(), constant([2, 1, 0])),
-            "segment_ids must not decrease, got 1 after 2 at position 1",
+            "segment_ids must be non-decreasing, got 1 after 2 at position 1",
         ),
         (
             spec.SEGMENT_MAX_16,
@@ -869,11 +869,11 @@ def test_an_attribute_of_later_versions_does_nothing() -> None:
 @pytest.mark.parametrize(
     ("known", "words", "sentence"),
     [
-        (value(), "'v' (float32, (2, 3))", "'v' has the shape (2, 3)"),
-        (value(("n",), None), "'v' (of unknown type, (n,))", "'v' has the shape (n,)"),
+        (value(), "'v' (float32, (2, 3))", "'v' has shape (2, 3)"),
+        (value(("n",), None), "'v' (of unknown type, (n,))", "'v' has shape (n,)"),
         (value(None, "complex64"), "'v' (complex64, of unknown rank)", "'v' is of unknown rank"),
-        (value((), INT64, sparse=True), "'v' (sparse int64, ())", "'v' has the shape ()"),
-        (value((None,), written_sparse=True), "'v' (float32, (?,))", "'v' has the shape (?,)"),
+        (value((), INT64, sparse=True), "'v' (sparse int64, ())", "'v' has shape ()"),
+        (value((None,), written_sparse=True), "'v' (float32, (?,))", "'v' has shape (?,)"),
         (Known("w"), "'w' (of unknown type, of unknown rank)", "'w' is of unknown rank"),
     ],
     ids=str,

@@ -52,20 +52,20 @@ def segment() -> TensorProto:
 
 # A faulty tensor, and what is said of it; the model's folder has w.bin of 8 bytes, a folder, and a link that leads out.
 FAULTS: dict[str, tuple[TensorProto, str]] = {
-    "negative size": (of_sizes(-1, 2), "has the negative size -1"),
-    "negative size behind": (of_sizes(2, -3), "has the negative size -3"),
+    "negative size": (of_sizes(-1, 2), "has negative size -1"),
+    "negative size behind": (of_sizes(2, -3), "has negative size -3"),
     "too many elements": (of_sizes(2**62, 4), "has too many elements"),
     "too little data": (of_sizes(3), "must have 12 bytes, got 8"),
     "a segment": (segment(), "is a segment of a tensor"),
-    "unknown key": (tensor(location="w.bin", ofset="4"), "has the unknown or repeated key 'ofset' for external data"),
+    "unknown key": (tensor(location="w.bin", ofset="4"), "has unknown external data key 'ofset'; expected one of "),
     "key twice": (
         tensor(("offset", "4"), location="w.bin", offset="0"),
-        "the unknown or repeated key 'offset' for external data",
+        "has external data key 'offset' more than once",
     ),
     "no location": (tensor(offset="0"), " has no location"),
     "outside": (tensor(location="../w.bin"), "is outside the model's folder"),
     "absolute": (tensor(location="/w.bin"), "is outside the model's folder"),
-    "link that leads out": (tensor(location="out.bin"), "is a link out of the model's folder"),
+    "link that leads out": (tensor(location="out.bin"), "is a symlink that points outside the model's folder"),
     "a folder": (tensor(location="folder"), "is not a file"),
     "not there": (tensor(location="none.bin"), "the external data 'none.bin' is missing from the model's folder"),
     "no name": (tensor(location="w\0"), "cannot be read: embedded null byte"),
@@ -255,8 +255,8 @@ def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
     ("sizes", "says"),
     [
         ((-1, 2), ""),
-        ((-1, -2), "has the negative size -2"),
-        ((2, "n", -3), "has the negative size -3"),
+        ((-1, -2), "has negative size -2"),
+        ((2, "n", -3), "has negative size -3"),
         ((2**62, 2), f"has too many elements: its sizes are ({2**62}, 2)"),
         ((2**62, "n", 2), f"has too many elements: its sizes are ({2**62}, 2)"),
         ((2**62 + 1,), f"has too many elements: its sizes are ({2**62 + 1},)"),

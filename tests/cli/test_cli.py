@@ -485,7 +485,7 @@ def test_broken_npz_is_one_line_and_2(write: Callable[[Path], object], words: li
         pytest.param(["x=x.npy"], ["missing inputs 'z': float32 (4,)"], id="one_missing"),
         pytest.param(["x=x.npy", "Z=z.npy"], ["missing inputs 'z'", "has no input 'Z'"], id="misspelled"),
         pytest.param(["x=x.npy", "z=z.npy", "q=z.npy"], ["input 'q' is unknown", "'x': float32"], id="unknown"),
-        pytest.param(["x=x.npy", "both.npz"], ["input 'x' is given twice"], id="twice"),
+        pytest.param(["x=x.npy", "both.npz"], ["input 'x' is specified twice"], id="twice"),
         pytest.param(["x.npy"], ["a .npy file contains no input name", "NAME=x.npy"], id="nameless_npy"),
         pytest.param(["nameless.pb"], ["the tensor has no name", "NAME=nameless.pb"], id="nameless_pb"),
         pytest.param(["x=both.npz"], ["a .npz file contains the input names"], id="named_npz"),

@@ -170,7 +170,7 @@ def test_a_clause_that_there_is_not_is_an_error(models: Path) -> None:
         assert f"'ONNX.Max-13.shapes'; similar ids are {SHAPE}" in result.stderr
         result = maxops("check", "m", option, "")
         assert (result.exit_code, result.stdout) == (2, "")
-        assert f"{option}: expected at least one clause, got an empty text" in result.stderr
+        assert f"{option}: expected at least one clause, got an empty string" in result.stderr
 
 
 def test_a_model_with_nothing_to_check_warns(models: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_model_with_nothing_to_check_warns(models: Path) -> None:
     for words in ([], ["--standard", "sonnx"]):
         result = maxops("check", "none.onnx", *words)
         assert (result.exit_code, result.stdout) == (0, "")
-        assert result.stderr == "maxops: warning: none.onnx: nothing was judged: the model has no max operators\n"
+        assert result.stderr == "maxops: warning: none.onnx: nothing was checked: the model has no max operators\n"
     assert "--select and --ignore exclude every clause" in maxops("check", "m/good.onnx", "--select", "SONNX").stderr
     assert maxops("check", "m/good.onnx", "--standard", "sonnx").stderr == ""
 

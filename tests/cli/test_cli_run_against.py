@@ -132,7 +132,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
             "--tolerance has no effect without --against and --whole",
         ),
         (["--seed", "1", "--output", "-"], "stdout can hold only one array, got 2"),
-        ([], "pass --input NAME=FILE for each, or --seed N to draw them at random"),
+        ([], "pass --input NAME=FILE for each, or --seed N to generate them randomly"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -391,11 +391,11 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 GROUPS = (_of_places, _of_streams, _of_contents, _of_ranks)
 
 
-TALK = r"maxops: (wrote |swiftmax|numpy[ :]|warning: .*: nothing was judged: )"
+TALK = r"maxops: (wrote |swiftmax|numpy[ :]|warning: .*: nothing was checked: )"
 
 
 def _beside_talk(stderr: str) -> str:
-    """What is on stderr but for what was written, a summary beside findings alone, and that nothing was judged."""
+    """What is on stderr but for what was written, a summary beside findings alone, and that nothing was checked."""
     said = [line for line in stderr.splitlines() if not re.match(TALK, line)]
     return "\n".join(said)
 

@@ -287,7 +287,7 @@ def test_a_layout_that_is_refused_is_no_fault_and_says_so() -> None:
     found = judge(case, trial, Outcome("refused", text="ValueError: negative strides"))
     assert (found.verdict, found.message) == (
         "not applicable",
-        "reversed arrays are unsupported: ValueError: negative strides",
+        "arrays with layout 'reversed' are unsupported: ValueError: negative strides",
     )
     assert judge(case, trial, Outcome("crashed", text="SIGSEGV")).verdict == "crashes"
 
@@ -341,11 +341,11 @@ def test_bounds_are_those_of_the_widest_trial() -> None:
     assert bounds == {"elements": 3_000_000, "rank": 8, "inputs": 1000, "layouts": [*LAYOUTS]}
     run: Any = {"kit": {"repeats": 7, "bounds": {"Max": bounds}}}
     (sentence,) = sentences(run)
-    assert sentence.startswith("Max: elements up to 3,000,000, rank up to 8, inputs up to 1,000, layouts contiguous / ")
-    assert sentence.endswith(", repeats 7")
+    assert sentence.startswith("Max: up to 3,000,000 elements, rank 8 and 1,000 inputs, layouts contiguous / ")
+    assert sentence.endswith(", 7 runs per call")
     assert sentences({"kit": {}}) == []  # type: ignore[typeddict-item]
     (sentence,) = sentences({"kit": {"bounds": {"Max": bounds}}})  # type: ignore[typeddict-item]
-    assert sentence.endswith(", repeats 2")
+    assert sentence.endswith(", 2 runs per call")
     halves: list[Any] = [{**bounds, "layouts": layouts} for layouts in (LAYOUTS[4:], LAYOUTS[:4])]
     assert widest(halves) == bounds
 

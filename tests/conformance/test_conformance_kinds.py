@@ -63,19 +63,19 @@ def test_what_looks_different_is_not_merged(one: str, other: str) -> None:
 BECAME: list[tuple[float | str, float | str, str]] = [
     (np.nan, 1.0, "NaN is lost"),
     (np.nan, np.inf, "NaN is lost"),
-    (np.nan, -np.nan, "Other bits of NaN"),
+    (np.nan, -np.nan, "Different NaN bits"),
     (0.0, -0.0, "-0 where 0 is the maximum"),
     (-0.0, 0.0, "0 where -0 is the maximum"),
     ("smallest", 0.0, "Subnormal numbers become 0"),
     ("largest subnormal", -0.0, "Subnormal numbers become 0"),
-    ("smallest normal", 0.0, "Other floats"),
-    ("smallest", 1.0, "Other floats"),
+    ("smallest normal", 0.0, "Wrong floats"),
+    ("smallest", 1.0, "Wrong floats"),
     (np.inf, "last", "Infinities become finite"),
     (-np.inf, 0.0, "Infinities become finite"),
-    ("last", np.inf, "Other floats"),
-    (1.0, np.nan, "Other floats"),
-    (0.0, 1.0, "Other floats"),
-    (1.0, 0.0, "Other floats"),
+    ("last", np.inf, "Wrong floats"),
+    (1.0, np.nan, "Wrong floats"),
+    (0.0, 1.0, "Wrong floats"),
+    (1.0, 0.0, "Wrong floats"),
 ]
 
 
@@ -110,8 +110,8 @@ def test_what_became_of_other_results() -> None:
     assert what_became(int8, text) == "An error, not a result"
     assert what_became(int8, elements(np.array([1, 2], "int16"))) == "Another type"
     assert what_became(int8, elements(np.array([[1, 2]], "int8"))) == "Another shape"
-    assert what_became(int8, elements(np.array([1, 3], "int8"))) == "Other integers"
-    assert what_became(int8, int8) == what_became(rational, other) == "Other values"
+    assert what_became(int8, elements(np.array([1, 3], "int8"))) == "Wrong integers"
+    assert what_became(int8, int8) == what_became(rational, other) == "Wrong values"
 
 
 def test_subnormal_numbers_are_merged_with_others() -> None:

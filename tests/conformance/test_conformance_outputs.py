@@ -180,7 +180,7 @@ def test_a_case_of_one_run_alone(only: Verdict) -> None:
     longer, cases = _run(("violates", only), "clauses")
     now, then = compare.compare(short, longer), compare.compare(longer, short)
     assert (now.only_new, now.only_old, then.only_new, then.only_old) == ({cases[1]: only}, {}, {}, {cases[1]: only})
-    assert f"1 only now, including {int(only in FAULTS)} fault" in compare.summary(now)
+    assert f"1 new, including {int(only in FAULTS)} fault" in compare.summary(now)
     assert [each["case"] for each in compare.not_in_baseline(longer, short)] == cases[1:] * (only in FAULTS)
 
 
@@ -296,7 +296,7 @@ def test_what_the_ledger_says_of_two(first: Verdict) -> None:
         title = f"Permitted differences from maxops: {permitted} case{'s' * (permitted != 1)}"
         assert (title in text) is bool(permitted)
         assert ("Permitted differences" in text) is bool(permitted)
-        assert ("Every case that applies conforms." in text) is (verdicts <= {"conforms", "not applicable"})
+        assert ("All applicable cases conform." in text) is (verdicts <= {"conforms", "not applicable"})
         skipped = sum(each == "not applicable" for each in (first, second))
         assert (f"Cases that are not applicable: {skipped}" in text) is bool(skipped)
         for each in verdicts - {"conforms"}:

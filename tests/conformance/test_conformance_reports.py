@@ -277,7 +277,7 @@ def test_cases_of_one_run_alone_are_listed() -> None:
     assert [table.title for table in compare.tables(made)][-1] == "Only in swiftmax 2.1.0"
     back = compare.compare(careful(), swift())
     faults = sum(verdict in FAULTS for verdict in back.only_new.values())
-    assert compare.summary(back).endswith(f"{len(back.only_new)} only now, including {faults} faults")
+    assert compare.summary(back).endswith(f"{len(back.only_new)} new, including {faults} faults")
 
 
 def test_runs_of_one_runtime_stand_side_by_side() -> None:

@@ -185,15 +185,15 @@ def test_a_known_fault_of_openvino_shows() -> None:
 @pytest.mark.parametrize("name", ["pyarrow", "polars"])
 def test_columns_are_of_one_axis(name: str) -> None:
     found = answers(name)
-    assert found["axes [1], constant"] == f"NotApplicableError: {name} only supports 1-D columns of one length"
-    assert found["rows, ZERO"] == f"NotApplicableError: {name} only supports 1-D columns of one length"
+    assert found["axes [1], constant"] == f"NotApplicableError: {name} only supports 1-D columns of equal length"
+    assert found["rows, ZERO"] == f"NotApplicableError: {name} only supports 1-D columns of equal length"
 
 
 @pytest.mark.parametrize(
     ("operator", "feed", "words"),
     [
-        ("Max", [[1], [1, 2]], "1-D columns of one length"),
-        ("Max", [[[1]], [[2]]], "1-D columns of one length"),
+        ("Max", [[1], [1, 2]], "1-D columns of equal length"),
+        ("Max", [[[1]], [[2]]], "1-D columns of equal length"),
         ("ReduceMax", [[]], "null for the maximum of no elements"),
     ],
 )
@@ -225,7 +225,7 @@ def test_what_a_library_does_not_have_is_not_applicable() -> None:
     for operator, words in (
         ("Max", "no element-wise maximum"),
         ("ReduceMax", "no maximum along axes"),
-        ("SegmentMax", "no maximum by ids"),
+        ("SegmentMax", "no segment maximum"),
     ):
         with pytest.raises(NotApplicableError, match=f"nobody has {words}"):
             begun(Empty()).prepare(plain(operator)[0])

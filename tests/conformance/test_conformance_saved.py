@@ -169,10 +169,10 @@ def test_arrays_of_every_shape_and_type_are_read(array: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is not JSON: Expecting value"),
-        (b"{", "is not JSON"),
+        (b"", "is not valid JSON: Expecting value"),
+        (b"{", "is not valid JSON"),
         (b"\xff\xfe", "byte 0 is not UTF-8"),
-        (b"[" * 100_000, "is not JSON"),
+        (b"[" * 100_000, "is not valid JSON"),
         (b'{"schema": NaN}', "NaN is not a JSON number"),
         (b'{"schema": -Infinity}', "-Infinity is not a JSON number"),
         (b'{"schema": 2, "seconds": 1e999}', "1e999 is too large"),

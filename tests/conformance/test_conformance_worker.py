@@ -60,7 +60,7 @@ ENDS = {
     "GivesWhatNobodyWrote": ("nondeterministic", "two runs differ"),
     "ReadsPastTheEnd": ("nondeterministic", "two runs differ"),
     "ChangesItsInput": ("overwrote", "modified its input b"),
-    "WritesBeside": ("overwrote", "wrote out of bounds of its input a"),
+    "WritesBeside": ("overwrote", "wrote outside the bounds of its input a"),
     "WrongAfterAnError": (
         "corrupted state",
         "ValueError: no; Max-13 of float32 returns a different result after this call than before",
@@ -178,7 +178,7 @@ def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
         # not suspected, for it is a plain call and had no error
         assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "returned"
         outcome = running.run("innocent", LARGE, SECONDS)
-    assert outcome == Outcome("crashed", text="the process was killed by SIGABRT (not when run alone)")
+    assert outcome == Outcome("crashed", text="the process was killed by SIGABRT (it does not fail when run alone)")
 
 
 def test_a_crash_in_company_that_alone_comes_at_the_end_is_the_trials_own() -> None:
@@ -193,7 +193,7 @@ def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
     with process(broken_backends.HangsInCompany, ()) as running:
         assert returned(running.run("fine", GOOD, SECONDS), GOOD)
         assert returned(running.run("hangs", trial, 1), trial)
-        assert running.notes == ["hangs: timed out after 1 s; not when run alone"]
+        assert running.notes == ["hangs: timed out after 1 s; it does not fail when run alone"]
 
 
 @pytest.mark.parametrize("bad", [(), (0,), (6,), (2, 3), (0, 6), (1, 4, 5), tuple(range(7))], ids=str)

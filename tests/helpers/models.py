@@ -152,13 +152,13 @@ _A_MAP = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_p
 _saved("map_input", "input 's' is a sequence of a map", "dense tensors")(
     lambda: model(MAX.graph.node, ["x", helper.make_value_info("s", helper.make_sequence_type_proto(_A_MAP))])
 )
-_saved("string_input", "input 'x' has the unsupported type string", "float16")(
+_saved("string_input", "input 'x' has unsupported type string", "float16")(
     lambda: model([node("Identity", ["x"], "y")], [value("x", elem_type=TensorProto.STRING)])
 )
-_saved("undefined_type", "input 'x' has the unsupported type undefined")(
+_saved("undefined_type", "input 'x' has unsupported type undefined")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 0))
 )
-_saved("unknown_type", "input 'x' has the unsupported type type number 77")(
+_saved("unknown_type", "input 'x' has unsupported type type number 77")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77))
 )
 _saved("negative_size", "input 'x' has a negative size", "(-2,)")(lambda: model(MAX.graph.node, [value("x", (-2,))]))
@@ -249,7 +249,7 @@ _saved("constant_sparse", "node 'c' (Constant)", "unsupported attribute 'sparse_
         ]
     )
 )
-_saved("constant_of_strings", "node 'c' (Constant)", "the unsupported type string")(
+_saved("constant_of_strings", "node 'c' (Constant)", "unsupported type string")(
     lambda: model(
         [node("Constant", [], "y", "c", value=TensorProto(data_type=TensorProto.STRING, dims=[1], string_data=[b"a"]))]
     )
@@ -280,7 +280,7 @@ _saved("initializer_of_two_fields", "one and only one value field")(
     _with_weights(lambda t: t.float_data.extend([1, 2, 3, 4]))
 )
 _saved("initializer_segment", "initializer 'w'", "segment")(_with_weights(lambda t: t.segment.SetInParent()))
-_saved("initializer_out_of_range", "initializer 'w'", "300", "out of range for int8", "-128 to 127")(
+_saved("initializer_out_of_range", "initializer 'w'", "300", "values stored for int8", "between -128 and 127")(
     lambda: model(
         MAX.graph.node,
         initializers=[TensorProto(name="w", data_type=TensorProto.INT8, dims=[1], int32_data=[300])],

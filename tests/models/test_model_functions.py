@@ -549,7 +549,7 @@ def test_rewrite_says_which_functions_it_inlines(tmp_path: Path) -> None:
     path.write_bytes(OVERLOADS.SerializeToString())
     code, text = command("rewrite", path, out)
     assert code == 0
-    assert "inlined functions, because ONNX Runtime does not infer types in them: own.f:rows" in text.splitlines()
+    assert "inlined these functions, because ONNX Runtime does not infer types in them: own.f:rows" in text.splitlines()
     assert [each.overload for each in onnx.load(out).functions] == ["columns"]
 
 

@@ -422,7 +422,7 @@ def test_mistakes_with_sequences_are_told(tmp_path: Path) -> None:
     files = {"one.npz": one, "two.npz": two, "none.npz": [], "x.npy": one[0]}
     given = f"--input=s={tmp_path}/two.npz"
     for words, said in (
-        ([given, f"--input=s={tmp_path}/one.npz"], "input 's' is given twice"),
+        ([given, f"--input=s={tmp_path}/one.npz"], "input 's' is specified twice"),
         ([f"--input=s={tmp_path}/x.npy"], "input 's': sequence of float32 (n,) requires a .npz file of its arrays"),
         ([given, "--output", "-"], "stdout can hold only one array, got 2"),
     ):

@@ -211,7 +211,7 @@ def with_weights(folder: Path) -> Path:
 def test_the_command(tmp_path: Path) -> None:
     path, out = with_weights(tmp_path / "in"), tmp_path / "out" / "moved.onnx"
     code, text = rewritten(path, out)
-    assert (code, f"{out}: 1 Max in the domain maxops" in text.splitlines()) == (0, True)
+    assert (code, f"{out}: 1 Max node in domain maxops" in text.splitlines()) == (0, True)
     assert sorted(file.name for file in out.parent.iterdir()) == ["moved.onnx", "w.bin"]
     x = np.array([9, -9, 9, -9], np.float32)
     assert_same_bits(mx.load(out).run({"x": x})["y"], np.array([9, 2, 9, 4], np.float32))
@@ -351,5 +351,5 @@ def test_mistakes(tmp_path: Path) -> None:
         parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Abs(x) }'),
         path,
     )
-    assert "no max operators in the domain maxops" in rewritten(path, tmp_path / "o.onnx")[1]
+    assert "no max nodes in domain maxops" in rewritten(path, tmp_path / "o.onnx")[1]
     assert [node.domain for node in all_nodes(onnx.load(tmp_path / "o.onnx"))] == [""]

@@ -283,7 +283,7 @@ def test_a_broken_peer_is_wrong_and_a_missing_one_missing(tiny_run: dict[str, An
     for case in tiny_run["cases"]:
         broken, gone = case["libraries"]["broken"], case["libraries"]["gone"]
         if case["operator"] == "SegmentMax":
-            assert (broken["status"], broken["reason"]) == ("unsupported", "has no maximum by ids")
+            assert (broken["status"], broken["reason"]) == ("unsupported", "has no segment maximum")
             assert case["libraries"]["numpy: np.maximum.reduceat(data, starts, axis=0)"]["status"] == "other input"
         else:
             assert broken["status"] == "wrong"
@@ -636,7 +636,9 @@ def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str,
 
 def test_a_folder_without_maxops_is_no_comparison(tmp_path: Path) -> None:
     # Python goes on to the next folder of its path: here to one that has the package
-    with pytest.raises(compare.CompareError, match=r"contains no package maxops|exited with code 1"):
+    with pytest.raises(
+        compare.CompareError, match=r"contains no maxops package; Python imported .* instead|exited with code 1"
+    ):
         compared(tmp_path, "Max/2-inputs/float32/1")
 
 

@@ -100,9 +100,11 @@ def run(
         installs = [stack.enter_context(closing(Install(place, threads))) for place in places]
         this, that = (install.about() for install in installs)
         if other.is_dir() and Path(that["folder"]).parent != other.resolve():
-            raise CompareError(f"--compare: {other} contains no package maxops; Python found {that['folder']}")
+            raise CompareError(
+                f"--compare: {other} contains no maxops package; Python imported {that['folder']} instead"
+            )
         if this["folder"] == that["folder"]:
-            raise CompareError(f"--compare: {other} is this maxops, not another one: {that['folder']}")
+            raise CompareError(f"--compare: {other} is the same installation as this one: {that['folder']}")
         result: Json = {"format": FORMAT, "machine": machine(threads), "this": this, "other": that, "cases": []}
         try:
             for number, case in enumerate(cases):
@@ -133,7 +135,7 @@ def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
         if "error" in answer:
             return f"error in {name}: {answer['error']}"
     if this["inputs"] != that["inputs"]:
-        return "different inputs: the two versions of NumPy draw different numbers"
+        return "different inputs: the two versions of NumPy generate different random numbers"
     return "" if this["result"] == that["result"] else "different bits"
 
 

@@ -20,7 +20,7 @@ def quiet(threads: int) -> dict[str, str]:
 
 
 def is_quiet(threads: int) -> bool:
-    """Return whether this process was started with the variables of `quiet`."""
+    """Return whether this process was started with the environment variables that `quiet` returns."""
     return os.environ.get(MARK) == str(threads)
 
 

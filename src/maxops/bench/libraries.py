@@ -31,7 +31,7 @@ class Text:
 
     The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} of
     Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
-    one), {keepdims}, {count} of segments and, if data have two axes, {of_rows} (", axis=0") and {of_items} (ids of the
+    one), {keepdims}, {count} of segments and, if data has two axes, {of_rows} (", axis=0") and {of_items} (ids of the
     data's shape).
     """
 
@@ -78,7 +78,7 @@ class Library:
         texts, what = {
             "Max": (self.max, "element-wise maximum"),
             "ReduceMax": (self.reduce_max, "maximum along axes"),
-            "SegmentMax": (self.segment_max, "maximum by ids"),
+            "SegmentMax": (self.segment_max, "segment maximum"),
         }[case.operator]
         if not (chosen := [text for text in texts if text.only(work)]):
             raise UnsupportedError(f"has no {what}" + " with empty segments" * bool(texts))

@@ -27,7 +27,7 @@ class Limits:
         try:
             self.native: Any = import_module("maxops._limits")
         except ImportError as error:
-            raise UnsupportedError(f"the limit cannot be measured: {error}") from error
+            raise UnsupportedError(f"the memory bandwidth cannot be measured: {error}") from error
         self._source, self._target = _lines(read), _lines(written)
         self.threads = threads
 

@@ -44,7 +44,7 @@ def parse(data: bytes, source: str) -> Json:
     try:
         run = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise BenchFileError(f"{source}: invalid JSON: {error}") from error
+        raise BenchFileError(f"{source} is not valid JSON: {error}") from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
         raise BenchFileError(f"{source}: expected a run of maxops bench in format {FORMAT}; run it again")
     cases = run.get("cases", [])
@@ -188,7 +188,7 @@ def _others(case: Json) -> str:
         if entry["status"] in ("unsupported", "not installed"):
             unable.append(name)
         elif entry["status"] == "skipped":
-            notes.append(f"{name} left out")
+            notes.append(f"{name} skipped")
         elif name != case["fastest"]:
             ratio = float(entry["ratio"]["median"])
             words = {
@@ -196,7 +196,7 @@ def _others(case: Json) -> str:
                 "other input": f"{times(ratio)} (takes {entry['reason']})",
             }
             notes.append(f"{name} {words.get(entry['status'], times(ratio))}")
-    return "; ".join(notes + ([f"cannot: {', '.join(unable)}"] if unable else []))
+    return "; ".join(notes + ([f"unsupported or not installed: {', '.join(unable)}"] if unable else []))
 
 
 def below_one(run: Json) -> Table:
@@ -239,7 +239,7 @@ def libraries(run: Json) -> Table:
         version = about["version"] or about["reason"]
         rows.append((name, version, counted_up, fastest, "; ".join(reasons[:4]) or NOTHING))
     note = "The counts are for ordinary values. `maxops conform LIBRARY` tests NaN and the sign of zero."
-    return Table("Libraries", note, ("library", "version", "cases", "fastest in", "unsupported, among others"), rows)
+    return Table("Libraries", note, ("library", "version", "cases", "fastest in", "unsupported (examples)"), rows)
 
 
 def machine(run: Json) -> Table:

@@ -125,7 +125,10 @@ class Session:
 
 
 def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
-    """Run a candidate once, compare its bits with the expected result, and take a first sample of it and of maxops."""
+    """Run a candidate once, compare its result with the expected one bit for bit, and time it and maxops.
+
+    The times are one sample each of the candidate and of maxops.
+    """
     try:
         result = candidate.result(case)
     except Exception as error:  # noqa: BLE001  (as above)

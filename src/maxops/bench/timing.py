@@ -1,4 +1,7 @@
-"""Times two candidates alternately, A B A B ..., and compares neighbours, because a busy machine slows both."""
+"""Times two candidates alternately, A B A B ..., and compares adjacent samples.
+
+Load on the machine slows both samples of a pair.
+"""
 
 from __future__ import annotations
 

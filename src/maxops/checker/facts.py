@@ -24,7 +24,7 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Known:
-    """The known facts about a value. `dtype` is one of our dtypes, the name of another type, or None.
+    """The known facts about a value. `dtype` is a maxops dtype, the name of another type, or None.
 
     ``dims`` is None for an unknown rank. ``declared`` says whether the model declares the type. ``constant`` is the
     value if it is small and in the model. ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
@@ -45,11 +45,7 @@ class Known:
     @property
     def shape_in_words(self) -> str:
         """Describe the known shape in a sentence."""
-        return (
-            f"{self.name!r} is {shape(None)}"
-            if self.dims is None
-            else f"{self.name!r} has the shape {shape(self.dims)}"
-        )
+        return f"{self.name!r} is {shape(None)}" if self.dims is None else f"{self.name!r} has shape {shape(self.dims)}"
 
 
 @dataclass(frozen=True)

@@ -138,9 +138,9 @@ class _Reader:
             if self._is_judged(layer):
                 continue  # a clause covers the output
             if not _same_type(dtype, written):
-                raise ModelError(f"output port {port} has the type {written}, but the layer produces {dtype}")
+                raise ModelError(f"output port {port} has type {written}, but the layer produces {dtype}")
             if own is not None and dims and not _may_be(dims, own):
-                raise ModelError(f"output port {port} has the shape {text(dims)}, but the data has {text(own)}")
+                raise ModelError(f"output port {port} has shape {text(dims)}, but the data has {text(own)}")
         if layer.type == "Const":
             shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
             if isinstance(kind := layers.element_type(layer), DType):

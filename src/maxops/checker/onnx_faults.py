@@ -99,7 +99,7 @@ def _sizes_in(info: TypeProto) -> list[int]:
 def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:
     dims = tuple(sizes)
     if any(size < 0 for size in dims):
-        return [f"{what} has the negative size {min(dims)}"]
+        return [f"{what} has negative size {min(dims)}"]
     return [f"{what} has too many elements: its sizes are {dims}"] if prod(dims) > MAX_ELEMENTS else []
 
 
@@ -130,7 +130,7 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
     except (OSError, ValueError) as error:  # an invalid name
         return [f"{named} cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
-        return [f"{named} is a link out of the model's folder"]
+        return [f"{named} is a symlink that points outside the model's folder"]
     if not stat.S_ISREG(status.st_mode):
         return [f"{named} is not a file"]
     end, size = sum(numbers.values()), status.st_size

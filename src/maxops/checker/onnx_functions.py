@@ -63,14 +63,14 @@ class Functions:
         deepest = max(depth.values(), default=0)
         if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
-                f"the functions expand to {whole} nodes in {deepest} levels, beyond the limits of {MAX_NODES} and "
-                f"{MAX_DEPTH}: types are not inferred through their calls"
+                f"the functions expand to {whole} nodes in {deepest} levels, which exceeds the limits of "
+                f"{MAX_NODES} and {MAX_DEPTH}, so types are not inferred through their calls"
             )
         return ""
 
 
 def name_of(key: FunctionKey) -> str:
-    """Return a function's name in words."""
+    """Return a readable name for a function."""
     return ".".join(str(part) for part in key if part)
 
 

@@ -430,7 +430,7 @@ def _is_max(node: NodeProto) -> bool:
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
-    """Return the spec of ONNX's operator that a node of our domain follows, with its axes as an input."""
+    """Return the spec of ONNX's operator that a node of the `maxops` domain follows, with its axes as an input."""
     version = _version_of(node)
     if version is OPEN:
         return None, "the version is set by the caller of the function"
@@ -443,7 +443,7 @@ def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
 
 
 def _version_of(node: NodeProto) -> Any:
-    """Return the version of ONNX's operator that a node of our domain names, or None."""
+    """Return the version of ONNX's operator that a node of the `maxops` domain names, or None."""
     given = [attribute for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
     return (OPEN if given[0].ref_attr_name else given[0].i) if given else None
 

@@ -178,7 +178,7 @@ def _empty(node: Node, row: Spec) -> Ruling:
         if size == 0:
             return at_run_time(f"axis {axis} has no elements: the result is known only at run time")
         if not isinstance(size, int):
-            return unknown(f"axis {axis} has the unknown size {size or '?'}, so a reduced set may be empty")
+            return unknown(f"axis {axis} has unknown size {size or '?'}, so a reduced set may be empty")
     return holds("no reduced set is empty")
 
 

@@ -78,10 +78,8 @@ def _updates_shape(node: Node, row: Spec) -> Ruling:
         expected = (*indices[:-1], *data[indices[-1] :])
     same = sizes.equal(updates.dims, expected)
     if same is None:
-        return unknown(f"it is unknown whether {updates} has the shape {shape(expected)}")
-    return (
-        holds(f"{shape(expected)}") if same else broken(f"updates must have the shape {shape(expected)}, got {updates}")
-    )
+        return unknown(f"it is unknown whether {updates} has shape {shape(expected)}")
+    return holds(f"{shape(expected)}") if same else broken(f"updates must have shape {shape(expected)}, got {updates}")
 
 
 def _axis(node: Node, row: Spec) -> Ruling:
@@ -150,7 +148,7 @@ def _reduction(node: Node, row: Spec) -> Ruling:
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
-    return output_shape(node, _shapes(node)[0], "data has the shape")
+    return output_shape(node, _shapes(node)[0], "data has shape")
 
 
 OF_ELEMENTS = {

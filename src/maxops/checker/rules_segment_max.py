@@ -62,7 +62,7 @@ def _ids(node: Node, row: Spec) -> Ruling:
         return broken(f"segment_ids must not be negative, got {flat[negative[0]]} at position {negative[0]}")
     if (down := np.flatnonzero(flat[1:] < flat[:-1])).size:
         at = int(down[0]) + 1
-        return broken(f"segment_ids must not decrease, got {flat[at]} after {flat[at - 1]} at position {at}")
+        return broken(f"segment_ids must be non-decreasing, got {flat[at]} after {flat[at - 1]} at position {at}")
     return holds(f"{counted(flat.size, 'constant id')}, sorted")
 
 

@@ -50,7 +50,7 @@ def check(
     ],
     standard: Annotated[
         Literal["onnx", "sonnx", "sonnx-draft", "openvino"] | None,
-        typer.Option(help="Check every max node against this standard. Default: the standard of its model."),
+        typer.Option(help="Check every max node against this standard. Default: the model's own standard."),
     ] = None,
     form: Annotated[
         Literal["text", "concise", "github", "json", "sarif"] | None,
@@ -183,7 +183,7 @@ def _warn_of_nothing(report: Report, restricted: Report) -> None:
         why = "--select and --ignore exclude every clause of its max operators"
     else:
         why = f"no supported standard covers its max operators: {report.nodes[0].note}"
-    print_line(f"maxops: warning: {printable(report.source)}: nothing was judged: {why}")
+    print_line(f"maxops: warning: {printable(report.source)}: nothing was checked: {why}")
 
 
 # ------------------------------------------------------------------------------------------------------ reports
@@ -259,7 +259,7 @@ def _print_tables(report: Report, *, everything: bool) -> None:
     judged = count["nodes"] - count["outside"]
     by = report.standard or ("its own standard" if judged == 1 else "their own standard")
     say(
-        f"{printable(report.source)}: {counted(count['nodes'], 'max node')}, {judged} judged by {by}: "
+        f"{printable(report.source)}: {counted(count['nodes'], 'max node')}, {judged} checked against {by}: "
         f"{counted(count['holds'], 'clause holds', 'clauses hold')}, "
         f"{counted(count['broken'], 'is broken', 'are broken')}, {count['unknown']} cannot be known statically, "
         f"{counted(count['at_run_time'], 'is known', 'are known')} only at run time"

@@ -103,7 +103,7 @@ def _parts(given: Sequence[str], option: str) -> list[str]:
     """Split texts at commas. Empty texts are an error; otherwise, `--select "$EMPTY"` would select all clauses."""
     if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
         return parts
-    raise typer.BadParameter("expected at least one clause, got an empty text", param_hint=option)
+    raise typer.BadParameter("expected at least one clause, got an empty string", param_hint=option)
 
 
 def clause(
@@ -112,7 +112,8 @@ def clause(
         typer.Argument(
             metavar="ID",
             autocompletion=complete,
-            help="Clause ids, as in the brackets of errors and reports (such as ONNX.Max-13.shape), or as in --select.",
+            help="Clause ids, as shown in brackets in errors and reports (such as ONNX.Max-13.shape), or "
+            "as in --select.",
         ),
     ],
     form: streams.Format = "text",

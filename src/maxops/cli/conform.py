@@ -63,15 +63,15 @@ def conform(
             metavar="RUNTIME...",
             autocompletion=_complete_runtime,
             help="Names of runtimes; maxops (every engine and instruction set); all (every installed runtime); "
-            "mypackage.mybackend, a module or class with the methods of onnx.backend.base.Backend; or "
+            "mypackage.mybackend, a module or class that implements onnx.backend.base.Backend; or "
             "'command:PROGRAM ...', a program that runs a test folder. Without arguments, list the runtimes.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Run a subset of the cases, which takes seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run only a subset of the cases, in a few seconds.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="TEXT,...", help="Run only cases whose id contains a text or matches a * pattern."
+            "--only", metavar="TEXT,...", help="Run only cases whose id contains TEXT or matches a pattern with *."
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the selected cases and exit.")] = False,
@@ -95,7 +95,11 @@ def conform(
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", metavar="KNOWN.json", help="Exit with 1 only for faults that are not in this run."),
+        typer.Option(
+            "--baseline",
+            metavar="KNOWN.json",
+            help="Exit with status 1 only if there are faults that are not in KNOWN.json.",
+        ),
     ] = None,
     earlier: Annotated[
         list[Path] | None,
@@ -117,7 +121,9 @@ def conform(
     ignore: Ignore = None,
     seconds: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="Timeout of each case."),
+        typer.Option(
+            "--timeout", metavar="SECONDS", callback=_check_seconds, help="Timeout for each case, in seconds."
+        ),
     ] = timeout.DEFAULT,
     repeats: Annotated[
         int,
@@ -125,7 +131,7 @@ def conform(
             "--repeat",
             metavar="N",
             callback=_check_repeats,
-            help="Run each call N times; at least 2.",
+            help="Number of runs of each call (at least 2).",
         ),
     ] = repeat.DEFAULT,
     overwrite: streams.Overwrite = False,

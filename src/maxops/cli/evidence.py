@@ -19,7 +19,7 @@ from maxops.program import FAILED
 
 def evidence(
     form: streams.Format = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show each claim.")] = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write the matrix of clauses as CSV.")

@@ -61,7 +61,7 @@ _OTHER_FILES = (
 
 @dataclass(frozen=True)
 class Header:
-    """The contents of a .npy header. The data start at `offset`."""
+    """The contents of a .npy header. The data starts at `offset`."""
 
     shape: tuple[int, ...]
     fortran: bool

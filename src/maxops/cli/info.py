@@ -52,13 +52,13 @@ def _document() -> dict[str, Any]:
     return {
         "maxops": own_version(),
         "folder": str(Path(maxops.__file__).parent),
-        "commit": found["commit"] or "none, not a checkout",
+        "commit": found["commit"] or "none (not a Git checkout)",
         "native core": {
             "instruction set": _native.isa(),
-            "of this build and machine": list(_native.isas()),
+            "available instruction sets": list(_native.isas()),
             **_native.build(),
         },
-        "threads": {"in use": maxops.get_num_threads(), "CPUs of the process": usable_cpus()},
+        "threads": {"in use": maxops.get_num_threads(), "CPUs available to this process": usable_cpus()},
         "python": f"{platform.python_version()} {platform.python_implementation()}, {sys.executable}",
         "system": found["system"],
         "cpu": found["cpu"],

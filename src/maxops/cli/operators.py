@@ -14,7 +14,7 @@ from maxops.cli.table import show, show_json
 def operators(
     clauses: Annotated[bool, typer.Option("--clauses", help="Show every clause and its source.")] = False,
     form: streams.Format = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
     """List the implemented operators, by standard, version and type."""
     if as_json or form == "json":

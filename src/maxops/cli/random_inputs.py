@@ -66,7 +66,7 @@ def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str,
     For a sequence, return a list of arrays.
     """
     if not isinstance(value.dtype, DType):
-        raise ModelInputError(f"{source}: input {value} cannot be drawn at random; pass --input {value.name}=FILE")
+        raise ModelInputError(f"{source}: input {value} cannot be generated randomly; pass --input {value.name}=FILE")
     if value.container.endswith("sequence"):
         dims = tuple(_names(value))  # named after the sequence
         members = [

@@ -11,6 +11,7 @@ import typer
 
 from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli import streams
+from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError, OutputError
 from maxops.shown import printable
 
@@ -55,10 +56,11 @@ def rewrite(
                 temporary(output).write_bytes(content)
         streams.say_written([output, *copied])
     with streams.stdout_kept_for([output]):
-        listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
-        print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in the domain maxops")
+        found = [counted(count, f"{operator} node") for operator, count in counts(result).items()]
+        listed = ", ".join(found) or "no max nodes"
+        print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in domain maxops")
         if inlined := inlined_functions(proto, result):
             names = ", ".join(map(printable, inlined))
-            print(f"inlined functions, because ONNX Runtime does not infer types in them: {names}")
+            print(f"inlined these functions, because ONNX Runtime does not infer types in them: {names}")
         if counts(result):
             print("to run the model, call maxops.onnxruntime.register(session_options)")

@@ -104,7 +104,7 @@ def run(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Draw missing inputs at random with this seed.")
+        int | None, typer.Option(min=0, metavar="N", help="Generate missing inputs randomly with this seed.")
     ] = None,
     size: Annotated[
         list[str] | None,
@@ -120,8 +120,9 @@ def run(
     on: Annotated[
         Other | None,
         typer.Option(
-            help="Runtime for all other operators: onnxruntime, or onnx, whose reference evaluator is slower but "
-            "supports more models. Default: onnxruntime if it is installed and loads the model, otherwise onnx.",
+            help="Runtime for operators that maxops does not implement: onnxruntime, or onnx, whose "
+            "reference evaluator is slower but supports more models. Default: onnxruntime if it is installed and "
+            "loads the model, otherwise onnx.",
         ),
     ] = None,
     against: Annotated[
@@ -143,7 +144,8 @@ def run(
         typer.Option(
             min=0,
             metavar="X",
-            help="With --whole, floats agree if they differ by at most X, or by X times a magnitude above 1.",
+            help="With --whole, treat floats as equal if they differ by at most X, or by X "
+            "times their magnitude if it is above 1.",
         ),
     ] = 0.0,
     form: streams.Format = "text",
@@ -472,12 +474,12 @@ def _inputs(
     for own_name, path in named:
         if own_name in declared and declared[own_name].container:
             if own_name in arrays:
-                raise ModelInputError(f"--input {_argument(own_name, path)}: input {own_name!r} is given twice")
+                raise ModelInputError(f"--input {_argument(own_name, path)}: input {own_name!r} is specified twice")
             arrays[own_name] = _held(declared[own_name], path)
             continue
         for name, array in _named_arrays(own_name, path):
             if name in arrays:
-                raise ModelInputError(f"--input {_argument(own_name, path)}: input {name!r} is given twice")
+                raise ModelInputError(f"--input {_argument(own_name, path)}: input {name!r} is specified twice")
             bfloat16 = name in declared and declared[name].dtype is dtypes.BFLOAT16
             arrays[name] = as_bfloat16(array) if bfloat16 else array
     missing = [value for value in model.required if value.name not in arrays]
@@ -491,8 +493,8 @@ def _inputs(
         unknown = ", ".join(repr(name) for name in arrays if name not in declared)
         not_there = f" (the model has no input {unknown})" if unknown else ""
         raise ModelInputError(
-            f"{model.source}: missing inputs {listed}{not_there}; pass --input NAME=FILE for each, or --seed N to draw "
-            "them at random"
+            f"{model.source}: missing inputs {listed}{not_there}; pass --input NAME=FILE for each, or --seed N to "
+            "generate them randomly"
         )
     return arrays
 

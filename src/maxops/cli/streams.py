@@ -129,7 +129,7 @@ def read_pipe(path: Path) -> bytes:
         data = bytes(read_at_most(file, LONGEST_MODEL + 1))
     if len(data) > LONGEST_MODEL:
         raise ModelInputError(
-            f"{name_of(path)}: the data exceed {LONGEST_MODEL} bytes, the size limit of a model in one file"
+            f"{name_of(path)}: the data exceeds {LONGEST_MODEL} bytes, the size limit of a model in one file"
         )
     return data
 

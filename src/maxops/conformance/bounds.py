@@ -8,6 +8,7 @@ from typing import TypedDict
 from maxops.conformance.case import Layout, Trial
 from maxops.conformance.layouts import LAYOUTS
 from maxops.conformance.result import Run
+from maxops.counted import counted
 
 
 class Bounds(TypedDict):
@@ -51,9 +52,11 @@ def widest(found: Iterable[Bounds]) -> Bounds:
 def sentences(run: Run) -> list[str]:
     """Return one line for each operator with the bounds of a run; none for runs of older versions of maxops."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
-    return [f"{operator}: {_spoken(each)}, repeats {run['kit'].get('repeats', 2)}" for operator, each in found.items()]
+    repeats = counted(run["kit"].get("repeats", 2), "run")
+    return [f"{operator}: {_spoken(each)}, {repeats} per call" for operator, each in found.items()]
 
 
 def _spoken(each: Bounds) -> str:
-    numbers = f"elements up to {each['elements']:,}, rank up to {each['rank']}, inputs up to {each['inputs']:,}"
+    inputs = f"{each['inputs']:,} input{'s' * (each['inputs'] != 1)}"
+    numbers = f"up to {each['elements']:,} elements, rank {each['rank']} and {inputs}"
     return f"{numbers}, layouts {' / '.join(each['layouts'])}"

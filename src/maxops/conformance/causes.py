@@ -16,7 +16,7 @@ from maxops.conformance.result import OPEN, Elements, Message, Reproducer
 from maxops.conformance.wording import first_difference
 
 ZEROS = ("+0", "-0")
-VAGUE = ("Other values", "Other integers", "Other floats")
+VAGUE = ("Wrong values", "Wrong integers", "Wrong floats")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
     >>> what_became(elements(np.float16([1e-7])), elements(np.float16([0])))
     'Subnormal numbers become 0'
     >>> what_became(elements(np.int8([1, 2])), elements(np.int8([1, 3])))
-    'Other integers'
+    'Wrong integers'
     """
     if "text" in expected:
         return "A result, not an error"
@@ -78,19 +78,19 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
     number = first_difference(expected, actual)
     dtype = dtypes.BY_NAME.get(expected["type"])
     if dtype is None or number is None:
-        return "Other values"
+        return "Wrong values"
     if dtype.kind != "float":
-        return "Other integers"
+        return "Wrong integers"
     correct, given = (float_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
     if correct == "NaN":
-        return "Other bits of NaN" if given == "NaN" else "NaN is lost"
+        return "Different NaN bits" if given == "NaN" else "NaN is lost"
     if correct in ZEROS and given in ZEROS:
         return "-0 where 0 is the maximum" if correct == "+0" else "0 where -0 is the maximum"
     if correct == "subnormal" and given in ZEROS:
         return "Subnormal numbers become 0"
     if correct == "infinity":
         return "Infinities become finite"
-    return "Other floats"
+    return "Wrong floats"
 
 
 def script(kind: Kind) -> str:

@@ -117,7 +117,7 @@ def summary(comparison: Comparison) -> str:
         f"{len(comparison.changed)} changed",
         f"{comparison.unchanged} unchanged",
         f"{len(comparison.only_old)} only before",
-        f"{len(comparison.only_new)} only now, including {counted(faults, 'fault')}",
+        f"{len(comparison.only_new)} new, including {counted(faults, 'fault')}",
     ]
     return f"{comparison.old} -> {comparison.new}: {'; '.join(counts)}"
 

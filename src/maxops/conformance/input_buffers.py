@@ -89,4 +89,4 @@ class InputBuffers:
         start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
         if start <= position < start + self._slots[number][i].size:
             return number, f"modified its input {self._names[i]}"
-        return number, f"wrote out of bounds of its input {self._names[i]}"
+        return number, f"wrote outside the bounds of its input {self._names[i]}"

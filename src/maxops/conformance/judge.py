@@ -77,13 +77,13 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
         if trial.is_refusal:
             return Judgement("conforms", case.clause, outcome.text)
         if trial.layout != "contiguous":  # no standard specifies memory layouts
-            text = f"{trial.layout} arrays are unsupported: {outcome.text}"
+            text = f"arrays with layout {trial.layout!r} are unsupported: {outcome.text}"
             return Judgement("not applicable", case.clause, text, feed=outcome.feed)
         verdict: Verdict = "permitted" if undecided and case.clause.id.endswith(_OPEN_ANSWERS) else "refuses"
         return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
     if trial.expected is None:
         verdict = "permitted" if undecided else "missing error"
-        return Judgement(verdict, case.clause, "a result for an invalid call")
+        return Judgement(verdict, case.clause, "returned a result for an invalid call")
     return _judge_arrays(case, trial, trial.expected, outcome)
 
 

@@ -158,9 +158,9 @@ class Process:
         if self._bisect(suspects):
             return outcome
         if suspects or first.kind == "hung":  # an earlier error may be the cause, but not this trial
-            self.notes.append(f"{name}: {first.text}; not when run alone")
+            self.notes.append(f"{name}: {first.text}; it does not fail when run alone")
             return outcome
-        return replace(first, text=f"{first.text} (not when run alone)")
+        return replace(first, text=f"{first.text} (it does not fail when run alone)")
 
     def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
         """Bisect the suspects, and amend the outcomes of those that end a process; return whether there are any.

@@ -34,9 +34,9 @@ def parse(data: bytes, source: str) -> list[Run]:
     try:
         found = json.loads(data.decode(), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
-        raise RunFileError(f"{source} is not JSON: byte {error.start} is not UTF-8") from error
+        raise RunFileError(f"{source} is not valid JSON: byte {error.start} is not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{source} is not JSON: {error}") from error
+        raise RunFileError(f"{source} is not valid JSON: {error}") from error
     if not isinstance(found, list):
         return [_run(found, source)]
     if not found:

@@ -147,8 +147,8 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
         newest = ", ".join(row.name for row in _NEWEST.values())
         of = ", ".join(dict.fromkeys(case.row.name for case in cases)) or "none"
         raise NothingToJudgeError(
-            f"{runtime.name}: no applicable case: its operators have no versions, so only the newest versions are "
-            f"judged ({newest}), but the selected cases are for {of}"
+            f"{runtime.name}: none of the selected cases applies. Its operators are unversioned, so only the newest "
+            f"versions are tested ({newest}), but the selected cases are for {of}"
         )
     return found
 
@@ -233,7 +233,7 @@ class _Session:
         for case in together:
             own, name = self._under_named_standard(case, trial), _run_name(case, self._named_standard(case))
             if not self._is_applicable(case):
-                outcome = Outcome("not applicable", text=f"cannot be run under {case.row.standard}")
+                outcome = Outcome("not applicable", text=f"the runtime cannot select {case.row.standard}")
             elif own.layout != "contiguous" and not self._runtime.takes_arrays:
                 outcome = Outcome(
                     "not applicable", text="the runtime reads arrays from files, which are always contiguous"
@@ -289,8 +289,8 @@ class _Session:
     def _attribute_to_missing_types(self) -> None:
         """Change the verdict to a missing type if the runtime refuses all calls of a type.
 
-        The simplest call, which is the case of the clause on types, must be among them. Otherwise the calls may be
-        refused for another common reason.
+        These calls must include the simplest one, the case for the type clause. Otherwise the calls may be refused for
+        another common reason.
         """
         by_type: dict[tuple[Spec, DType], list[_Judged]] = {}
         for each in self.judged:

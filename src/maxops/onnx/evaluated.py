@@ -51,7 +51,7 @@ def evaluator(
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator of a model; `other` runs the operators that are not ours."""
+    """Return the runtime of each operator of a model; `other` runs the operators that are not max operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))

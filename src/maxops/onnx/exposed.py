@@ -20,7 +20,7 @@ from maxops.spec import Spec
 
 
 class Judged(NamedTuple):
-    """A max node: the spec of its version, and the step that runs it on our kernels."""
+    """A max node: the spec of its version, and the step that runs it on maxops kernels."""
 
     row: Spec
     step: Step

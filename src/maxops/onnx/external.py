@@ -89,7 +89,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """Return the target of a path with all links resolved; `where` begins the text of the error."""
+    """Return the target of a path with all links resolved. Error messages start with `where`."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 def follow_links(model: ModelProto, path: Path) -> Path:
     """Return the folder of a model's data: the file's folder or, if file and data are links, their targets' folder.
 
-    The files may have other names in the targets' folder; the model's tensors get these names.
+    The files may have different names in that folder; the model's tensors are updated to use them.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     found = [

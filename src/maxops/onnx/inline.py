@@ -35,7 +35,7 @@ Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def label(key: FunctionKey) -> str:
-    """Return a function's name in words.
+    """Return a readable name for a function.
 
     >>> label(("own", "peaks", "")), label(("own", "peaks", "wide"))
     ('own.peaks', 'own.peaks:wide')
@@ -81,7 +81,7 @@ def called(model: ModelProto) -> list[FunctionKey]:
 
 
 def with_given_reductions(model: ModelProto) -> ModelProto:
-    """Inline functions with scatters whose reduction is set by the call, because a call may make them maxima."""
+    """Inline functions with scatters whose reduction is set by the call, because a call may make them max operators."""
     functions = by_key(model)
     chosen = {key for key, function in functions.items() if any(map(_has_given_reduction, with_inner(function.node)))}
     if not chosen:
@@ -193,7 +193,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Rename values that share a name after a conversion; a name refers to the last value with this name."""
+    """Rename values that share a name after a conversion. References mean the most recent value with that name."""
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:

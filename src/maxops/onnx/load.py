@@ -215,7 +215,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """Load a model with other operators, which onnx checks and another evaluator runs together with ours."""
+    """Load a model with other operators, which onnx checks and another evaluator runs together with maxops."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -244,7 +244,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
-    """Return the model with its functions inlined; our operators keep their versions."""
+    """Return the model with its functions inlined; maxops operators keep their versions."""
     try:
         return moved(proto, inline_all=True)
     except MaxopsError as error:
@@ -291,9 +291,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
             listed = ", ".join(row.onnx for row in DTYPES.values())
-            raise ModelError(
-                f"{where} has the unsupported type {type_name(tensor.elem_type)}; supported types: {listed}"
-            )
+            raise ModelError(f"{where} has unsupported type {type_name(tensor.elem_type)}; supported types: {listed}")
         if any(value.name == info.name for value in values):
             raise ModelError(f"{where} appears twice")
         dims = dims_of(tensor.shape) if tensor.HasField("shape") or not container else None

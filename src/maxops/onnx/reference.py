@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max, in the version of the model's operator set or, in our domain, of `since_version`."""
+    """The operator Max, in the version of the model's operator set or, in the `maxops` domain, of `since_version`."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax, with versions as for Max; in our domain, the axes are an input."""
+    """The operator ReduceMax, with versions as for Max; in the `maxops` domain, the axes are an input."""
 
     op_domain = ""
 
@@ -96,7 +96,7 @@ class ScatterND(op_scatternd.ScatterND):
 
 
 def reference_ops() -> list[type[OpRun]]:
-    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's maxima, and our domain's operators.
+    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's max operators, and those of the `maxops` domain.
 
     >>> import numpy as np, onnx
     >>> from onnx.reference import ReferenceEvaluator

@@ -1,4 +1,4 @@
-"""Moves the maxima of a model to the domain `maxops`, for runtimes that have the operators of maxops."""
+"""Moves the max operators of a model to the domain `maxops`, for runtimes that have the operators of maxops."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FIRST_WITH_INTS = 12
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """Return a copy of a model with its maxima in the domain "maxops", also in subgraphs and functions.
+    """Return a copy of a model with its max operators in the domain "maxops", also in subgraphs and functions.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -60,11 +60,11 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    Maxima are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps the semantics
-    of its operator set's version; SegmentMax is already in the domain. If the axes of a ReduceMax are an attribute,
-    they become an input. Functions with such nodes are inlined if ONNX Runtime would not infer the types of their
-    results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs and
-    attributes that the version lacks, and if `onnx.checker` refuses the result.
+    The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps
+    the semantics of its operator set's version; SegmentMax is already in the domain. If the axes of a ReduceMax are an
+    attribute, they become an input. Functions with such nodes are inlined if ONNX Runtime would not infer the types of
+    their results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs
+    and attributes that the version lacks, and if `onnx.checker` refuses the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -132,13 +132,13 @@ def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
 
 
 def counts(model: ModelProto) -> dict[str, int]:
-    """Count the nodes of each of our operators in our domain."""
+    """Count the nodes of each maxops operator in the `maxops` domain."""
     found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
     return {operator: found.count(operator) for operator in OPERATORS if operator in found}
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Move maxima to our domain with their versions; return the number of moved nodes."""
+    """Move max operators to the `maxops` domain with their versions; return the number of moved nodes."""
     pinned = 0
     for node in with_inner(found):
         if nodes.is_max(node):
@@ -179,7 +179,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse attributes that an operator of our domain lacks, because a runtime would silently ignore them."""
+    """Refuse attributes that an operator of the `maxops` domain lacks, because a runtime would silently ignore them."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
@@ -197,7 +197,7 @@ def _check(node: NodeProto) -> None:
 def _without_types(model: ModelProto) -> set[FunctionKey]:
     """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
 
-    ONNX Runtime does not infer the types of our nodes inside a function. Therefore a function with such a node stays
+    ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore a function with such a node stays
     only if the graph itself calls it and declares the types of all its outputs.
     """
     functions = by_key(model)
@@ -214,7 +214,7 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
 
 
 def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
-    """Return whether onnx.checker and ONNX Runtime accept a function with our nodes that only the graph calls."""
+    """Return whether onnx.checker and ONNX Runtime accept a function with maxops nodes that only the graph calls."""
     declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
     axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
     return (
@@ -250,7 +250,7 @@ def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: li
 
 
 def _axes(node: NodeProto) -> AttributeProto | None:
-    """Return the axes attribute of a ReduceMax in our domain, or None."""
+    """Return the axes attribute of a ReduceMax in the `maxops` domain, or None."""
     found = [attribute for attribute in node.attribute if attribute.name == "axes"]
     return found[0] if found and (node.domain, node.op_type) == (DOMAIN, "ReduceMax") else None
 
@@ -283,7 +283,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
 
 
 def _give_shapes(model: ModelProto) -> None:
-    """Declare missing shapes in inner graphs, because ONNX Runtime infers no shapes for our nodes."""
+    """Declare missing shapes in inner graphs, because ONNX Runtime infers no shapes for maxops nodes."""
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:

@@ -1,5 +1,6 @@
-"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's maxima for runtimes with wrong maxima.
+"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's max operators.
 
+The max operators are for runtimes that compute ONNX's own incorrectly.
 `register` registers them with the onnx package, so that its checker and its shape inference accept them.
 """
 
@@ -76,7 +77,7 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """Return the spec of an operator of our domain: OpenVINO's SegmentMax, or ONNX's version (None: the newest).
+    """Return the spec of a maxops operator: OpenVINO's SegmentMax, or ONNX's version (None: the newest).
 
     Raises UnknownOperatorError for a version that ONNX lacks.
     """

@@ -31,7 +31,7 @@ def segment_max_node(
     fill_mode: str,
     name: str = "",
 ) -> NodeProto:
-    """Make a node of maxops.SegmentMax from the names of its tensors.
+    """Create a maxops.SegmentMax node from the names of its inputs and output.
 
     >>> node = segment_max_node("data", "ids", "highest", fill_mode="LOWEST")
     >>> node.domain, node.op_type, list(node.input)

@@ -43,7 +43,7 @@ def other_type(elem_type: int) -> OtherType | None:
 
 
 def dims_of(shape: TensorShapeProto) -> Dims:
-    """Return the sizes of a shape; sizes without a number are names or None."""
+    """Return the sizes of a shape: an integer, the name of a symbolic size, or None if unknown."""
     return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
 
 
@@ -53,7 +53,7 @@ def _name(text: str | bytes) -> str:
 
 
 def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
-    """Return the shape of these sizes."""
+    """Convert sizes to a TensorShapeProto."""
     shape = TensorShapeProto()
     for size in dims:
         dim = shape.dim.add()
@@ -65,14 +65,14 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
-    """Return the tensor's data, read-only; `where` begins the text of every error.
+    """Return the tensor's data, read-only. Error messages start with `where`.
 
     The onnx package reads external data only inside `folder`; without a folder, external data is refused.
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
         listed = ", ".join(row.onnx for row in DTYPES.values())
-        raise ModelError(f"{where} has the unsupported type {type_name(tensor.data_type)}; supported types: {listed}")
+        raise ModelError(f"{where} has unsupported type {type_name(tensor.data_type)}; supported types: {listed}")
     external = tensor.data_location == TensorProto.EXTERNAL
     if external and folder is None:
         raise ModelError(
@@ -96,11 +96,12 @@ def check_keys(tensor: TensorProto, where: str) -> None:
     """Refuse keys that the format does not define for data in another file."""
     # onnx only warns about an unknown key, so it would read a mistyped offset as 0
     keys = [entry.key for entry in tensor.external_data]
-    if odd := [key for key in keys if key not in EXTERNAL_KEYS or keys.count(key) > 1]:
-        raise ModelError(
-            f"{where} has the unknown or repeated key {odd[0]!r} for external data; the keys are "
-            f"{', '.join(EXTERNAL_KEYS)}"
-        )
+    for key in keys:
+        if key not in EXTERNAL_KEYS:
+            listed = ", ".join(EXTERNAL_KEYS)
+            raise ModelError(f"{where} has unknown external data key {key!r}; expected one of {listed}")
+        if keys.count(key) > 1:
+            raise ModelError(f"{where} has external data key {key!r} more than once")
     for entry in tensor.external_data:
         if not isinstance(entry.value, str):  # protobuf returns invalid UTF-8 as bytes
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
@@ -134,7 +135,7 @@ def _check_range(stored: Array, dtype: DType, where: str) -> None:
     low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
         odd = int(stored.min()) if int(stored.min()) < low else int(stored.max())
-        raise ModelError(f"{where} contains {odd}, which is out of range for {dtype} or its bits: {low} to {high}")
+        raise ModelError(f"{where} contains {odd}, but values stored for {dtype} must be between {low} and {high}")
 
 
 def read_tensor_file(path: Path) -> tuple[str, Array]:

@@ -23,7 +23,7 @@ def register(core: Any) -> None:
 
 
 def rewrite(model: Any) -> Any:
-    """Return a copy of an `openvino.Model` in which Maximum, ReduceMax and SegmentMax run on our kernels.
+    """Return a copy of an `openvino.Model` in which Maximum, ReduceMax and SegmentMax run on maxops kernels.
 
     `docs/integrations/openvino_extension.md` has an example, and explains which results are exact. The inputs and
     outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. Raises the

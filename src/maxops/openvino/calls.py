@@ -24,7 +24,7 @@ DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
 # OpenVINO's other types, and its names for unknown types.
 OTHER_TYPES = ("u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string")
 OPEN_TYPES = ("undefined", "dynamic")
-# Values of a layer's type attribute, in any case: one of our dtypes, the name of another type, or None (unknown).
+# Values of a layer's type attribute, in any case: a maxops dtype, the name of another type, or None (unknown).
 ELEMENT_TYPES: dict[str, DType | str | None] = DTYPES | {name: name for name in OTHER_TYPES} | dict.fromkeys(OPEN_TYPES)
 # Values of a port's precision, case-sensitive; an empty one, as in OpenVINO's documentation, is unknown.
 PORT_TYPES: dict[str, DType | str | None] = (

@@ -85,7 +85,7 @@ class Convert(_Operator):
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """Return the plugin's own choice of type if the second input is a constant without our mark."""
+        """Return the plugin's own choice of type if the second input is a constant that maxops did not mark."""
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
@@ -120,7 +120,7 @@ class _MaxOperator(_Operator):
         return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
-        """Run our kernel on OpenVINO's memory."""
+        """Run the maxops kernel on OpenVINO's memory."""
         arrays = [_array(inputs[number]) for number in range(len(inputs))]  # looping over OpenVINO's list is slow
         out = _array(outputs[0])
         if self.get_output_partial_shape(0).is_dynamic and out.shape != (shape := plan(self.call(arrays)).shape):
@@ -220,7 +220,7 @@ def register(core: Any) -> None:
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Return whether a Parameter or Constant is in no model yet: it has neither a given name nor a reader."""
+    """Return whether a Parameter or Constant is in no model yet: it has neither an explicit name nor a consumer."""
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")

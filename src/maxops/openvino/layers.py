@@ -146,7 +146,7 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """Return the output type in the layer's data: one of our dtypes, another type of OpenVINO, or None if unknown."""
+    """Return the output type in the layer's data: a maxops dtype, another type of OpenVINO, or None if unknown."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 
@@ -173,7 +173,7 @@ def check_precisions(layer: Layer, where: str) -> None:
     """Refuse a type of an output port that OpenVINO lacks."""
     for port, name in layer.precisions.items():
         if name not in calls.PORT_TYPES:
-            raise ModelError(f"{where}: output port {port} has the type {name!r}, which OpenVINO does not have")
+            raise ModelError(f"{where}: output port {port} has type {name!r}, which OpenVINO does not define")
 
 
 def check_count(layer: Layer, where: str) -> None:

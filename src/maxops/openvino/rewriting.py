@@ -1,6 +1,6 @@
 """Adds the operators of maxops to a model.
 
-OpenVINO's CPU plugin converts most types. `rewrite` excludes our operators from this conversion: it marks them, the
+OpenVINO's CPU plugin converts most types. `rewrite` excludes maxops operators from this conversion: it marks them, the
 constants and model inputs that they read, and their outputs, so that the plugin does not convert them. A Convert
 connects such a tensor with other operators.
 """
@@ -67,7 +67,7 @@ def rewrite(model: Any) -> Any:
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Replace a node with our operator, which checks all facts known so far."""
+    """Replace a node with the maxops operator, which checks all facts known so far."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -81,9 +81,9 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _with_known_inputs(model: Any) -> list[Any]:
-    """Return our operators with inputs that became constants, which OpenVINO can compute without the model's inputs.
+    """Return maxops operators with inputs that became constants, which OpenVINO can compute without the model's inputs.
 
-    OpenVINO would compute them when it compiles the model, and then convert the constant, which does not have our mark.
+    OpenVINO would compute them when it compiles the model, and then convert the constant, which maxops did not mark.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
@@ -105,7 +105,7 @@ def _with_known_inputs(model: Any) -> list[Any]:
 
 
 def _is_computed(port: Any) -> bool:
-    """Return whether OpenVINO's operators compute an input of our operator."""
+    """Return whether OpenVINO's operators compute an input of a maxops operator."""
     node = port.get_source_output().get_node()
     return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant")
 
@@ -124,7 +124,7 @@ def _refuse_bodies(node: Any) -> None:
 
 
 def _guard_input(port: Any, inputs: list[Any]) -> None:
-    """Make an input of our operator keep the model's own type and values."""
+    """Make an input of a maxops operator keep the model's own type and values."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
     if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
@@ -163,7 +163,7 @@ def _only_to_outputs(node: Any) -> list[Any] | None:
 
 
 def _guard_output(source: Any) -> None:
-    """Convert our output, or a marked input of the model, to the plugin's type for other operators."""
+    """Convert a maxops operator's output, or a marked input of the model, to the plugin's type for other operators."""
     kind = source.get_element_type()
     others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
     if others and kind.get_type_name() not in UNCONVERTED:

@@ -40,11 +40,11 @@ class Weights:
         length = self._path.stat().st_size
         if offset + size > length:
             raise ModelError(
-                f"{where}: bytes {offset} to {offset + size} are past the end of {self._path}, at {length}"
+                f"{where}: bytes {offset} to {offset + size} are past the end of {self._path}, which has {length} bytes"
             )
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
-        """Return a constant's array, read-only; `where` begins the text of every error."""
+        """Return a constant's array, read-only. Error messages start with `where`."""
         check_size(dtype, shape, size, where)
         try:
             self._check(offset, size, where)

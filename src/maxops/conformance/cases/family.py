@@ -1,4 +1,4 @@
-"""Functions that make a family of cases for a row of ONNX or OpenVINO and for each row that profiles it."""
+"""Functions that create a family of cases for an ONNX or OpenVINO row and for each profile of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def newest(row: Spec) -> Spec:
 
 
 def judges(row: Spec) -> list[Spec]:
-    """Return the rows that judge a model of this row: itself and, for the newest version, the rows that profile it."""
+    """Return the rows whose clauses apply to a model of this row: itself and, for the newest version, its profiles."""
     profiles = [each for each in spec.ALL if each.operator == row.operator and each.version is None]
     return [row, *profiles] if row is newest(row) else [row]
 

@@ -83,8 +83,8 @@ def resolve(name: str) -> Runtime:
     near = get_close_matches(name, names, n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     raise UnknownRuntimeError(
-        f"unknown runtime {name!r}{hint}; choose {', '.join(names)}, a module or class with the protocol of "
-        f"onnx.backend.base.Backend such as mypackage.mybackend, or a program such as '{PREFIX}./program'"
+        f"unknown runtime {name!r}{hint}; choose {', '.join(names)}, a module or class that implements the "
+        f"onnx.backend.base.Backend protocol, such as mypackage.mybackend, or a program such as '{PREFIX}./program'"
     )
 
 

@@ -1,4 +1,4 @@
-"""Third-party runtimes: modules and classes with the protocol of `onnx.backend.base.Backend`."""
+"""Third-party runtimes: modules and classes that implement the `onnx.backend.base.Backend` protocol."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _with_prepare(found: Any, name: str) -> Any:
         raise BrokenRuntimeError(f"{name} has several classes with a prepare method; choose one of {listed}")
     if not backends:
         raise BrokenRuntimeError(
-            f"{name} has no prepare method, and no class with one; expected an onnx.backend.base.Backend"
+            f"{name} has no prepare method and contains no class that has one; expected an onnx.backend.base.Backend"
         )
     return _checked(backends[0], name)
 

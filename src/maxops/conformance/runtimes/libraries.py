@@ -43,7 +43,7 @@ class Library(Scripted):
         """Return lines that define the constants."""
         require_no_constructs(call)
         if call.dtype in self.missing_types:
-            raise NotApplicableError(f"{self.name} has no {call.dtype}")
+            raise NotApplicableError(f"{self.name} does not support {call.dtype}")
         self.answer(call)  # raises if the library lacks the operator
         return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
 
@@ -103,7 +103,7 @@ class Library(Scripted):
         if mode not in ("ZERO", "LOWEST"):
             raise NotApplicableError(f"{self.name} has no fill_mode {mode!r}")
         if not self.by_ids:
-            raise NotApplicableError(f"{self.name} has no maximum by ids")
+            raise NotApplicableError(f"{self.name} has no segment maximum")
         lines = [f"count = {f'int({ids}[-1]) + 1 if {ids}.size else 0' if number is None else f'int({number.name})'}"]
         if number is not None:  # ids may be out of range
             lines += [f"inside = {ids} < count", f"{data}, {ids} = {data}[inside], {ids}[inside]"]
@@ -121,7 +121,7 @@ def _folded(pair: str, tensors: Sequence[str]) -> str:
 
 def _given(each: Input | None) -> Input:
     if each is None:
-        raise NotApplicableError("functions cannot omit an array")
+        raise NotApplicableError("a function call cannot omit an array argument")
     return each
 
 
@@ -263,7 +263,7 @@ class NumpyGroupies(Library):
     )
 
     def words(self, call: Call) -> dict[str, str]:
-        """Return the text for each word in braces, with an axis if data have several axes."""
+        """Return the text for each word in braces, with an axis if data has several axes."""
         data = call.inputs[0]
         return super().words(call) | {"of_rows": ", axis=0" if data is not None and len(data.dims) > 1 else ""}
 
@@ -285,7 +285,7 @@ class Columns(Library):
             arrays = [array for array in call.whole(feed) if array is not None]
             data = arrays[: {"ReduceMax": 1, "SegmentMax": 2}.get(call.row.operator)]
             if any(array.ndim != 1 for array in data) or len({array.shape for array in data}) > 1:
-                raise NotApplicableError(f"{self.name} only supports 1-D columns of one length")
+                raise NotApplicableError(f"{self.name} only supports 1-D columns of equal length")
             if call.row.operator == "ReduceMax" and data[0].size == 0:
                 raise NotApplicableError(f"{self.name} returns null for the maximum of no elements")
             return prepared(feed)
