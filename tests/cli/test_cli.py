@@ -262,10 +262,20 @@ def test_folder_with_inputs_given_runs_on_them(place: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param(lambda f: (f / "output_0.pb").unlink(), ["expected one output_*.pb for each output ('y': float32", "got 0 files"], id="no_output"),
+        pytest.param(
+            lambda f: (f / "output_0.pb").unlink(),
+            ["expected one output_*.pb for each output ('y': float32", "got 0 files"],
+            id="no_output",
+        ),
         pytest.param(lambda f: (f / "input_1.pb").unlink(), ["missing inputs: 'z'"], id="input_missing"),
-        pytest.param(lambda f: (f / "input_0.pb").unlink(), ["must be numbered from 0 without gaps, got [1]"], id="gap"),
-        pytest.param(lambda f: shutil.copy(f / "input_0.pb", f / "input_2.pb"), ["expected one array for each input", "got 3"], id="too_many"),
+        pytest.param(
+            lambda f: (f / "input_0.pb").unlink(), ["must be numbered from 0 without gaps, got [1]"], id="gap"
+        ),
+        pytest.param(
+            lambda f: shutil.copy(f / "input_0.pb", f / "input_2.pb"),
+            ["expected one array for each input", "got 3"],
+            id="too_many",
+        ),
         pytest.param(lambda f: (f / "input_0.pb").write_bytes(b"\xff\xff"), ["input_0.pb", "TensorProto"], id="noise"),
     ],
 )
