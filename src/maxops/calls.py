@@ -162,19 +162,20 @@ def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out
     if row.operator == "SegmentMax":
         if not 2 <= len(inputs) <= 3:
             raise InputCountError(
-                f"{row.name} expects 2 or 3 inputs, data, segment_ids and num_segments, got {len(inputs)}",
+                f"{row.name} expects 2 or 3 inputs (data, segment_ids and, optionally, num_segments), "
+                f"got {len(inputs)}",
                 row.clause("inputs"),
             )
         return SegmentCall(*inputs, **named)
     if row.is_scatter:
         if len(inputs) != 3:
             raise InputCountError(
-                f"{row.name} expects 3 inputs, data, indices and updates, got {len(inputs)}",
+                f"{row.name} expects 3 inputs (data, indices and updates), got {len(inputs)}",
                 row.clause("inputs"),
             )
         return ScatterCall(*inputs, **named)
     if not 1 <= len(inputs) <= 1 + row.axes_input:
-        expected = "1 or 2 inputs, data and axes" if row.axes_input else "1 input, data"
+        expected = "1 or 2 inputs (data and, optionally, axes)" if row.axes_input else "1 input (data)"
         hint = "" if row.axes_input else "; pass axes as an attribute, such as axes=[0]"
         raise InputCountError(f"{row.name} expects {expected}, got {len(inputs)}{hint}", row.clause("inputs"))
     return ReduceCall(*inputs, **named)

@@ -164,7 +164,7 @@ def maximum(
         AttributeValueError: ties or nan has another value.
         OutputError: out has another shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
-        EngineError: no engine takes these kinds of arrays together.
+        EngineError: no engine supports this combination of arrays.
 
     Source: ONNX Max-13, with more types.
     """
@@ -288,8 +288,8 @@ def reduce_max(
         axis: the same in NumPy's convention, in place of ``axes``. None: all axes. Empty: no axis, as with
             ``noop_with_empty_axes``.
         dim: for xarray, the name of an axis, or several names, in place of ``axes``.
-        initial: a scalar of the data's type, or a Python scalar as in `maximum`: one more element of each maximum, and
-            the maximum of no elements.
+        initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element of each
+            maximum, and therefore the maximum of no elements.
         return_indices: also return the indices of the maxima (argmax).
         ties: the gradient if several elements equal the maximum, as in `maximum`.
         nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
@@ -509,25 +509,25 @@ def segment_max(
         segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. Ids
             of uint64 above 2^63 - 1 are above every number of segments.
         num_segments: the number of segments, a Python or NumPy integer. Segments without rows are empty. Default:
-            the highest id + 1, or 0 without ids; the number of offsets - 1.
+            with segment_ids, the highest id + 1 (0 if there are no ids); with offsets, ``len(offsets) - 1``.
         fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required without
             fill_value and initial.
         fill_value: the value of empty segments, in place of fill_mode: a scalar of the data's type, or a Python
             scalar as in `maximum`. It may be NaN.
         out: an array of the result's shape and type. It may overlap the inputs.
-        check_ids: False skips the validation of ids and offsets. Invalid ones then give wrong maxima; memory stays
-            intact.
+        check_ids: False skips the validation of ids and offsets. Invalid ids or offsets then produce wrong results,
+            but never corrupt memory.
         offsets: the bounds of the segments, in place of segment_ids: integers of any type and of shape
             ``(segments + 1,)``, non-decreasing, from 0 to n (CSR's row pointer). Segment i has the rows
             ``offsets[i]`` to ``offsets[i + 1] - 1``.
         sorted: False accepts ids in any order.
-        out_of_range: "error" or "drop" (the row), for ids below 0 and for ids of num_segments and above. Default:
-            "error" for unsorted ids; for sorted ids, as in OpenVINO, an error below 0, and "drop" above.
+        out_of_range: "error" or "drop" (the row), for ids that are negative or >= num_segments. Default: "error" for
+            unsorted ids; for sorted ids, as in OpenVINO, an error below 0, and "drop" above.
         axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments replace it in
             the result.
         dim: for xarray, the name of that axis, in place of ``axis``.
-        initial: one more element of each segment, and so the value of empty ones: a scalar of the data's type, or a
-            Python scalar as in `maximum`. In place of fill_mode and fill_value.
+        initial: an additional element of each segment, and therefore the value of empty segments: a scalar of the
+            data's type, or a Python scalar as in `maximum`. In place of fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: the gradient if several elements equal the maximum, as in `maximum`.
@@ -551,7 +551,7 @@ def segment_max(
         EmptyReductionError: a segment is empty, and the type has no lowest value.
         OutputError: out has another shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
-        EngineError: no engine takes these kinds of arrays together.
+        EngineError: no engine supports this combination of arrays.
 
     Source: OpenVINO SegmentMax-16, with more types; fill_value, offsets, sorted, out_of_range, axis, initial,
     return_indices, return_empty, ties and nan are extensions of maxops.
@@ -763,7 +763,7 @@ def _native_rules(row: Spec) -> dict[str, Any]:
 
 
 def operator(standard: str, name: str, version: int | None = None, *, opset: int | None = None) -> Operator:
-    """Return the operator of a standard at a version, as a callable that takes only what that version takes.
+    """Return the operator of a standard at a version, as a callable that accepts only the arguments of that version.
 
     >>> operator("onnx", "reducemax", version=13)
     <ONNX ReduceMax-13>

@@ -194,7 +194,7 @@ _SEGMENT = "OpenVINO SegmentMax-16"
 
 _NAN: tuple[str, str, Level] = (
     "NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0",
-    "decided: the documents speak of neither",
+    "decided: the documents specify neither",
     "undecided",
 )
 
@@ -237,10 +237,24 @@ REDUCE_MAX_1 = Spec(
     _types((*_FLOATS, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64)),
     (
         ("inputs", ("one input, data", f"{_ONNX_REDUCE}-1, Inputs", "must")),
-        ("T", ("the input has one of the listed types, and the output the same", f"{_ONNX_REDUCE}-1, Types", "must")),
+        (
+            "T",
+            (
+                "the input has one of the listed types, and the output has the same type",
+                f"{_ONNX_REDUCE}-1, Types",
+                "must",
+            ),
+        ),
         ("axes", ("a list of integers: the axes to reduce", f"{_ONNX_REDUCE}-1, Attributes", "must")),
-        ("axes.unique", ("no axis is named twice", "decided: the document does not say", "undecided")),
-        ("axes.range", ("no negative axes are named, so axes lie in 0..r-1", "decided for version 1", "undecided")),
+        ("axes.unique", ("no axis is repeated", "decided: the document does not say", "undecided")),
+        (
+            "axes.range",
+            (
+                "the document does not mention negative axes, so axes lie in 0..r-1",
+                "decided for version 1",
+                "undecided",
+            ),
+        ),
         ("axes.default", ("without axes, all are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("keepdims", ("0 or 1 (the default): keep reduced axes, of size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("value", ("the maximum along the axes", f"{_ONNX_REDUCE}-1, Summary", "must")),
@@ -282,7 +296,7 @@ REDUCE_MAX_18 = _evolve(
 REDUCE_MAX_20 = _evolve(
     REDUCE_MAX_18,
     {
-        "T": ("bool too, with False < True", f"{_ONNX_REDUCE}-20, Types", "must"),
+        "T": ("bool is also supported, with False < True", f"{_ONNX_REDUCE}-20, Types", "must"),
         "empty": ("the maximum of an empty set is -Inf, the lowest value, or False", "ONNX operator set 20", "must"),
     },
     version=20,
@@ -312,13 +326,13 @@ def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str
             (
                 "reduction",
                 (
-                    "max; other reductions are no maximum, and maxops leaves them to others",
+                    "must be max; maxops does not implement other reductions",
                     f"{where}, Attributes",
                     "must",
                 ),
             ),
             ("shape", ("the output has the shape of data", f"{where}, Summary", "must")),
-            ("copy", ("an element without updates is that of data", f"{where}, Summary", "must")),
+            ("copy", ("an element without updates is copied from data", f"{where}, Summary", "must")),
             ("value", ("the maximum of the element of data and all of its updates", f"{where}, Summary", "must")),
             ("nan", _NAN),
         ),
@@ -384,14 +398,24 @@ SONNX_MAX = Spec(
         ("L", ("L in [0, 2^31-1[: 1 to 2147483647 inputs", f"{_SONNX}, Signature", "must")),
         ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
         *_SONNX_GENERAL,
-        ("static", ("shapes are static", "decided: C1 and C2 can be shown of known shapes only", "undecided")),
+        ("static", ("shapes are static", "decided: C1 and C2 can be verified only for known shapes", "undecided")),
         ("opset", ("the model imports operator set 13 or later", f"{_SONNX}, Contents: based on Max-13", "must")),
         ("C1", ("the inputs shall be broadcastable", f"{_SONNX}, Inputs", "must")),
         ("C2", ("the broadcast inputs and the output have the same shape", f"{_SONNX}, Inputs", "must")),
-        ("zero-size", ("an axis of size 0 does not go with one of size 1", "decided: E1 to the letter", "undecided")),
+        (
+            "zero-size",
+            ("an axis of size 0 does not broadcast with one of size 1", "decided: literal reading of E1", "undecided"),
+        ),
         ("value", ("Inf > positive > 0 > -0 > negative > -Inf", f"{_SONNX}, float, Informal specification", "must")),
         ("NaN", ("NaN is an absorbing element", f"{_SONNX}, float, Informal specification", "must")),
-        ("nan", ("a NaN result is the quiet NaN with sign 0 and payload 0", "decided: no bits are named", "undecided")),
+        (
+            "nan",
+            (
+                "a NaN result is the quiet NaN with sign 0 and payload 0",
+                "decided: the document does not specify the bits",
+                "undecided",
+            ),
+        ),
     ),
     broadcast="strict",
     explicit_types=True,
@@ -422,19 +446,19 @@ SEGMENT_MAX_16 = Spec(
     _types((*_FLOATS, dtypes.BFLOAT16, *_INTEGERS)),
     (
         ("inputs", ("data, segment_ids and optionally num_segments", f"{_SEGMENT}, Inputs", "must")),
-        ("T", ("data has any numerical type, and the output the same", f"{_SEGMENT}, Types", "must")),
+        ("T", ("data has any numerical type, and the output has the same type", f"{_SEGMENT}, Types", "must")),
         ("data", ("data has rank 1 or more", f"{_SEGMENT}, Inputs", "must")),
         ("T_IDX", ("segment_ids and num_segments are int32 or int64", f"{_SEGMENT}, Types", "must")),
         ("ids.shape", ("segment_ids is 1-D, as long as the first axis of data", f"{_SEGMENT}, Inputs", "must")),
         ("ids", ("segment_ids are non-negative and sorted", f"{_SEGMENT}, Inputs", "must")),
-        ("num_segments", ("a scalar, not negative", f"{_SEGMENT}, Inputs", "must")),
+        ("num_segments", ("a non-negative scalar", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments.default", ("max(segment_ids) + 1", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments.no_ids", ("without ids, the default is 0", "decided: the maximum is not defined", "undecided")),
         ("num_segments.smaller", ("segments past num_segments are not in the output", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments.larger", ("the output is padded with empty segments", f"{_SEGMENT}, Inputs", "must")),
         ("fill_mode", ("required: ZERO or LOWEST, for empty segments", f"{_SEGMENT}, Attributes", "must")),
         ("lowest", ("LOWEST is the lowest finite value", "decided: 'the lowest value of the type'", "undecided")),
-        ("shape", ("data's shape, with num_segments for its first axis", f"{_SEGMENT}, Outputs", "must")),
+        ("shape", ("the shape of data, with the first axis replaced by num_segments", f"{_SEGMENT}, Outputs", "must")),
         ("value", ("the maximum of each segment", f"{_SEGMENT}, Detailed description", "must")),
         ("nan", _NAN),
     ),
@@ -492,7 +516,8 @@ _TYPES = _own(
 )
 _SCALARS = _own(
     "scalars",
-    "a Python scalar takes the type of the arrays: a float is rounded to nearest, every other value must be exact",
+    "a Python scalar takes the type of the arrays: a float is rounded to nearest; every other value must be exactly "
+    "representable",
 )
 _ARRAYS = _own(
     "arrays", "one engine supports all the arrays together, without copies to another device or loss of information"
@@ -501,14 +526,14 @@ _LABELS = _own("labels", "labels, column names and dimension names of the inputs
 
 _DATA = Parameter("data", "array", is_input=True)
 _OUT = Parameter(
-    "out", "out", None, "a writeable array of the result's type, shape and device; not for engines without out"
+    "out", "out", None, "a writeable array of the result's type, shape and device; not supported by every engine"
 )
 _DIM = Parameter("dim", "dim", None, "names of dimensions, for xarray only; replaces axis numbers")
 _INITIAL = Parameter(
     "initial",
     "scalar",
     None,
-    "a scalar of the data's type, or a Python scalar; not with fill_mode or fill_value",
+    "a scalar of the data's type, or a Python scalar; cannot be combined with fill_mode or fill_value",
     help="Include this value in each maximum. It is the maximum of empty sets.",
 )
 _INDICES = Parameter(
@@ -619,8 +644,8 @@ SEGMENT_MAX = _plain(
             "fill_mode",
             "choice",
             None,
-            "the value of empty segments: ZERO, or LOWEST, the lowest finite value; required without fill_value and "
-            "initial",
+            "the value of empty segments: ZERO, or LOWEST, the lowest finite value; required unless fill_value or "
+            "initial is given",
             ("ZERO", "LOWEST"),
             help="Value of empty segments: ZERO, or LOWEST (finite). Or use --fill-value or --initial.",
         ),
@@ -637,7 +662,8 @@ SEGMENT_MAX = _plain(
             "flag",
             True,
             "0 or 1: validate the values of ids and offsets",
-            help="Validate the ids or offsets. Without validation, invalid ones give wrong maxima.",
+            help="Validate the ids or offsets. If validation is disabled, invalid ids or offsets produce wrong "
+            "results.",
         ),
         Parameter(
             "offsets",
@@ -646,14 +672,14 @@ SEGMENT_MAX = _plain(
             "replaces segment_ids: 1-D and non-decreasing, from 0 to the number of rows",
             help="File (.npy) with the offsets of the segments; replaces IDS.",
         ),
-        Parameter("sorted", "flag", True, "0 or 1; 0: ids in any order", help="Require non-decreasing ids."),
+        Parameter("sorted", "flag", True, "0 or 1; 0 allows ids in any order", help="Require non-decreasing ids."),
         Parameter(
             "out_of_range",
             "choice",
             None,
             "'error' or 'drop', for ids outside 0..num_segments-1; None: see ids and num_segments",
             ("error", "drop"),
-            help="How to treat ids out of range. Default: error; for sorted ids, as in OpenVINO.",
+            help="How to handle out-of-range ids. Default: error for unsorted ids; OpenVINO's behavior for sorted ids.",
         ),
         Parameter(
             "axis",
@@ -687,7 +713,10 @@ SEGMENT_MAX = _plain(
         _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
         _as(SEGMENT_MAX_16, "num_segments"),
         _own("num_segments.default", "max(segment_ids) + 1, or 0 without ids; with offsets, len(offsets) - 1"),
-        _own("num_segments.smaller", "sorted ids of num_segments and above are dropped; for unsorted ids, an error"),
+        _own(
+            "num_segments.smaller",
+            "rows with ids >= num_segments are dropped if ids are sorted, and raise an error otherwise",
+        ),
         _as(SEGMENT_MAX_16, "num_segments.larger"),
         _own("shape", "data's shape, with num_segments along axis"),
         _as(SEGMENT_MAX_16, "value"),

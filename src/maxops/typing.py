@@ -84,7 +84,7 @@ RealT = TypeVar("RealT", bound=Real)
 
 
 class SupportsArray(Protocol):
-    """An array that is not a NumPy array: of PyTorch, JAX, pandas, Polars, Arrow, or any class with ``__array__``.
+    """A non-NumPy array: a PyTorch or JAX array, pandas, Polars or Arrow data, or any object with ``__array__``.
 
     Type checkers distinguish it from NumPy arrays, whose ``__array__`` does not accept `dtype` as a keyword argument.
     """
@@ -101,7 +101,7 @@ class Column(SupportsArray, Protocol):
 
 
 class _Numeric(SupportsArray, Protocol):
-    """An array of PyTorch or JAX, which has `real`, unlike columns and tables."""
+    """A PyTorch or JAX array, which has `real`, unlike columns and tables."""
 
     @property
     def real(self) -> Any: ...
@@ -114,14 +114,14 @@ class _Namespaced(SupportsArray, Protocol):
 
 
 class _Chunked(Protocol):
-    """An array of Dask."""
+    """A Dask array."""
 
     @property
     def numblocks(self) -> Any: ...
 
 
 class _Labelled(Protocol):
-    """A DataArray or Variable of xarray, and not a Dataset, whose `dims` are not a tuple."""
+    """An xarray DataArray or Variable. Datasets are excluded, because their `dims` are not a tuple."""
 
     @property
     def dims(self) -> tuple[Hashable, ...]: ...

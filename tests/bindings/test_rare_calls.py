@@ -55,18 +55,18 @@ def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
 def test_dropped_negative_ids_do_not_hide_a_decrease() -> None:
     assert segments([-1, 0, 2], sorted=True, out_of_range="drop").tolist() == [1, 0, 1]
     with pytest.raises(
-        SegmentIdsError, match=r"position 2 holds 2 after 3; pass sorted=False .* \[maxops.segment_max.ids\]"
+        SegmentIdsError, match=r"got 2 after 3 at position 2; pass sorted=False .* \[maxops.segment_max.ids\]"
     ):
         segments([-1, 3, 2], sorted=True, out_of_range="drop")
 
 
 def test_sorted_ids_past_num_segments() -> None:
-    with pytest.raises(SegmentIdsError, match=r"position 1 holds 3.*\[maxops.segment_max.out_of_range\]"):
+    with pytest.raises(SegmentIdsError, match=r"got 3 at position 1.*\[maxops.segment_max.out_of_range\]"):
         segments([0, 3], num_segments=2, out_of_range="error")
     assert segments([0, 3], num_segments=4, out_of_range="error").tolist() == [1, 0, 0, 1]
     assert segments([0, 3], out_of_range="error").tolist() == [1, 0, 0, 1]  # all ids lie below what they give
     with pytest.raises(
-        SegmentIdsError, match=r"position 1 holds 1 after 3; pass sorted=False .* \[maxops.segment_max.ids\]"
+        SegmentIdsError, match=r"got 1 after 3 at position 1; pass sorted=False .* \[maxops.segment_max.ids\]"
     ):
         segments([3, 1], out_of_range="error")
 
@@ -74,7 +74,9 @@ def test_sorted_ids_past_num_segments() -> None:
 @pytest.mark.parametrize("rows", [100, 5000])
 def test_a_long_run_after_one_of_a_higher_id(rows: int) -> None:
     for ids in ([5, 3], [0, 5, 3, 7]):
-        with pytest.raises(SegmentIdsError, match=r"holds 3 after 5; pass sorted=False .* \[maxops.segment_max.ids\]"):
+        with pytest.raises(
+            SegmentIdsError, match=r"got 3 after 5 at position \d+; pass sorted=False .* \[maxops.segment_max.ids\]"
+        ):
             segments(np.repeat(ids, rows))
 
 
@@ -88,10 +90,10 @@ def test_the_highest_id_there_is(sorted: bool) -> None:
 def test_the_first_fault_lies_behind_the_first_block_of_ids(dtype: type) -> None:
     ids: Array = np.zeros(BLOCK + 2, dtype)
     ids[-1] = -1
-    with pytest.raises(SegmentIdsError, match=rf"negative: position {BLOCK + 1} holds -1"):
+    with pytest.raises(SegmentIdsError, match=rf"negative, got -1 at position {BLOCK + 1}"):
         segments(ids, dtype, sorted=False, num_segments=1)
     ids[-1] = 1
-    with pytest.raises(SegmentIdsError, match=rf"num_segments \(1\): position {BLOCK + 1} holds 1"):
+    with pytest.raises(SegmentIdsError, match=rf"num_segments \(1\), got 1 at position {BLOCK + 1}"):
         segments(ids, dtype, sorted=False, num_segments=1)
 
 

@@ -121,7 +121,9 @@ def test_options_that_an_engine_lacks() -> None:
     with pytest.raises(errors.OutputError, match="reduce_max out= is not supported by the own engine") as raised:
         check_options(row, call._replace(out=1))
     assert raised.value.clause == spec.REDUCE_MAX.clause("out")
-    with pytest.raises(errors.AttributeValueError, match="reduce_max dim= requires xarray arrays, got 'x'") as wrong:
+    with pytest.raises(
+        errors.AttributeValueError, match="reduce_max dim= requires xarray arrays, got dim='x'"
+    ) as wrong:
         check_options(row, call._replace(dim="x"))
     assert wrong.value.clause == spec.REDUCE_MAX.clause("dim")
     for options in (row, both):

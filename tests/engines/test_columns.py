@@ -85,7 +85,7 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "table-of-text": (lambda pd: pd.DataFrame({"a": ["x"], "b": [1]}), f"in column 'a'{NO_TYPE}"),
         "table-without-columns": (lambda pd: pd.DataFrame(), "has no columns, and therefore no dtype"),
         "text": (lambda pd: pd.Series(["a"]), NO_TYPE),
-        "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"has the unsupported dtype category{NO_TYPE}"),
+        "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"has unsupported dtype category{NO_TYPE}"),
         "times": (lambda pd: pd.Series(pd.to_datetime(["2020"])), NO_TYPE),
         "times-in-a-zone": (lambda pd: pd.Series(pd.to_datetime(["2020"], utc=True)), NO_TYPE),
         "text[pyarrow]": (lambda pd: pd.Series(["a"], dtype=pd.ArrowDtype(_arrow("string"))), NO_TYPE),

@@ -171,7 +171,7 @@ def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
         mo.reduce_max(x, 2)
     with pytest.raises(errors.DTypeError, match="input 1 is int32, but input 0 is float32"):
         mo.maximum(x, cupy.asarray(np.zeros(3, np.int32)))
-    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 0 after 1"):
+    with pytest.raises(errors.SegmentIdsError, match="got 0 after 1 at position 1"):
         mo.segment_max(x, cupy.asarray(np.array([1, 0])), fill_mode="ZERO")
     with pytest.raises(errors.EngineError, match=r"input 0 is of type ndarray \(cupy\), .* no engine supports these"):
         mo.maximum(x, np.zeros(3, np.float32))

@@ -117,7 +117,7 @@ def test_arrays_of_several_namespaces_are_refused(count: int) -> None:
         lambda: mo.segment_max(made[0], offsets=ids, check_ids=False, fill_mode="ZERO"),
     )
     for call in calls:
-        with pytest.raises(errors.EngineError, match=r"got arrays of different libraries: space\d, ") as raised:
+        with pytest.raises(errors.EngineError, match=r"got arrays from different libraries: space\d, ") as raised:
             call()
         assert raised.value.clause.endswith(".arrays")
     same: Any = Spaced(np.ones(3), "one")

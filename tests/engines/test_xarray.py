@@ -244,7 +244,7 @@ def test_segments_of_the_first_dimension_without_a_name(heat: Any) -> None:
         ),
         (regions().isel(time=[0, 1]), {}, errors.SegmentIdsError, ", got (2,)"),
         (regions(coords={"time": [1, 2, 3, 4]}), {}, errors.ShapeError, "data and segment_ids have different labels"),
-        (regions()[::-1], {}, errors.SegmentIdsError, "position 2 holds 0 after 2"),
+        (regions()[::-1], {}, errors.SegmentIdsError, "got 0 after 2 at position 2"),
         (regions(), {"out": np.zeros((3, 3))}, errors.OutputError, "out= is not supported"),
     ],
 )
@@ -354,7 +354,7 @@ def test_segments_of_lazy_ids_need_their_number(heat: Any, lazy: Any) -> None:
     with dask_computes_nothing():
         got = mo.segment_max(lazy, ids, 3, fill_mode="ZERO")
     xr.testing.assert_identical(got.compute(), mo.segment_max(heat, regions(), fill_mode="ZERO"))
-    with pytest.raises(errors.SegmentIdsError, match="position 2 holds 0 after 2"):
+    with pytest.raises(errors.SegmentIdsError, match="got 0 after 2 at position 2"):
         mo.segment_max(lazy, ids[::-1], 3, fill_mode="ZERO").compute()
 
 

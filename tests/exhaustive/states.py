@@ -31,8 +31,8 @@ def clauses(call: str) -> str:
 
 def check_place(error: Exception, place: int, ids: Any) -> None:
     """Fail unless an error names a place of the ids, and what is there."""
-    if re.search(rf"position {place} holds {ids[place]}\b", str(error)) is None:
-        fail("segment_max, the error of wrong ids", f"position {place} holds {ids[place]}", str(error), ids=ids)
+    if re.search(rf"got {ids[place]} (after \d+ )?at position {place}\b", str(error)) is None:
+        fail("segment_max, the error of wrong ids", f"got {ids[place]} at position {place}", str(error), ids=ids)
 
 
 def fail(call: str, expected: object, actual: object, **inputs: object) -> NoReturn:

@@ -228,7 +228,7 @@ def _refused_reductions() -> Iterator[Case]:
     )
     yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", ties="last")
     yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got 'omit'", nan="omit")
-    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got 'x'", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got dim='x'", dim="x")
 
 
 # ----------------------------------------------------------------------------------------------- SegmentMax
@@ -386,20 +386,20 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
 
     bad, ids_error = SORTED.copy(), errors.SegmentIdsError
     bad[4] = 1
-    yield refused("decreasing", ids_error, "segment_ids must not decrease: position 4 holds 1 after 2", bad)
-    yield refused("negative", ids_error, "segment_ids must not be negative: position 0 holds -3", SORTED - 3)
-    yield refused("unsorted-negative", ids_error, "position 1 holds -1", OUTSIDE, num_segments=10, sorted=False)
-    yield refused("unsorted-past", ids_error, "position 3 holds 6", MIXED, num_segments=6, sorted=False)
-    yield refused("sorted-past", ids_error, "position 6 holds 6", num_segments=6, out_of_range="error")
+    yield refused("decreasing", ids_error, "segment_ids must be non-decreasing, got 1 after 2 at position 4", bad)
+    yield refused("negative", ids_error, "segment_ids must not be negative, got -3 at position 0", SORTED - 3)
+    yield refused("unsorted-negative", ids_error, "got -1 at position 1", OUTSIDE, num_segments=10, sorted=False)
+    yield refused("unsorted-past", ids_error, "got 6 at position 3", MIXED, num_segments=6, sorted=False)
+    yield refused("sorted-past", ids_error, "got 6 at position 6", num_segments=6, out_of_range="error")
     yield refused("length", ids_error, "data of shape (10, 2), got (9,)", SORTED[:9])
     yield refused("rank", ids_error, "data of shape (10, 2), got (10, 1)", SORTED[:, np.newaxis])
     yield refused(
         "id-type", errors.DTypeError, "segment_ids must have dtype int8, int16, int32", SORTED.astype(np.float32)
     )
-    yield refused("int8-negative", ids_error, "position 0 holds -3", (SORTED - 3).astype(np.int8))
-    yield refused("uint16-decreasing", ids_error, "position 4 holds 1 after 2", bad.astype(np.uint16))
-    yield refused("uint64-decreasing", ids_error, "position 4 holds 1 after 2", bad.astype(np.uint64))
-    yield refused("uint8-past", ids_error, "position 3 holds 6", MIXED.astype(np.uint8), num_segments=6, sorted=False)
+    yield refused("int8-negative", ids_error, "got -3 at position 0", (SORTED - 3).astype(np.int8))
+    yield refused("uint16-decreasing", ids_error, "got 1 after 2 at position 4", bad.astype(np.uint16))
+    yield refused("uint64-decreasing", ids_error, "got 1 after 2 at position 4", bad.astype(np.uint64))
+    yield refused("uint8-past", ids_error, "got 6 at position 3", MIXED.astype(np.uint8), num_segments=6, sorted=False)
     far = np.where(SORTED == 6, np.uint64(2**64 - 1), SORTED.astype(np.uint64))
     too_large = errors.OutputTooLargeError
     yield refused("uint64-past-without-num_segments", too_large, "output", far)
@@ -423,9 +423,9 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("num_segments", errors.NumSegmentsError, "num_segments must be non-negative, got -1", num_segments=-1)
     yield refused("both", errors.InputCountError, "segment_ids and offsets", offsets=OFFSETS)
     yield refused("neither", errors.InputCountError, "neither segment_ids nor offsets", None)
-    yield refused("offsets-begin", errors.OffsetsError, "start with 0: position 0 holds 1", None, offsets=[1, 10])
+    yield refused("offsets-begin", errors.OffsetsError, "start with 0, got 1 at position 0", None, offsets=[1, 10])
     yield refused("offsets-end", errors.OffsetsError, "rows (10): position 2", None, offsets=[0, 2, 11])
-    yield refused("offsets-down", errors.OffsetsError, "position 2 holds 3 after 5", None, offsets=[0, 5, 3, 10])
+    yield refused("offsets-down", errors.OffsetsError, "got 3 after 5 at position 2", None, offsets=[0, 5, 3, 10])
     yield refused("offsets-none", errors.OffsetsError, "segments, got shape (0,)", None, offsets=np.zeros(0, np.int64))
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused(
@@ -436,7 +436,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     )
     yield refused("ties", errors.AttributeValueError, "ties must be 'first' or 'even', got 'last'", ties="last")
     yield refused("nan", errors.AttributeValueError, "nan must be 'propagate' or 'ignore', got True", nan=True)
-    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got 'x'", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim= requires xarray arrays, got dim='x'", dim="x")
     yield refused("axis", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got 2", axis=2)
     yield refused("axis-below", errors.AxesError, "axis must be between -2 and 1 for data of rank 2, got -3", axis=-3)
     yield refused("axis-type", errors.AxesError, "axis must be an integer, got 1.0 of type float", axis=1.0)
@@ -448,8 +448,8 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     scalar = "segment_ids must have shape (2,) for axis 1 of data of shape (10, 2), got ()"
     yield refused("axis-rank", ids_error, scalar, np.array(0), axis=1)
     down = np.array([1, 0])
-    yield refused("axis-decreasing", ids_error, "position 1 holds 0 after 1", down, axis=1)
-    yield refused("axis-offsets", errors.OffsetsError, "rows (2): position 1 holds 3", None, axis=1, offsets=[0, 3])
+    yield refused("axis-decreasing", ids_error, "got 0 after 1 at position 1", down, axis=1)
+    yield refused("axis-offsets", errors.OffsetsError, "rows (2), got 3 at position 1", None, axis=1, offsets=[0, 3])
 
 
 CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())

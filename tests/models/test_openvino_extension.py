@@ -444,9 +444,9 @@ def test_ids_that_are_a_constant() -> None:
 @pytest.mark.parametrize(
     ("ids", "count", "message"),
     [
-        ([-1, 0, 2], 4, r"must not be negative: position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"),
-        ([0, 1, -2], 4, "must not be negative: position 2 holds -2"),
-        ([1, 0, 2], 4, "must not decrease: position 1 holds 0 after 1"),
+        ([-1, 0, 2], 4, r"must not be negative, got -1 at position 0 \[OpenVINO.SegmentMax-16.ids\]"),
+        ([0, 1, -2], 4, "must not be negative, got -2 at position 2"),
+        ([1, 0, 2], 4, "must be non-decreasing, got 0 after 1 at position 1"),
         ([0, 0, 2], -5, r"num_segments must be non-negative, got -5 \[OpenVINO.SegmentMax-16.num_segments\]"),
         ([0, 0, 2], 2**60, r"output of shape .* GiB of memory"),
     ],
@@ -475,7 +475,7 @@ def test_wrong_axes(axes: list[int], message: str) -> None:
 def test_an_error_of_an_asynchronous_call() -> None:
     request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
     request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
-    with pytest.raises(RuntimeError, match=r"position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"):
+    with pytest.raises(RuntimeError, match=r"got -1 at position 0 \[OpenVINO.SegmentMax-16.ids\]"):
         request.wait()
 
 
@@ -517,7 +517,7 @@ def test_an_error_on_few_threads(threads: int) -> None:
     for _ in range(3):
         request = compiled.create_infer_request()
         request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
-        with pytest.raises(RuntimeError, match="position 0 holds -1"):
+        with pytest.raises(RuntimeError, match="got -1 at position 0"):
             request.wait()
 
 

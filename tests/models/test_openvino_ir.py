@@ -78,7 +78,7 @@ def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "message"), [([0, 1, 0, 2, 3], "must not decrease"), ([0, 0, 1, 2, -1], "must not be negative")]
+    ("ids", "message"), [([0, 1, 0, 2, 3], "must be non-decreasing"), ([0, 0, 1, 2, -1], "must not be negative")]
 )
 def test_ids_are_checked_where_a_model_runs(ids: list[int], message: str, tmp_path: Path) -> None:
     path = saved(tmp_path, segment_net('fill_mode="zero"', (5,), count=False, out=(4,)))

@@ -215,9 +215,9 @@ def test_bad_ids_of_wide_rows_and_of_mostly_empty_outputs() -> None:
     """They are looked at ahead, and cost no walk up and down the output."""
     ids = np.where(np.arange(300) % 2, 299, 0)
     for rows in (np.ones((300, 8192)), np.ones((300, 16384))[:, ::2], np.ones(300)):
-        with pytest.raises(SegmentIdsError, match="position 2 holds 0 after 299"):
+        with pytest.raises(SegmentIdsError, match="got 0 after 299 at position 2"):
             mo.segment_max(rows, ids, fill_mode="ZERO")
-        with pytest.raises(SegmentIdsError, match="position 2 holds 0 after 299"):
+        with pytest.raises(SegmentIdsError, match="got 0 after 299 at position 2"):
             mo.segment_max(rows, ids, 10_000, fill_mode="ZERO")
 
 

@@ -79,14 +79,14 @@ def test_a_wrong_id_is_told_as_it_was_given(index: DType) -> None:
     for place in (1, 30, 58):
         ids = SORTED.astype(index.numpy)
         ids[place] = highest
-        after = rf"position {place + 1} holds {ids[place + 1]} after {highest};"
+        after = rf"got {ids[place + 1]} after {highest} at position {place + 1};"
         with pytest.raises(SegmentIdsError, match=after):
             mo.segment_max(DATA, ids, 200, fill_mode="ZERO")
-        with pytest.raises(SegmentIdsError, match=rf"\(119\): position {place} holds {highest};"):
+        with pytest.raises(SegmentIdsError, match=rf"\(119\), got {highest} at position {place};"):
             mo.segment_max(DATA, ids, 119, fill_mode="ZERO", sorted=False)
         if index.kind == "int":
             ids[place] = -2
-            with pytest.raises(SegmentIdsError, match=f"must not be negative: position {place} holds -2;"):
+            with pytest.raises(SegmentIdsError, match=f"must not be negative, got -2 at position {place};"):
                 mo.segment_max(DATA, ids, fill_mode="ZERO", sorted=False)
 
 
@@ -98,7 +98,7 @@ def test_ids_past_int64_are_past_every_number_of_segments() -> None:
         assert_same_bits(got, reference.segment_max(DATA[:58], SORTED[:58], 116, "ZERO"))
     with pytest.raises(OutputTooLargeError, match="output of shape"):
         mo.segment_max(DATA, far, fill_mode="ZERO")
-    with pytest.raises(SegmentIdsError, match=f"position 59 holds {2**63 + 1} after {2**64 - 1};"):
+    with pytest.raises(SegmentIdsError, match=f"got {2**63 + 1} after {2**64 - 1} at position 59;"):
         mo.segment_max(DATA, np.concatenate([far[:58], far[:57:-1]]), 116, fill_mode="ZERO")
 
 

@@ -157,9 +157,9 @@ def test_wrong_offsets_are_found(threads: int) -> None:
     data = np.zeros(400_000, np.float32)
     good = np.linspace(0, 400_000, 200_001).astype(np.int64)
     for place, bad, words in (
-        (0, 1, "start with 0: position 0 holds 1"),
-        (100_000, 7, "position 100000 holds 7 after 199998"),
-        (200_000, 399_999, "position 200000 holds 399999"),
+        (0, 1, "start with 0, got 1 at position 0"),
+        (100_000, 7, "got 7 after 199998 at position 100000"),
+        (200_000, 399_999, "got 399999 at position 200000"),
     ):
         wrong = good.copy()
         wrong[place] = bad

@@ -111,7 +111,7 @@ def test_every_fault_in_words() -> None:
     kinds = ("negative_id", "id_too_large", "ids_decrease", "offsets_begin", "offsets_decrease", "offsets_end")
     texts = [message(kind, 4, 7, 9, 5) for kind in kinds]
     assert len({*texts}) == len(kinds)
-    assert all("position 4 holds 7" in text for text in texts)
+    assert all("at position 4" in text and "got 7" in text for text in texts)
 
 
 # ------------------------------------------------------------------------------------------------------- texts
@@ -225,39 +225,39 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 3])),
-            "segment_max offsets must end with the number of rows (2): position 1 holds 3; append 2 "
+            "segment_max offsets must end with the number of rows (2), got 3 at position 1; append 2 "
             "[maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=np.array([2**64 - 1, 2**63], np.uint64)),
-            "segment_max segment_ids must not decrease: position 1 holds 9223372036854775808 after "
-            "18446744073709551615; pass sorted=False to accept unsorted ids [maxops.segment_max.ids]",
+            "segment_max segment_ids must be non-decreasing, got 9223372036854775808 after "
+            "18446744073709551615 at position 1; pass sorted=False to accept unsorted ids [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=np.array([1, 0], np.int8)),
-            "segment_max segment_ids must not decrease: position 1 holds 0 after 1; pass sorted=False to accept "
+            "segment_max segment_ids must be non-decreasing, got 0 after 1 at position 1; pass sorted=False to accept "
             "unsorted ids [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 2, 1, 2], np.uint64)),
-            "segment_max offsets must not decrease: position 2 holds 1 after 2 [maxops.segment_max.offsets]",
+            "segment_max offsets must be non-decreasing, got 1 after 2 at position 2 [maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 2**64 - 1, 1], np.uint64)),
-            "segment_max offsets must not decrease: position 2 holds 1 after 18446744073709551615 "
+            "segment_max offsets must be non-decreasing, got 1 after 18446744073709551615 at position 2 "
             "[maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, -1, 2], np.int16)),
-            "segment_max offsets must not decrease: position 1 holds -1 after 0 [maxops.segment_max.offsets]",
+            "segment_max offsets must be non-decreasing, got -1 after 0 at position 1 [maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([1, 2])),
-            "segment_max offsets must start with 0: position 0 holds 1; prepend 0 [maxops.segment_max.offsets]",
+            "segment_max offsets must start with 0, got 1 at position 0; prepend 0 [maxops.segment_max.offsets]",
         ),
         (
             segments(num_segments=1, out_of_range="error"),
-            "segment_max segment_ids must be less than num_segments (1): position 1 holds 1; pass out_of_range='drop' "
+            "segment_max segment_ids must be less than num_segments (1), got 1 at position 1; pass out_of_range='drop' "
             "to drop such rows [maxops.segment_max.out_of_range]",
         ),
         # the output
@@ -357,7 +357,7 @@ def test_the_longest_axis_and_one_without_a_size() -> None:
     longest = 2**63 - 1
     assert plan_max(MaxCall([abstract((longest,), DATA.dtype)]), in_memory=False).shape == (longest,)
     with pytest.raises(
-        MaxopsError, match=r"shape \(9223372036854775808,\), but an axis has at most 9223372036854775807"
+        MaxopsError, match=r"shape \(9223372036854775808,\), but an axis can have at most 9223372036854775807"
     ):
         plan_max(MaxCall([abstract((longest + 1,), DATA.dtype)]), in_memory=False)
     symbolic = ReduceCall(abstract(("n", 3), DATA.dtype), 1)
@@ -517,7 +517,7 @@ def test_the_number_of_segments_of_sorted_ids_is_read_from_the_last() -> None:
 )
 def test_negative_ids(options: dict[str, Any], fails: bool) -> None:
     if fails:
-        with pytest.raises(MaxopsError, match="must not be negative: position 7 holds -1"):
+        with pytest.raises(MaxopsError, match="must not be negative, got -1 at position 7"):
             check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)
     else:
         check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)

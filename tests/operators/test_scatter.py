@@ -161,7 +161,7 @@ def test_an_index_out_of_range(indices: list[list[int]], position: Any, held: in
     data, given = np.zeros((3, 2), np.float32), np.array(indices)
     with pytest.raises(IndexError) as caught:
         scatter_elements(data, given, np.zeros(given.shape, np.float32))
-    expected = f"indices must be between {bounds} for an axis of size 3: position {position} holds {held}"
+    expected = f"indices must be between {bounds} for an axis of size 3, got {held} at position {position}"
     assert expected in str(caught.value)
     assert isinstance(caught.value, IndicesError)
     assert isinstance(caught.value, ValueError)
@@ -175,9 +175,9 @@ def test_an_index_of_each_axis_has_bounds_of_its_own() -> None:
         [0, 0],
         [0, 5],
     ]
-    with pytest.raises(IndicesError, match=r"between -2 and 1 for an axis of size 2: position \(1, 1\) holds 2"):
+    with pytest.raises(IndicesError, match=r"between -2 and 1 for an axis of size 2, got 2 at position \(1, 1\)"):
         scatter_nd(data, np.array([[2, 1], [0, 2]]), np.array([5, 6], np.float32))
-    with pytest.raises(IndicesError, match=r"must be empty for an axis of size 0: position \(0,\) holds 0"):
+    with pytest.raises(IndicesError, match=r"must be empty for an axis of size 0, got 0 at position \(0,\)"):
         scatter_nd(np.zeros((0, 2), np.float32), np.array([0]), np.zeros(2, np.float32))
 
 

@@ -99,7 +99,7 @@ def test_wrong_ids_leave_out_as_it_was() -> None:
     data, out = np.zeros((3, PIECE), np.float32), np.full((3, 2), 7, np.float32)
     ids = np.zeros(PIECE, np.int64)
     ids[-2] = 1
-    with pytest.raises(errors.SegmentIdsError, match=f"position {PIECE - 1} holds 0 after 1"):
+    with pytest.raises(errors.SegmentIdsError, match=f"got 0 after 1 at position {PIECE - 1}"):
         mo.segment_max(data, ids, 2, fill_mode="ZERO", axis=1, out=out)
     assert (out == 7).all()
 

@@ -208,7 +208,7 @@ def test_the_checks_find_what_the_planner_finds() -> None:
     """The core looks first; where it is not sure, the planner says what is wrong."""
     data, ids = np.zeros(200_000, np.float32), np.random.default_rng(4).integers(0, 50, 200_000)
     assert len(mo.segment_max(data, ids, fill_mode="ZERO", sorted=False)) == int(ids.max()) + 1
-    for place, bad, words in ((199_999, -5, "position 199999 holds -5"), (77_777, 50, "position 77777 holds 50")):
+    for place, bad, words in ((199_999, -5, "got -5 at position 199999"), (77_777, 50, "got 50 at position 77777")):
         wrong = ids.copy()
         wrong[place] = bad
         choices: list[dict[str, Any]] = [{}, {"return_indices": True}, {"return_empty": True}]
@@ -255,9 +255,9 @@ def test_large_keys_are_called_for_ahead() -> None:
 def test_sorted_as_any_flag(kind: type) -> None:
     """What says whether ids are sorted may be 0, 1 or NumPy's bool, such as numpy.all gives: all are checked alike."""
     data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
-    with pytest.raises(SegmentIdsError, match="must not decrease: position 1 holds 0 after 2"):
+    with pytest.raises(SegmentIdsError, match="must be non-decreasing, got 0 after 2 at position 1"):
         mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))
-    with pytest.raises(SegmentIdsError, match=r"must be less than num_segments \(2\): position 0 holds 2"):
+    with pytest.raises(SegmentIdsError, match=r"must be less than num_segments \(2\), got 2 at position 0"):
         mo.segment_max(data, ids, 2, fill_mode="ZERO", sorted=kind(False))
     assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(False)), np.array([2.0, 3.0, 1.0]))
 

@@ -106,8 +106,8 @@ def check_options(row: Row, call: Call) -> None:
         )
     if call.dim is not None and "dim" not in row.options:
         raise AttributeValueError(
-            f"{call.row.name} dim= requires xarray arrays, got {shown(call.dim)} for the {row.name} engine; pass "
-            "axis= with numbers",
+            f"{call.row.name} dim= requires xarray arrays, got dim={shown(call.dim)} with arrays of the "
+            f"{row.name} engine; pass axis= with axis numbers instead",
             call.row.clause("dim"),
         )
 

@@ -68,7 +68,7 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
         dtype = element(own)
         if dtype is None or dtypes.of(dtype) is None:
             column = "" if label is None else f" in column {label!r}"
-            raise DTypeError(f"{where} has the unsupported dtype {own}{column}; {_HINT}", row.clause("types"))
+            raise DTypeError(f"{where} has unsupported dtype {own}{column}; {_HINT}", row.clause("types"))
         found.setdefault(dtype, label)
     if len(found) > 1:
         listed = ", ".join(f"{dtype} in column {label!r}" for dtype, label in found.items())
@@ -89,9 +89,10 @@ _HINT = (
 
 def _refuse_nulls(row: Spec, where: str, count: int) -> None:
     if count:
+        nulls, them = ("1 null", "it") if count == 1 else (f"{count} nulls", "them")
         raise DTypeError(
-            f"{where} contains {count} null{'s' * (count > 1)}, which NumPy arrays cannot represent; fill them with "
-            ".fillna(...) or .fill_null(...), or drop them with .dropna() or .drop_nulls()",
+            f"{where} contains {nulls}, which NumPy arrays cannot represent; fill {them} with .fillna(...) or "
+            f".fill_null(...), or drop {them} with .dropna() or .drop_nulls()",
             row.clause("types"),
         )
 

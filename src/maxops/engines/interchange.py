@@ -94,8 +94,8 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
         return result
     if len(spaces) > 1:
         raise EngineError(
-            f"{call.row.name} got arrays of different libraries: {', '.join(s.__name__ for s in spaces.values())}; "
-            "convert them to one library",
+            f"{call.row.name} got arrays from different libraries: {', '.join(s.__name__ for s in spaces.values())}; "
+            "convert them all to one library",
             call.row.clause("arrays"),
         )
     (space,) = spaces.values()

@@ -81,7 +81,8 @@ def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: A
         result = function(*args, **options)
     except MemoryError as error:
         raise OutputTooLargeError(
-            f"{plan.call.row.name} output of shape {plan.shape}: {error}", plan.call.row.clause("shape", "value", "T")
+            f"{plan.call.row.name} cannot allocate an output of shape {plan.shape}: {error}",
+            plan.call.row.clause("shape", "value", "T"),
         ) from error
     if result is None:
         raise MaxopsError(

@@ -22,7 +22,7 @@ def scatter_max(plan: Plan[ScatterCall]) -> Array:
         result: Array = allocate(_scattered, plan)
     except MemoryError as error:
         raise OutputTooLargeError(
-            f"{call.row.name} output of shape {plan.shape}: {error}", call.row.clause("shape")
+            f"{call.row.name} cannot allocate an output of shape {plan.shape}: {error}", call.row.clause("shape")
         ) from error
     if call.out is None:
         return result

@@ -176,8 +176,8 @@ def _check_labels(row: Spec, data: Named, ids: object) -> None:
 
 def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
     return ShapeError(
-        f"{row.name} {what} have different labels, and no element is dropped or filled silently; align them with "
-        f"xarray.align(..., join=...) ({error})",
+        f"{row.name} {what} have different labels, and maxops never drops or fills elements silently; align them first "
+        f"with xarray.align(..., join=...) ({error})",
         row.clause("labels"),
     )
 

@@ -4,7 +4,7 @@
 >>> check_segment_ids(SEGMENT_MAX, np.array([0, 2, 1], np.int8))
 Traceback (most recent call last):
     ...
-maxops.errors.SegmentIdsError: segment_max segment_ids must not decrease: position 2 holds 1 after 2; \
+maxops.errors.SegmentIdsError: segment_max segment_ids must be non-decreasing, got 1 after 2 at position 2; \
 pass sorted=False to accept unsorted ids [maxops.segment_max.ids]
 """
 
@@ -113,26 +113,27 @@ def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int)
 
 def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, num_segments: int | None) -> MaxopsError:
     """Return the error for a fault that the native core reports (`Fault` in native/api.h)."""
-    holds = f"position {position} holds {value}"
+    found = f"got {value} at position {position}"
+    after = f"got {value} after {previous} at position {position}"
     drops = "; pass out_of_range='drop' to drop such rows" if spec.has("out_of_range") else ""
     in_any_order = "; pass sorted=False to accept unsorted ids" if spec.has("sorted") else ""
     ids, offsets = f"{spec.name} segment_ids must", f"{spec.name} offsets must"
     match kind:
         case "negative_id":
-            return SegmentIdsError(f"{ids} not be negative: {holds}{drops}", spec.clause("ids"))
+            return SegmentIdsError(f"{ids} not be negative, {found}{drops}", spec.clause("ids"))
         case "id_too_large":
             return SegmentIdsError(
-                f"{ids} be less than num_segments ({num_segments}): {holds}{drops}",
+                f"{ids} be less than num_segments ({num_segments}), {found}{drops}",
                 spec.clause("out_of_range"),
             )
         case "ids_decrease":
-            return SegmentIdsError(f"{ids} not decrease: {holds} after {previous}{in_any_order}", spec.clause("ids"))
+            return SegmentIdsError(f"{ids} be non-decreasing, {after}{in_any_order}", spec.clause("ids"))
         case "offsets_begin":
-            return OffsetsError(f"{offsets} start with 0: {holds}; prepend 0", spec.clause("offsets"))
+            return OffsetsError(f"{offsets} start with 0, {found}; prepend 0", spec.clause("offsets"))
         case "offsets_decrease":
-            return OffsetsError(f"{offsets} not decrease: {holds} after {previous}", spec.clause("offsets"))
+            return OffsetsError(f"{offsets} be non-decreasing, {after}", spec.clause("offsets"))
     return OffsetsError(
-        f"{offsets} end with the number of rows ({previous}): {holds}; append {previous}",
+        f"{offsets} end with the number of rows ({previous}), {found}; append {previous}",
         spec.clause("offsets"),
     )
 

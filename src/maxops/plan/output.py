@@ -36,7 +36,8 @@ def output_of(
             )
         if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # other sizes are symbols
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shown(shape)}, but an axis has at most {_LONGEST_AXIS} elements",
+                f"{spec.name} output would have shape {shown(shape)}, but an axis can have at most {_LONGEST_AXIS} "
+                "elements",
                 spec.clause(clause),
             )
         return None

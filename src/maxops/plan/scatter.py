@@ -57,7 +57,7 @@ def _size_along(spec: Spec, data: Array, indices: Array, axis: int) -> Shape:
     """Check the shape of ScatterElements' indices, and return the size of data along the axis that they index."""
     if indices.ndim != data.ndim:
         raise ShapeError(
-            f"{spec.name} indices must have the rank of data, {data.ndim}, got shape {indices.shape}",
+            f"{spec.name} indices must have the same rank as data ({data.ndim}), got shape {indices.shape}",
             spec.clause("indices.shape"),
         )
     for number, (size, room) in enumerate(zip(indices.shape, data.shape, strict=True)):
@@ -91,8 +91,8 @@ def _from_the_start(spec: Spec, indices: Array, sizes: Array) -> Array:
         size = int(np.broadcast_to(sizes, wide.shape)[position])
         expected = f"be between {-size} and {size - 1}" if size else "be empty"
         raise IndicesError(
-            f"{spec.name} indices must {expected} for an axis of size {size}: position {position} holds "
-            f"{int(wide[position])}",
+            f"{spec.name} indices must {expected} for an axis of size {size}, got {int(wide[position])} "
+            f"at position {position}",
             spec.clause("indices"),
         )
     return np.where(wide < 0, wide + sizes, wide)

@@ -318,7 +318,7 @@ def _of_long_range(spec: Spec, name: str, values: range) -> Array:
     if count * 8 > physical_memory():
         raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
             f"{spec.name} {name} is a range of {shown(count)} integers, which does not fit in memory; pass one id "
-            "for each row of data, or one offset more than there are segments",
+            "for each row of data, or num_segments + 1 offsets",
             spec.clause("ids.shape" if name == "segment_ids" else "offsets"),
         )
     first_wrong = bisect_left(range(count), True, key=lambda i: not _is_int64(values[i])) if _is_int64(values[0]) else 0

@@ -138,12 +138,12 @@ def test_wrong_ids_across_borders(block: int) -> None:
     ids = np.repeat(np.arange(20), 5)
     ids[[44, 60]] = 3
     data = lazy(np.zeros(100, np.float32), 30)
-    with pytest.raises(errors.SegmentIdsError, match="must not decrease: position 44 holds 3 after 8"):
+    with pytest.raises(errors.SegmentIdsError, match="must be non-decreasing, got 3 after 8 at position 44"):
         mo.segment_max(data, lazy(ids, block), fill_mode="ZERO").compute(scheduler="sync")
     assert (
         mo.segment_max(data, lazy(ids, block), fill_mode="ZERO", check_ids=False).compute(scheduler="sync").any() == 0
     )
-    with pytest.raises(errors.SegmentIdsError, match="must not decrease: position 44 holds 3 after 8"):
+    with pytest.raises(errors.SegmentIdsError, match="must be non-decreasing, got 3 after 8 at position 44"):
         mo.segment_max(data, ids, fill_mode="ZERO")  # in memory: at the call
 
 
@@ -164,7 +164,7 @@ def test_lengths_that_differ() -> None:
 
 def test_wrong_offsets() -> None:
     data = lazy(np.zeros(6, np.float32), 2)
-    for bounds, words in ((np.array([0, 4, 3, 6]), "position 2 holds 3 after 4"), (np.array([0, 5]), "which is 6")):
+    for bounds, words in ((np.array([0, 4, 3, 6]), "got 3 after 4 at position 2"), (np.array([0, 5]), "which is 6")):
         with pytest.raises(errors.OffsetsError, match=words):
             mo.segment_max(data, offsets=bounds, fill_mode="ZERO")
         with pytest.raises(errors.OffsetsError, match=words):

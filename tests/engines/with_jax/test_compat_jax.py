@@ -110,7 +110,7 @@ def test_gradients() -> None:
 
 
 def test_what_differs() -> None:
-    with pytest.raises(Exception, match="must not decrease") as caught:
+    with pytest.raises(Exception, match="must be non-decreasing") as caught:
         compat.segment_max(ROWS, jnp.array([1, 0, 0, 0]), 2, indices_are_sorted=True)
     assert isinstance(caught.value, SegmentIdsError)
     for more in ({"bucket_size": 2}, {"mode": "clip"}):

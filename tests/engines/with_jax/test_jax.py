@@ -284,7 +284,7 @@ def test_shapes_and_types_are_refused_while_tracing() -> None:
     # ids that are not traced are known: so is their number, and what is wrong with them
     known, wrong = give(ids), give(ids[::-1].copy())
     assert fresh(lambda d: mo.segment_max(d, known, fill_mode="ZERO"))(x).shape == (6, 3)
-    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 2 after 5"):
+    with pytest.raises(errors.SegmentIdsError, match="got 2 after 5 at position 1"):
         fresh(lambda d: mo.segment_max(d, wrong, 6, fill_mode="ZERO"))(x)
 
 

@@ -122,7 +122,7 @@ def test_what_differs() -> None:
     for index in ([0, -1, 0], [0, 3, 0]):
         with pytest.raises(SegmentIdsError):
             compat.scatter_max(nan, torch.tensor(index), dim_size=3)
-    with pytest.raises(SegmentIdsError, match="must not decrease"):
+    with pytest.raises(SegmentIdsError, match="must be non-decreasing"):
         compat.segment_max_coo(nan, torch.tensor([1, 0, 1]))
     for function in (compat.scatter, compat.segment_coo, compat.segment_csr):
         with pytest.raises(ValueError, match="reduce is not 'max'"):

@@ -282,17 +282,17 @@ def test_the_first_wrong_id_is_told(place: int) -> None:
     x = torch.zeros(len(ids))
     fall = ids.copy()
     fall[place] = -1
-    with pytest.raises(errors.SegmentIdsError, match=f"must not be negative: position {place} holds -1"):
+    with pytest.raises(errors.SegmentIdsError, match=f"must not be negative, got -1 at position {place}"):
         mo.segment_max(x, tensor_of(fall), fill_mode="ZERO")
     past = ids.copy()
     past[place], past[place + 1] = 5000, 6000
-    with pytest.raises(errors.SegmentIdsError, match=f"position {place} holds 5000"):
+    with pytest.raises(errors.SegmentIdsError, match=f"got 5000 at position {place}"):
         mo.segment_max(x, tensor_of(past), 6, fill_mode="ZERO", sorted=False)
 
 
 def test_a_wrong_last_id_takes_no_memory() -> None:
     ids = torch.tensor([3, 2, 2**62])
-    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 2 after 3"):
+    with pytest.raises(errors.SegmentIdsError, match="got 2 after 3 at position 1"):
         mo.segment_max(torch.zeros(3), ids, fill_mode="ZERO")
 
 

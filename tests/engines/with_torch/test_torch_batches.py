@@ -108,7 +108,7 @@ def test_a_batch_has_one_number_of_segments() -> None:
 
 
 def test_errors_of_a_batch_are_those_of_its_members() -> None:
-    with pytest.raises(errors.SegmentIdsError, match="must not decrease: position 2 holds 1 after 2"):
+    with pytest.raises(errors.SegmentIdsError, match="must be non-decreasing, got 1 after 2 at position 2"):
         torch.vmap(lambda x: mo.segment_max(x, torch.tensor([0, 2, 1]), fill_mode="ZERO"))(torch.ones(2, 3))
     with pytest.raises(errors.AxesError, match="data of rank 1, got 1"):
         torch.vmap(lambda x: mo.reduce_max(x, 1))(torch.ones(2, 3))

@@ -142,7 +142,7 @@ def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
     [
         (torch.zeros(3, 1).long(), "segment_ids must have shape"),
         (torch.zeros(3), "segment_ids must have dtype"),
-        (torch.tensor([0, 2, 1]), "position 2 holds 1 after 2"),
+        (torch.tensor([0, 2, 1]), "got 1 after 2 at position 2"),
         (torch.zeros(2).long(), "segment_ids must have shape"),
     ],
     ids=["rank", "type", "order", "length"],
@@ -353,7 +353,7 @@ def test_integers_that_a_graph_does_not_hold(call: str, value: int) -> None:
 
 def test_errors_of_values_come_when_the_graph_is_run() -> None:
     function = _compiled(lambda a, i: mo.segment_max(a, i, 4, fill_mode="ZERO"))
-    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 0 after 2"):
+    with pytest.raises(errors.SegmentIdsError, match="got 0 after 2 at position 1"):
         function(X, IDS.flip(0))
 
 

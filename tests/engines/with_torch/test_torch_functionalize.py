@@ -72,7 +72,8 @@ def words_of(call: str) -> str:
     """The refusal of a call among gradients; the operator that is called first has it."""
     name = {"maximum": "maximum", "a scalar": "maximum", "three": "maximum", "out": "maximum", "of a result": "maximum"}
     name |= dict.fromkeys(("reduce_max", "indices", "initial", "no axes"), "reduce_max")
-    return rf"^{name.get(call, 'segment_max')} does not support torch\.func\.functionalize together with gradients"
+    named = name.get(call, "segment_max")
+    return rf"^{named} does not support torch\.func\.functionalize combined with torch\.func gradients"
 
 
 def same_bits(one: Any, other: Any) -> bool:

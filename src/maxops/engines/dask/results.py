@@ -22,7 +22,7 @@ def pick(
     token: str,
     first_axis_alone: bool = False,
 ) -> Any:
-    """Return the array of one result from the tuples in all blocks, with blocks of these sizes along the first axis.
+    """Return the array of one result from the tuples in all blocks, in blocks of the given sizes along the first axis.
 
     With `first_axis_alone`, the result has only the first axis, and is the same for all columns.
     """

@@ -254,7 +254,7 @@ def _rows_at_once(found: Any, count: int) -> int:
     if blocks > MOST_BLOCKS:
         raise OutputTooLargeError(
             f"{ROW.name} output would have {count} segments in {blocks} blocks, but at most {MOST_BLOCKS} blocks are "
-            "supported; make the blocks larger with data.rechunk(...), or pass a lower num_segments",
+            "supported; make the blocks larger with data.rechunk(...), or pass a smaller num_segments",
             ROW.clause("shape"),
         )
     return int(max(1, ceil(count / max(blocks, 1))))

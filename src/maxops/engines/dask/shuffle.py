@@ -34,7 +34,7 @@ CLASSES = 4
 def shuffled(
     found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
 ) -> Any:
-    """Return the results in blocks of these sizes from the parts of all blocks of data; several results are tuples.
+    """Return the results in blocks of the given sizes from the parts of all blocks of data; several results are tuples.
 
     All sizes except the last are equal. `span` is passed if it is known before the ids are computed.
     """

@@ -195,6 +195,6 @@ def _full(data: Tensor, shape: Shape, value: int, dtype: torch.dtype) -> Tensor:
         return torch.full(shape, value, dtype=dtype, device=data.device)
     except (RuntimeError, TypeError) as error:  # out of memory, or an axis size beyond int64
         raise OutputTooLargeError(
-            f"{SEGMENT_MAX.name} cannot allocate a tensor of shape {shape} and {dtype} on {data.device}: {error}",
+            f"{SEGMENT_MAX.name} cannot allocate a tensor of shape {shape} and dtype {dtype} on {data.device}: {error}",
             SEGMENT_MAX.clause("value"),
         ) from error

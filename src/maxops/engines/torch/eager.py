@@ -1,4 +1,4 @@
-"""Runs calls eagerly: plain CPU tensors on the NumPy engine, and calls that torch must see through its dispatcher.
+"""Runs plain CPU tensors on the NumPy engine, and routes calls that torch must record through its dispatcher.
 
 All checks of shapes and dtypes run before torch's dispatcher, so the errors are the same as for NumPy arrays.
 """

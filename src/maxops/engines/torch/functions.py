@@ -109,7 +109,7 @@ def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
             return run(*inputs)
         if "Grad" in active or has_forward_gradients():
             raise EngineError(
-                f"{name} does not support torch.func.functionalize together with gradients of torch.func, because "
+                f"{name} does not support torch.func.functionalize combined with torch.func gradients, because "
                 "torch cannot functionalize torch.autograd.Function; remove functionalize, or use backward()"
             )
         return operator(*inputs)
