@@ -222,7 +222,7 @@ class HugeInteger(np.int64):
         (lambda: ANYHOW.maximum(DATA, ties=5), AttributeValueError, "ties must be .*, got 5 .*maximum.ties]"),
         (lambda: mo.maximum(np.ones(2), 2**63 - 1), DTypeError, "float64, .* cannot represent exactly.*scalars]"),
         (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "got 'first ' .*reduce_max.ties]"),  # type: ignore[call-overload]
-        (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "got 'x' .*reduce_max.dim]"),  # type: ignore[call-overload]
+        (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "got dim='x' .*reduce_max.dim]"),  # type: ignore[call-overload]
         (
             lambda: ANYHOW.reduce_max(DATA, return_indices=2),
             AttributeValueError,

@@ -66,7 +66,7 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
         "record-batch": (lambda pa: pa.record_batch(BOTH), TWO),
     },
 }
-NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill them .* or drop them"
+NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill it .* or drop it"
 SEVERAL = r"has columns of different dtypes, int64 in column 'a', float64 in column 'b'; select columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
 NO_TYPE = "; convert it to numbers: text to ids"
