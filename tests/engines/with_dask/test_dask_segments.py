@@ -164,7 +164,10 @@ def test_lengths_that_differ() -> None:
 
 def test_wrong_offsets() -> None:
     data = lazy(np.zeros(6, np.float32), 2)
-    for bounds, words in ((np.array([0, 4, 3, 6]), "got 3 after 4 at position 2"), (np.array([0, 5]), "which is 6")):
+    for bounds, words in (
+        (np.array([0, 4, 3, 6]), "got 3 after 4 at position 2"),
+        (np.array([0, 5]), r"rows \(6\), got 5 at position 1"),
+    ):
         with pytest.raises(errors.OffsetsError, match=words):
             mo.segment_max(data, offsets=bounds, fill_mode="ZERO")
         with pytest.raises(errors.OffsetsError, match=words):
