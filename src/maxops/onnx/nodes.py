@@ -107,6 +107,11 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
     """Return the spec of an operator in an operator set."""
     row = spec.in_opset(operator, opset)
     newest = since(operator, opset, "")
+    if row is None and operator in SCATTERS:
+        raise ModelError(
+            f'{where}: {operator} has the reduction "max" since operator set 18, and the model imports operator set '
+            f"{opset}; convert the model with onnx.version_converter"
+        )
     if row is None or row.version != newest:
         raise ModelError(
             f"{where}: operator set {opset} has {operator}-{newest}, which this version of maxops does not support"
