@@ -464,7 +464,7 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
         ),
         pytest.param(
             TensorProto(data_type=TensorProto.UINT32, dims=[1], uint64_data=[2**32]).SerializeToString(),
-            ["4294967296", "out of range for uint32"],
+            ["4294967296", "values stored for uint32 must be between 0 and 4294967295"],
             id="uint32_out_of_range",
         ),
         pytest.param(

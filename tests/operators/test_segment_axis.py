@@ -272,7 +272,7 @@ def test_labels_of_pandas_are_those_of_the_axis() -> None:
         assert_same_bits(np.ascontiguousarray(mo.segment_max(table, ids, fill_mode="ZERO", axis=axis)), expected)
     with pytest.raises(errors.ShapeError, match="segment_ids and data have different labels"):
         mo.segment_max(table, ids[::-1], fill_mode="ZERO", axis=1)
-    with pytest.raises(errors.AxesError, match="axis is 'rows' of type str"):
+    with pytest.raises(errors.AxesError, match="axis must be an integer, got 'rows' of type str"):
         mo.segment_max(table, ids, fill_mode="ZERO", axis="rows")  # type: ignore[call-overload]
 
 

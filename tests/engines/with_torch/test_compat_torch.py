@@ -242,7 +242,7 @@ def test_what_pytorch_refuses(name: str) -> None:
 
 
 def test_what_maxops_refuses() -> None:
-    with pytest.raises(ValueError, match="reduce is 'sum'; maxops computes 'amax'"):
+    with pytest.raises(ValueError, match="reduce must be 'amax', got 'sum'"):
         compat.scatter_reduce(X, 0, INDEX, X, "sum")
     with pytest.raises(ValueError, match="reduce is 'mean'; maxops computes 'max'"):
         compat.segment_reduce(X, "mean", lengths=torch.tensor([2]))
