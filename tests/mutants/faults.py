@@ -304,7 +304,8 @@ FAULTS = (
     Fault(
         "engines/torch/vmap.py",
         "an initial for each member is refused",
-        "    if dims.scalars:  # a different initial value for each member\n        return _one_by_one(info, call, dims, op)\n",
+        "    if dims.scalars:  # a different initial value for each member\n"
+        "        return _one_by_one(info, call, dims, op)\n",
         "",
     ),
     Fault("engines/torch/vmap.py", "axes that count from the end", "axis % rank + 1 for axis", "axis + 1 for axis"),
