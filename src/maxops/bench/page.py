@@ -16,7 +16,7 @@ from maxops.bench.timing import Json
 
 PICTURES = {
     "peers": "Speedup over each library where its result is correct: the median, by number of elements",
-    "limit": "Share of the memory's limit: the median, by number of elements",
+    "limit": "Share of the memory bandwidth: the median, by number of elements",
 }
 INK = "#7a828e"  # reads on white and on black
 # Variants that differ little from those in the plots are only in the tables.
@@ -35,7 +35,7 @@ def html(run: Json) -> str:
     parts.append(f'<div class="plots">{"".join(drawn)}</div>')
     for operator in OPERATORS:
         parts.append(_plots(run, operator, FASTEST, "speedup over the fastest correct library"))
-        parts.append(_plots(run, operator, LIMIT, "share of the memory's limit"))
+        parts.append(_plots(run, operator, LIMIT, "share of the memory bandwidth"))
     for table in (*report.summary(run), *report.cases(run)):
         parts.append(f"<details><summary>{escape(table.title)}</summary>{_table(table)}</details>")
     return (

@@ -141,7 +141,7 @@ def by_family(title: str, note: str, timed: Sequence[Json], levels: Sequence[flo
 _MEANINGS = {
     FASTEST: ("{}", "the speedup over the fastest correct library"),
     LIMIT: (
-        "{}, share of the memory's limit",
+        "{}, share of the memory bandwidth",
         "the time of loading and storing the same number of bytes, divided by the time of maxops",
     ),
 }
@@ -263,7 +263,8 @@ def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | 
     parts = [
         f"# Speed: {types} on {run['machine']['isa']}",
         f"{headline(run)}. Each timed result of maxops and of the libraries was compared bit for bit with the expected "
-        "one, and wrong libraries are excluded. Times are medians of pairs that were timed alternately in one process.",
+        "one, and wrong libraries are excluded. Times are medians of calls that alternate between maxops and the "
+        "library in one process.",
         *(f"![{shows}]({file})\n\n*{shows}*" for file, shows in (pictures or {}).items()),
         f"To repeat the run, use `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}); "
         f"`maxops bench --from docs/{name} --html speed.html` plots each family.",

@@ -155,10 +155,11 @@ def _circumstances(run: Run) -> str:
     machine, kit = run["machine"], run["kit"]
     which = "of a quick run" if kit.get("quick") else "of a full run"
     if kit.get("only"):
-        which = f"that fit {kit['only']}"
+        which = f"that match {kit['only']}"
     where = [machine.get("cpu"), machine.get("isa"), machine.get("system"), f"Python {machine.get('python')}"]
     here = ", ".join(_plain(str(each)) for each in where if each)
-    return f"{counted(len(run['cases']), 'case')} {which}, on {here}; by maxops {_plain(str(kit.get('maxops')))}."
+    by = f"maxops {_plain(str(kit.get('maxops')))}"
+    return f"{counted(len(run['cases']), 'case')} {which}, judged by {by} on {here}."
 
 
 def _contents(found: Sequence[Cause], where: str) -> list[str]:
