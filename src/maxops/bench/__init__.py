@@ -3,7 +3,7 @@
     grid <- inputs                        cases as data, with their arrays and expected results
     timing <- limits, libraries           timed code: bare loads and stores, and calls of other libraries and maxops
     session, compare                      a run as JSON, and two installations of maxops alternately
-    random_calls                          random calls, timed beside the calls of NumPy and torch
+    random_calls                          random calls, timed against the calls of NumPy and torch
     report <- page                        tables and pages of a run
 
 `import maxops` imports nothing from this package.

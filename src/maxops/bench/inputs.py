@@ -1,4 +1,4 @@
-"""The arrays and the expected result of a case. The same name gives the same arrays."""
+"""The arrays and the expected result of a case. The same name always produces the same arrays."""
 
 from __future__ import annotations
 

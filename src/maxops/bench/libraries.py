@@ -29,9 +29,9 @@ Names = dict[str, Any]
 class Text:
     """A timed expression. `setup` runs before it and `back` converts `found` to an array after it; neither is timed.
 
-    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} of
-    Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
-    one), {keepdims}, {count} of segments and, if data has two axes, {of_rows} (", axis=0") and {of_items} (ids of the
+    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} (of
+    Max), {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
+    one), {keepdims}, {count} (of segments) and, if data has two axes, {of_rows} (", axis=0") and {of_items} (ids of the
     data's shape).
     """
 

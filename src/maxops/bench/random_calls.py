@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer": each input lacks axes there."""
+    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer", where each input lacks axes."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):

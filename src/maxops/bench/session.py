@@ -110,7 +110,7 @@ class Session:
         return compared[:1] + [verdict for verdict in verdicts if verdict[0]["status"] == "other input"]
 
     def _limit(self, case: Case, own: Candidate) -> Json:
-        """Return the fastest sweep over the case's bytes; all are timed, because other load decides between them."""
+        """Return the fastest sweep over the case's bytes; all are timed, because other load affects their order."""
         if isinstance(self.limits, str):
             return {"status": "not measured", "reason": self.limits}
         try:

@@ -1,4 +1,4 @@
-"""Checks a model of either format and returns a report."""
+"""Checks an ONNX model or an OpenVINO IR, and returns a report."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     graph / node (Max) that makes 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
 
     `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
-    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own.
-    External data is not read, and of an IR's .bin file, only small constants are read, such as axes.
+    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. External data is not read;
+    from an IR's .bin file, only small constants such as axes are read.
 
     Raises ModelError for a file that is not a model. A fault of a model is a finding; a fault that no clause of an
     operator covers has the clause "model".

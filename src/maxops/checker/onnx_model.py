@@ -145,7 +145,7 @@ class _Reader:
             self._drain()
 
     def _not_entered(self) -> list[FunctionKey]:
-        """Return the uncalled functions, except those that another uncalled function calls if calls are followed."""
+        """Return the uncalled functions; if calls are followed, exclude those that other uncalled functions call."""
         functions, found, called = self._functions, [], set(self._entered)
         for key in functions.callers_first:
             if key not in called:

@@ -274,7 +274,7 @@ def conflicts(fact: TypeProto, other: TypeProto) -> bool:
 
 
 def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
-    """Return a type with its unknown parts taken from another type."""
+    """Return a type with its unknown parts filled in from a second type."""
     if second is None or conflicts(first, second):
         return first
     form = second.WhichOneof("value")

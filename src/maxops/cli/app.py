@@ -91,7 +91,7 @@ class _Commands(Mapping[str, Any]):
         return typer.main.get_command(alone)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command, or the default for an unknown name. Errors of its import propagate."""
+        """Return the command, or the default for an unknown name. Import errors propagate."""
         return self[name] if name in COMMANDS else default
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class Group(_PlainHelp, TyperGroup):
-    """The group of commands; prints errors of usage, of files and of the system as one line on stderr."""
+    """The group of commands; prints usage errors, file errors and system errors as one line on stderr."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

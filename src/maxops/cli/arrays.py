@@ -31,7 +31,7 @@ Output = Annotated[
     ),
 ]
 BFloat16 = Annotated[
-    bool, typer.Option("--bfloat16", help="Read arrays of 2-byte void, as which NumPy saves bfloat16, as bfloat16.")
+    bool, typer.Option("--bfloat16", help="Read 2-byte void, which is how NumPy saves bfloat16, as bfloat16.")
 ]
 _FILL_CLAUSE = "maxops.segment_max.fill_mode"
 RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # names in a .npz file
@@ -236,7 +236,8 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
         array = as_bfloat16(array)
     elif is_two_bytes(array):
         raise ModelInputError(
-            f"{streams.name_of(file)}: the dtype is 2-byte void, as which NumPy saves bfloat16; pass --bfloat16"
+            f"{streams.name_of(file)}: the dtype is 2-byte void, which is how NumPy saves bfloat16; "
+            "if the data is bfloat16, pass --bfloat16"
         )
     if dtypes.of(array.dtype) is None:
         types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # not in files

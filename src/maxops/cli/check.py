@@ -1,4 +1,4 @@
-"""`maxops check`: models against a standard, clause by clause, without running them."""
+"""`maxops check`: checks models against a standard, clause by clause, without running them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def check(
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
-    """Return the report format for the suffix of a file. Raises BadParameter for suffixes of unsupported formats."""
+    """Return the report format for the suffix of a file. Raises BadParameter for unsupported suffixes."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise typer.BadParameter(

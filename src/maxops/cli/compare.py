@@ -1,4 +1,4 @@
-"""Compares results with expected ones bit for bit, so that NaN payloads and the sign of zero count."""
+"""Compares results with expected results bit for bit, including NaN payloads and the sign of zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maxops.plan import Array
 def difference(
     result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
 ) -> str:
-    """Return the first difference between a result and the expected one, bit for bit; "" if they are equal.
+    """Return the first difference between a result and the expected result, bit for bit; "" if they are equal.
 
     `names` are the names of the two sides, the expected one first. With a tolerance, floats also agree if they differ
     by at most `tolerance * max(1, abs(expected))`, and all NaNs agree.

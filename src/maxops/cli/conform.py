@@ -440,7 +440,7 @@ def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | Non
 
 
 def _reject_unused(option: str, others: dict[str, object]) -> None:
-    """Raise an error for options that another option would ignore."""
+    """Raise an error for options that have no effect together with another option."""
     for name, value in others.items():
         if value:
             raise typer.BadParameter(f"{name} has no effect with {option}")

@@ -89,7 +89,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """Return the array of a pipe, reading at most one byte after it, because a pipe may be endless."""
+    """Return the array of a pipe, reading at most one byte past its end, because a pipe may be endless."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
         raise OutputTooLargeError(f"{where}: {header.size} bytes exceed this machine's memory; use a file")
@@ -231,7 +231,7 @@ def _check_size(header: Header, actual: int, where: str) -> None:
 
 
 def as_bfloat16(array: Array) -> Array:
-    """Return an array of 2-byte void, as which NumPy saves bfloat16, as bfloat16; return other arrays unchanged."""
+    """View an array of 2-byte void, which is how NumPy saves bfloat16, as bfloat16; return other arrays unchanged."""
     return array.view(_BFLOAT16) if is_two_bytes(array) else array
 
 

@@ -21,7 +21,7 @@ class Line(NamedTuple):
 
 
 def show_lines(lines: Iterable[Line], form: str) -> None:
-    """Print findings in the form "concise" or "github"."""
+    """Print findings in the "concise" or "github" form."""
     for line in lines:
         print(_github(line) if form == "github" else _concise(line))
 

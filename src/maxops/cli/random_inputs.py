@@ -1,4 +1,4 @@
-"""Random inputs of a model. The same seed, name, type and shape always give the same array."""
+"""Random inputs of a model. The same seed, name, type and shape always produce the same array."""
 
 from __future__ import annotations
 

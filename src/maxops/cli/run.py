@@ -40,7 +40,7 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """The first difference of each output or max node from another runtime, by name; "" if they agree."""
+    """The first difference from the other runtime for each output or max node, by name; "" if they agree."""
 
     other: str
     differences: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Prints tables, fitted to the width of a terminal, or unwrapped to pipes and files."""
+"""Prints tables: fitted to the width of a terminal, and unwrapped to pipes and files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _width() -> int:
 
 
 def say(text: str, indent: int = 0) -> None:
-    """Print a line; on a terminal, wrap it between words and indent the further lines."""
+    """Print a line; on a terminal, wrap it between words and indent the continuation lines."""
     if not sys.stdout.isatty():
         print(text)
         return
@@ -140,7 +140,7 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def first_values(array: Array) -> str:
-    """Return the first values in row-major order, in a third of a terminal at most, with "..." if there are more."""
+    """Return the first values in row-major order, within a third of the terminal width, with "..." for the rest."""
     # array.flat supports at most 32 axes
     values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
     while len(values) > 1 and len(", ".join(values)) > _width() // 3:

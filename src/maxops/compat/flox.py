@@ -14,7 +14,7 @@ the same as in flox; ``engine`` has no effect. Differences:
 - Complex numbers, dates, strings and sparse arrays are passed to flox.
 - bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
 - Do not pass ``skipna`` with an aggregation to flox's own functions: `max` propagates NaN, and `nanmax` skips it. With
-  ``fill_value``, they fill groups that contain only NaN only if ``min_count`` is 1.
+  ``fill_value``, they fill all-NaN groups only if ``min_count`` is 1.
 - `xarray_reduce` passes datasets that mix floats with other dtypes, and dimensions without labels, to flox.
 """
 

@@ -124,7 +124,7 @@ def _element_wise(
 
 
 def _with_quiet_nan(array: Any, row: DType) -> Any:
-    """Replace each NaN of an array by the quiet NaN with sign 0, in place."""
+    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place."""
     np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=np.isnan(array))
     return array
 

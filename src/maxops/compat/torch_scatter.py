@@ -5,11 +5,11 @@
 >>> scatter_max(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 2, 0]))
 (tensor([2., 0., 3.]), tensor([2, 3, 1]))
 
-As in torch_scatter, an empty segment is 0 with the index ``src.size(dim)``, and the element at the returned index
-receives the gradient. Differences:
+As in torch_scatter, an empty segment has the value 0 and the index ``src.size(dim)``, and the element at the returned
+index receives the gradient. Differences:
 
-- NaN is ignored, also in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN, and
-  keeps NaN in ``out``. +0 is greater than -0.
+- NaN is ignored, including in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN,
+  and keeps NaN in ``out``. +0 is greater than -0.
 - If several elements equal the maximum, the index of the first one is returned.
 - An out-of-range index, or a decreasing index in ``segment_max_coo``, raises an error; torch_scatter does not check the
   index.

@@ -30,7 +30,7 @@ class _FailedError(NoResultError):
 
 
 def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repeat.DEFAULT) -> Outcome:
-    """Run a trial several times, with alternating poison patterns of free memory and alternating feed orders."""
+    """Run a trial several times, alternating the poison pattern of free memory and the order of the feeds."""
     try:
         return _Running(runtime, trial, memory).outcome(repeats)
     finally:
@@ -83,7 +83,7 @@ class _Running:
         """Return the outcome of all runs.
 
         Every run must refuse an invalid call; if a run returns a result instead, the result is the outcome. A wrong
-        result is also the outcome if another run refuses the call.
+        result is the outcome even if a different run refuses the call.
         """
         distinct: list[list[Array]] = []
         seen: set[frozenset[str]] = set()

@@ -1,4 +1,4 @@
-"""The bounds of a run: the largest calls that it judged, for each operator. The kit says nothing about larger calls."""
+"""The bounds of a run: the largest judged calls of each operator. A run proves nothing about larger calls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def widest(found: Iterable[Bounds]) -> Bounds:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return one line for each operator with the bounds of a run; none for runs of older versions of maxops."""
+    """Return one line per operator with the bounds of a run; runs from older maxops versions have no bounds."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
     repeats = counted(run["kit"].get("repeats", 2), "run")
     return [f"{operator}: {_spoken(each)}, {repeats} per call" for operator, each in found.items()]

@@ -44,9 +44,9 @@ class Input:
 class Call:
     """One operator and the inputs of its model. An omitted input is None.
 
-    `row` is the row of the model: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output's type if
-    there is no first input: such a call must be refused, but its model still names a type. `within` names the
-    constructs of a model around the operator, the outermost first.
+    `row` is the row of the model: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output type of a
+    call without a first input: such a call must be refused, but its model still declares a type. `within` names the
+    model constructs around the operator, outermost first.
     """
 
     row: Spec
@@ -100,9 +100,9 @@ class Call:
 class Trial:
     """A call, its feeds, and the result of the reference for each feed; no results if the call must be refused.
 
-    `without_nan` has, for each expected result, the maximum that ignores NaN (NaN if all elements are NaN). A runtime
-    may compute it if a standard does not specify NaN. It is empty if no feed holds a NaN. `layout` is the memory layout
-    of the arrays, for runtimes that accept arrays instead of files.
+    `without_nan` contains, for each expected result, the maximum that ignores NaN (NaN if all elements are NaN). A
+    runtime may compute it if a standard does not specify NaN. It is empty if no feed contains a NaN. `layout` is the
+    memory layout of the arrays, for runtimes that accept arrays instead of files.
     """
 
     call: Call
@@ -119,7 +119,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """A trial and the clause of a spec table row that judges it, described by a sentence.
+    """A trial, the clause of a spec table row that judges it, and a sentence that describes it.
 
     `shared` names the trial if several rows have the same trial; cases that share a trial are adjacent. Trials are
     built on demand, because they are numerous and large.
@@ -136,7 +136,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """A stable name that reads as a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
+        """A stable name that reads like a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
         words = re.sub(r"[^0-9A-Za-z.+=-]+", "-", self.sentence).strip("-")
         return f"{self.clause.id}/{self.dtype}/{words}"
 

@@ -24,7 +24,7 @@ class RuntimeUnusableError(MaxopsError, RuntimeError):
 
 
 class ChildEndedError(Exception):
-    """Raised if the process has ended; the text says how."""
+    """Raised if the process has ended; the message says how."""
 
 
 class ChildHungError(Exception):
@@ -34,7 +34,7 @@ class ChildHungError(Exception):
 class Child:
     """A child process of a runtime; `version` is the runtime's version, once the process has started.
 
-    The runtime's output goes to an unnamed file, never into the messages. The thread that makes this object must
+    The runtime's output goes to an unnamed file, never into the messages. The thread that creates this object must
     outlive it.
     """
 

@@ -26,8 +26,9 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` were not faults before. `fixed` are no longer faults. `changed` have a different verdict or result.
-    `only_old` and `only_new` are the cases of only one run, with their verdicts, if the kits or options differ.
+    `new_faults` contains cases that were not faults before, `fixed` contains cases that are no longer faults, and
+    `changed` contains cases with a different verdict or result. `only_old` and `only_new` contain the cases of only one
+    run, with their verdicts, if the kits or options differ.
     """
 
     old: str
@@ -72,13 +73,13 @@ def compare(old: Run, new: Run) -> Comparison:
 
 
 def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run | None]]:
-    """Pair runs of the same runtime, of any version; None means that one file has no run of the runtime."""
+    """Pair runs of the same runtime, regardless of its version; None means that one file has no run of the runtime."""
     before, after = _by_runtime(old), _by_runtime(new)
     return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
 
 
 def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
-    """Return the faults that are not in a baseline: cases with a different verdict there, or none.
+    """Return the faults that are not in a baseline, which has a different verdict or no verdict for these cases.
 
     The bits are not compared. A wrong result may depend on the machine and on memory, so a known fault with a different
     wrong result is not a new fault; `compare` shows it.
@@ -125,7 +126,8 @@ def summary(comparison: Comparison) -> str:
 def _answer(finding: Finding | None) -> object:
     """Return the part of a finding that is compared between two runs.
 
-    Error texts are not compared, because they name addresses and lines; neither are results that differ between runs.
+    Error texts are not compared, because they contain addresses and line numbers. Results that differ between runs are
+    not compared, either.
     """
     if finding is None:
         return None

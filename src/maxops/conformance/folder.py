@@ -47,7 +47,7 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
     """Write a case to a new folder in a directory; either all cases of a command are written, or none.
 
-    Each feed is a data set. `numbers` selects some feeds, which keep their order and get new numbers. Raises
+    Each feed is a data set. `numbers` selects some feeds, which keep their order and are renumbered. Raises
     NotApplicableError, before anything is written, for a call that a model cannot express. Raises OutputError if the
     folder exists or cannot be written.
     """

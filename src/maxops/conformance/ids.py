@@ -90,7 +90,7 @@ def _order() -> dict[Row, int]:
 
 
 def clause(name: str) -> Clause | None:
-    """Return the clause of the spec table, or None if only another version of maxops has the clause."""
+    """Return the clause of the spec table, or None if this version of maxops lacks the clause."""
     return _table().get(name)
 
 

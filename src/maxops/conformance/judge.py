@@ -1,8 +1,8 @@
 """Judges an outcome by a row of the spec table: a verdict with its clause and the index of the first difference.
 
-An element can differ from the expected bits in four ways: a zero with the other sign, a NaN with other bits, a number
-instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
-If the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of its
+An element can differ from the expected bits in four ways: a zero with the wrong sign, a NaN with different bits, a
+number instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
+If the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of the
 numbers is wrong in both cases.
 """
 
@@ -187,7 +187,7 @@ _MESSAGES = {
 
 
 def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> Array:
-    """Return the kind of each element in row-major order: 0 for the expected element, otherwise its number from 1."""
+    """Return the kind of each element in row-major order: 0 for an expected element, otherwise a number from 1."""
     if dtype is dtypes.REAL:
         return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
     actual_bits, expected_bits, other_bits = map(words, (actual, expected, without_nan))

@@ -45,7 +45,7 @@ MAX_TEXT = 80  # characters of a runtime's message in a table cell
 
 
 def file_name(run: Run) -> str:
-    """Return the file name of a run: the runtime and its version, without characters that some file systems refuse.
+    """Return the file name of a run: the runtime and its version, without characters that some file systems reject.
 
     >>> file_name({"runtime": "maxops:onnxruntime", "version": "0.1.0 in onnxruntime 1.31.1"})
     'maxops-onnxruntime-0.1.0-in-onnxruntime-1.31.1.json'
@@ -67,9 +67,9 @@ def read(folder: Path) -> list[Run]:
 
 
 def abridged(run: Run) -> Run:
-    """Return a run without the inputs and scripts of all calls except the smallest call of each kind of finding.
+    """Return a run that keeps inputs and scripts only for the smallest call of each kind of finding.
 
-    The pages do not show the other calls, which are most of a run's bytes. `maxops conform RUNTIME --only CASE`
+    The pages do not show the other calls, which account for most of a run's bytes. `maxops conform RUNTIME --only CASE`
     recreates them.
     """
     shown = {kind.smallest.number for kind in kinds(run)}

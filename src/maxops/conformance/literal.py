@@ -17,7 +17,7 @@ MAX_RUNS = 32  # most runs of equal elements that are written by their lengths
 
 
 def literal(array: Array) -> str:
-    """Return an expression that makes the array; it uses np and, if necessary, ml_dtypes and Fraction.
+    """Return an expression that creates the array; it uses np and, if necessary, ml_dtypes and Fraction.
 
     >>> literal(np.int8([[1, -2]]))
     'np.array([[1, -2]], np.int8)'
@@ -71,7 +71,7 @@ def type_text(dtype: DType) -> str:
 
 
 def _repeated(native: Array, dtype: DType) -> str:
-    """Return an expression that repeats runs of equal bits or the first row; "" if neither gives the whole array."""
+    """Return an expression that repeats runs of equal bits or the first row; "" if neither reproduces the array."""
     words = native.reshape(-1).view(dtype.word)
     starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
     if len(starts) <= MAX_RUNS:
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """Return an expression of integers in runs of equal length, each run one higher than the run before it."""
+    """Return an expression for integers in runs of equal length, with values that increase by 1 from run to run."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]
@@ -96,7 +96,7 @@ def _stepped(native: Array, dtype: DType) -> str:
 
 
 def _compressed(native: Array, dtype: DType) -> str:
-    """Return an expression of the compressed bytes in pieces, so that lines can break; it uses base64 and zlib."""
+    """Return an expression for the compressed bytes in pieces, so lines can break; it uses base64 and zlib."""
     data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
     pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
     text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"

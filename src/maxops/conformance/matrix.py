@@ -17,7 +17,7 @@ Counts = Counter[Verdict]
 
 
 def matrix(runs: Sequence[Run]) -> Table:
-    """Return a table with a row for each clause, all versions merged, and counts of cases for each runtime."""
+    """Return a table with case counts for each runtime and a row for each clause, with all versions merged."""
     columns = [_by_row(run) for run in runs]
     clauses = {row(case_name(case).clause) for run in runs for case in run["cases"]}
     rows = [
@@ -27,7 +27,7 @@ def matrix(runs: Sequence[Run]) -> Table:
 
 
 def findings(run: Run) -> Table:
-    """Return a table with a row for each kind of finding, the worst first, that shows its smallest call."""
+    """Return a table with a row for each kind of finding, worst first, that shows the smallest call."""
     rows = [
         (
             kind.verdict,

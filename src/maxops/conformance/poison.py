@@ -1,8 +1,8 @@
 """Memory poisoning: fills free memory with a different pattern in each run, to reveal uses of uninitialized memory.
 
 With glibc, malloc fills new blocks with a byte (MALLOC_PERTURB_), except blocks from a thread's own cache: start the
-process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` takes all of them, fills them
-and returns them. Without glibc, only NumPy's blocks are filled, and the order of the feeds differs.
+process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` allocates all of them, fills
+them and frees them. Without glibc, only NumPy's blocks are filled, and the order of the feeds differs between runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def patterns(dtype: DType) -> tuple[int, int]:
 
 
 class Memory:
-    """The free memory of the process; `poison` sets the pattern of new blocks, and `poison_cached` of NumPy's cache."""
+    """The process's free memory; `poison` sets the pattern of new blocks, and `poison_cached` fills NumPy's cache."""
 
     def __init__(self) -> None:
         self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -39,7 +39,7 @@ class Memory:
         self._pattern = 0
 
     def poison(self, pattern: int) -> None:
-        """Fill new blocks with this byte from now on, also in the processes that a runtime starts."""
+        """Fill new blocks with this byte from now on, including those in processes that a runtime starts."""
         complement = pattern ^ 0xFF  # glibc expects the complement
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, complement)

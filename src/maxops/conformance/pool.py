@@ -1,6 +1,6 @@
-"""Boundary values of each type; there are few, because the number of pairs grows quadratically.
+"""Boundary values of each type: only a few, because the number of pairs grows quadratically.
 
-NaNs are separate, so that other values are tested without NaN.
+NaNs are separate, so other values can be tested without NaN.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a runtime in its own process for a whole run, so that every effect on the process is an outcome.
+"""Runs a runtime in its own process for a whole run, so that every effect on the process counts as an outcome.
 
 A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
 process after other trials runs again alone. If it succeeds, the trials with errors, or with expected errors, are

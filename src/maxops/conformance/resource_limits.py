@@ -1,4 +1,4 @@
-"""Limits the resources of a runtime's process, and ends the process with its parent."""
+"""Limits the resources of a runtime's process, and ends the process when its parent ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def limit_resources(memory: int) -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """End this process with its parent, even during a call that never returns.
+    """End this process when its parent ends, even during a call that never returns.
 
     The parent is the *thread* that started this process. Without prctl, the process ends when its pipe is closed.
     """

@@ -1,7 +1,7 @@
-"""Segment ids as runs of rows, with lengths around every constant at which the core switches to another code path.
+"""Segment ids as runs of rows, with lengths around every constant at which the core switches to a different code path.
 
-A word is a sequence of a few runs. Loops fail at the ends of blocks, runs and chunks. Therefore the lengths are one
-less than, equal to, and one more than each constant of the native core. The core reports its constants, so a new
+A word is a sequence of a few runs. Loops tend to fail at the ends of blocks, runs and chunks. Therefore the lengths are
+one less than, equal to, and one more than each constant of the native core. The core reports its constants, so a new
 constant adds its lengths here.
 
 >>> ids_of((Run("singles", 3), Run("pairs", 4, resumes=True))).tolist()
@@ -36,7 +36,7 @@ LANES = (4, 8, 16, 32, 64)  # in vectors of all types and instruction sets
 
 @dataclass(frozen=True)
 class Run:
-    """Rows of one kind; the first row resumes the segment of the row before it, or opens a new segment."""
+    """Rows of one kind; the first row resumes the segment of the row before it, or starts a new segment."""
 
     kind: Kind
     rows: int

@@ -21,7 +21,7 @@ _JSON_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "tru
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs in a file, which holds one run or a list of runs of several runtimes."""
+    """Return the runs in a file, which contains one run or a list of runs of several runtimes."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -154,7 +154,7 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
 
 
 def _is_selected(runtime: Runtime, case: Case) -> bool:
-    """Return whether a case concerns a runtime: only the newest versions do if the caller cannot choose a version."""
+    """Return whether a case concerns a runtime; if versions cannot be chosen, only cases of the newest versions do."""
     row = case.row
     return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
@@ -281,7 +281,7 @@ class _Session:
         return replace(trial, call=replace(trial.call, row=case.row))
 
     def _is_applicable(self, case: Case) -> bool:
-        """Return whether the runtime claims the case's standard or one that shares its trial; results always apply."""
+        """Return whether a case applies: it expects a result, or the runtime claims its standard or its trial's."""
         asks = (case.id, case.shared)  # the row itself, and the first row with the same trial
         claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
@@ -289,8 +289,8 @@ class _Session:
     def _attribute_to_missing_types(self) -> None:
         """Change the verdict to a missing type if the runtime refuses all calls of a type.
 
-        These calls must include the simplest one, the case for the type clause. Otherwise the calls may be refused for
-        another common reason.
+        These calls must include the simplest one, the case for the type clause. Otherwise, the calls may be refused for
+        a different common reason.
         """
         by_type: dict[tuple[Spec, DType], list[_Judged]] = {}
         for each in self.judged:
@@ -305,7 +305,7 @@ class _Session:
     # ------------------------------------------------------------------------------------------- reporting
 
     def report(self) -> None:
-        """Make the findings, and for each kind the smallest call and a script that shows it."""
+        """Make the findings; for each kind, find the smallest call and write a script that shows it."""
         groups: dict[tuple[object, ...], list[_Judged]] = {}
         for each in self.judged:
             if each.judgement.verdict not in NO_FINDING:
@@ -374,7 +374,7 @@ def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
 
 
 def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
-    """Return a small result in full, and only the element that differs of a large result."""
+    """Return a small result in full; for a large result, return only the element that differs."""
     if array.size <= MAX_ELEMENTS:
         return elements(array)
     if index is not None:

@@ -135,7 +135,7 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 
 
 def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
-    """Keep only the elements that affect the wrong element, then as few of them as show the finding."""
+    """Keep only the elements that affect the wrong element, then the fewest of them that show the finding."""
     for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue
@@ -247,7 +247,7 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
 
 
 def _forms_of_scatter(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
-    """Yield forms with the updates of the wrong element, then with all updates; data of several axes is unchanged."""
+    """Yield forms with the updates of the wrong element, then with all updates; multidimensional data is unchanged."""
     data, indices, updates = whole
     assert data is not None
     assert indices is not None
@@ -332,9 +332,9 @@ def _fewer_inputs(search: Search) -> None:
 
 
 def _plainer(search: Search) -> None:
-    """Replace values by ones, and then by zeros, except the values that determine the wrong element.
+    """Replace values with ones, and then with zeros, except the values that determine the wrong element.
 
-    For operators that reduce many elements to one, only large calls are simplified: the maximum alone stays.
+    For operators that reduce many elements to one, only large calls are simplified: only the maximum is kept.
     """
     found = search.found
     assert found is not None
@@ -365,7 +365,7 @@ def _plainer(search: Search) -> None:
 
 
 def _plainer_ids(search: Search) -> None:
-    """Replace ids by simple ones: a segment for each row, for two rows, or one segment for all."""
+    """Replace ids with simple ones: one segment for each row, for every two rows, or for all rows."""
     found = search.found
     assert found is not None
     call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])

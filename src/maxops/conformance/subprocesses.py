@@ -53,7 +53,7 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     """Return a command that calls a module's `main` with the module search path of this process.
 
     `-m` would find modules in the current folder first: a downloaded model may have a random.py beside it. PYTHONPATH
-    would affect programs of another Python that a runtime starts.
+    would affect programs that a runtime starts with a different Python.
     """
     program = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main(sys.argv[1:])"
     return [sys.executable, "-u", "-c", program, *arguments]

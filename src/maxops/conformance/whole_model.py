@@ -1,6 +1,6 @@
 """Runs a user's own model on another runtime in its own process: `maxops run MODEL --against RUNTIME`.
 
-Each case of the kit has one operator, but a model may have any operators. Therefore the runtime gets the unchanged
+Each case of the kit has one operator, but a model may have any operators. Therefore the runtime receives the unchanged
 model, and returns the outputs in the model's order, which the caller compares.
 """
 
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 def known() -> list[str]:
-    """Return the names of the runtimes that run whole models; modules with a backend and programs also run them."""
+    """Return the names of the runtimes that run whole models; backend modules and programs can run them, too."""
     return list(_RUNNERS)
 
 
@@ -58,7 +58,7 @@ def check(name: str, model: Path | bytes) -> None:
 
 
 def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
-    """Run a model with `count` outputs on inputs by name; the model is a file or the bytes of an ONNX model.
+    """Run a model with `count` outputs on named inputs; the model is a file or the bytes of an ONNX model.
 
     Raises RuntimeFailedError with the runtime's message, or with the exit status of its process.
     """
@@ -91,7 +91,7 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
     """Return the model, or its bytes if functions must be inlined or defaults of given inputs must be removed.
 
-    Some runtimes support functions only partly, or treat defaults as constants.
+    Some runtimes support functions only partially, or treat defaults as constants.
     """
     if _is_ir(model):
         return model

@@ -94,7 +94,10 @@ def sides(
 
 
 def first_difference(expected: Elements, actual: Elements) -> int | None:
-    """Return the number of the first different element in row-major order, or None, also if types or shapes differ."""
+    """Return the row-major index of the first element that differs, or None.
+
+    None means that all elements are equal, or that the types or shapes differ.
+    """
     if (expected["type"], expected["shape"]) != (actual["type"], actual["shape"]):
         return None
     kind = "bits" if expected["bits"] else "values"

@@ -1,4 +1,4 @@
-"""A pool of worker processes of one runtime; a thread for each process sends it jobs."""
+"""A pool of worker processes of one runtime; one thread per process sends jobs to it."""
 
 from __future__ import annotations
 

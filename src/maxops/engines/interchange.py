@@ -1,6 +1,6 @@
 """The engine for other arrays in memory: columns, tables, and objects with `__dlpack__` on the CPU or `__array__`.
 
-A result has the kind of the arrays if they have an array API namespace; otherwise, it is a NumPy array.
+Results have the kind of the arguments if that kind has an array API namespace; otherwise, they are NumPy arrays.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
 
 
 def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
-    """Return the results as arrays of the arguments' kind, if it has an array API namespace."""
+    """Return the results as arrays of the arguments' kind if that kind has an array API namespace."""
     try:
         spaces = {
             id(space): space

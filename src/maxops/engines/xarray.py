@@ -119,7 +119,7 @@ run: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 def _check(call: Call) -> None:
-    """Raise for Datasets and for arrays with pandas extension dtypes."""
+    """Raise an error for Datasets and for arrays with pandas extension dtypes."""
     row = call.row
     for name, value in call.arrays:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
@@ -136,7 +136,7 @@ def _check(call: Call) -> None:
 
 
 def _check_sizes(row: Spec, arrays: Sequence[Any]) -> None:
-    """Raise unless dimensions with equal names have equal sizes, and arrays without names broadcast to them."""
+    """Raise an error unless dimensions with equal names have equal sizes, and unnamed arrays broadcast to them."""
     sizes: dict[Hashable, tuple[int, int]] = {}
     for number, array in enumerate(arrays):
         for axis, (name, size) in enumerate(array.sizes.items() if isinstance(array, Named) else ()):
@@ -163,7 +163,7 @@ def _check_sizes(row: Spec, arrays: Sequence[Any]) -> None:
 
 
 def _check_labels(row: Spec, data: Named, ids: object) -> None:
-    """Raise if the ids and the rows of data have different labels."""
+    """Raise an error if the ids and the rows of data have different labels."""
     if not (isinstance(data, xr.DataArray) and isinstance(ids, xr.DataArray)):
         return
     if ids.shape != tuple(data.sizes[name] for name in ids.dims):  # the plan raises its own error

@@ -112,5 +112,5 @@ def _failed(error: BaseException) -> NodeProto | None:
 
 
 def in_words(error: Exception) -> str:
-    """Return an error of another package as one line."""
+    """Return an error from a different package as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

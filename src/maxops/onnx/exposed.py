@@ -1,4 +1,4 @@
-"""Adds the inputs and outputs of a model's max nodes to its outputs, so that another runtime can be judged."""
+"""Adds the inputs and outputs of max nodes to a model's outputs, so that a different runtime can be judged."""
 
 from __future__ import annotations
 

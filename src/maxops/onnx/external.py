@@ -14,7 +14,7 @@ from maxops.onnx.structure import all_graphs, all_nodes
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Yield the tensors with data in another file."""
+    """Yield the tensors whose data is in a separate file."""
     tensors = [tensor for graph in all_graphs(model) for tensor in graph.initializer]
     for attribute in _attributes(model):
         tensors += [attribute.t, *attribute.tensors]
@@ -36,7 +36,7 @@ def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
 
 
 def without_external(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy with empty tensors instead of external ones, for checkers without a folder."""
+    """Return the model, or a copy with empty tensors instead of external ones, for checks without the folder."""
     if not any(external_tensors(model)):
         return model
     result = ModelProto()
@@ -58,7 +58,7 @@ def _empty(tensor: TensorProto) -> None:
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
-    """Return the data files by location in the model; each is inside the folder of the model's file.
+    """Return the data files by their location in the model; each file is inside the folder of the model's file.
 
     If the model's file is a link, the data may be links to files inside the target's folder, as in Hugging Face's
     cache.
@@ -80,7 +80,7 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
 
 
 def leaves_folder(location: str) -> bool:
-    """Return whether a location, judged by its text alone, is outside its folder.
+    """Return whether a location, judged by its text alone, is outside the folder.
 
     >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
     (True, False)
@@ -102,9 +102,9 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """Return the files to copy, by target, to move the data to a folder. Existing files there must be equal.
+    """Return the files to copy, by target, to move the data to a folder. Existing files there must be identical.
 
-    Targets must be inside the folder: links that lead out of it are refused.
+    Targets must be inside the folder; links to targets outside it are refused.
     """
     copies_by_target: dict[Path, Path] = {}
     for location, path in found.items():

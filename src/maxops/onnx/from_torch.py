@@ -30,7 +30,7 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
 
     Pass the table as ``custom_translation_table``. `maximum` becomes Max and `reduce_max` becomes ReduceMax, which
-    every runtime supports. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it by
+    every runtime supports. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it with
     standard operators.
 
     Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's

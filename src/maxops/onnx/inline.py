@@ -1,7 +1,8 @@
 """Replaces calls to a model's own functions with the bodies of the functions.
 
-`onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function endlessly, and confuses
-an output that is also an input with a value that a node makes. Therefore the models passed to it have none of these.
+`onnx.inliner` performs the replacement. It loses the defaults of attributes, follows a recursive function endlessly,
+and confuses an output that is also an input with a value that a node computes. Therefore, the models passed to it
+contain none of these.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
 
 
 def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Iterator[NodeProto]:
-    """Yield the nodes that call one of these functions, also in the graphs inside nodes."""
+    """Yield the nodes that call one of these functions, including nodes in the graphs inside nodes."""
     return (node for node in with_inner(found) if call_key(node) in functions)
 
 
@@ -102,9 +103,9 @@ def _has_given_reduction(node: NodeProto) -> bool:
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     """Return a copy of a model with calls replaced by the bodies of the chosen functions.
 
-    A function that calls a chosen function is chosen, too. Other functions stay. If a function imports another operator
-    set than the model, `onnx.version_converter` converts its nodes. Raises ModelError for functions that call
-    themselves, for invalid calls, and for failed conversions.
+    A function that calls a chosen function is chosen, too. Other functions are kept. If a function imports a different
+    operator set from the model's, `onnx.version_converter` converts its nodes. Raises ModelError for functions that
+    call themselves, for invalid calls, and for failed conversions.
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
@@ -193,7 +194,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Rename values that share a name after a conversion. References mean the most recent value with that name."""
+    """Rename values that share a name after a conversion. A reference is to the most recent value with its name."""
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:
@@ -244,7 +245,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
 
 
 def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
-    """Return whether a function's operators of a domain, and `more`, are the same in another operator set."""
+    """Return whether a function's operators of a domain, and `more`, mean the same in a different operator set."""
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
@@ -253,7 +254,7 @@ def means_the_same(function: FunctionProto, domain: str, version: int, more: Ite
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
-    """Return the name, extended until it is new, and mark it as taken."""
+    """Return the name, extended if necessary to make it unique, and mark it as used."""
     while name in taken:
         name += "_"
     taken.add(name)

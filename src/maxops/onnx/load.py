@@ -50,7 +50,7 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     faster but runs fewer models. `Model.placements` lists the runtime of each operator.
 
     Raises ModelError for a file that cannot be read, is not well formed, or has operators that no installed runtime
-    supports. Raises the error of a clause if the model breaks it. The text names the file and the node.
+    supports. Raises the error of a clause if the model breaks it. The message names the file and the node.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
@@ -73,7 +73,7 @@ def read(path: Path) -> ModelProto:
 
 
 def content(file: BinaryIO) -> bytes:
-    """Read a file, but at most one byte more than a message may have, because a pipe may be endless."""
+    """Read a file up to one byte past the maximum size of a message, because a pipe may be endless."""
     data = bytearray()
     while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
         data += chunk

@@ -44,7 +44,7 @@ def is_ours(node: NodeProto) -> bool:
 
 
 def is_max(node: NodeProto) -> bool:
-    """Return whether a node of ONNX's own domain is a maximum, by its operator or its reduction."""
+    """Return whether a node of ONNX's own domain computes a maximum, judged by its operator or its reduction."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:

@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max, in the version of the model's operator set or, in the `maxops` domain, of `since_version`."""
+    """The operator Max, in the version of the model's operator set or, in the `maxops` domain, `since_version`."""
 
     op_domain = ""
 
@@ -105,7 +105,7 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    onnx's evaluator uses them inside If, Loop and Scan too, but does not pass them to a model's own functions;
+    onnx's evaluator uses them even inside If, Loop and Scan, but does not pass them to a model's own functions;
     `ReferenceEvaluator` of this package does. Arrays may have any shape, and any type of the operator's version. A call
     that breaks a clause raises the error of the clause.
     """
@@ -117,7 +117,7 @@ def reference_ops() -> list[type[OpRun]]:
 
 
 class ReferenceEvaluator(reference.ReferenceEvaluator):
-    """onnx's reference evaluator with the operators of maxops, also in a model's functions.
+    """onnx's reference evaluator with the operators of maxops, which also run inside a model's functions.
 
     >>> import numpy as np, onnx
     >>> text = '''<ir_version: 9, opset_import: ["": 18, "own": 1]> f (float[n] x, float[n] y) => (float[n] z)

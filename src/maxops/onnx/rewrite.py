@@ -52,7 +52,7 @@ FIRST_WITH_INTS = 12
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """Return a copy of a model with its max operators in the domain "maxops", also in subgraphs and functions.
+    """Return a copy of a model, its subgraphs and its functions with the max operators in the domain "maxops".
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -150,7 +150,7 @@ def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
 
 
 def _pin_node(node: NodeProto, opset: int | None) -> None:
-    """Move one node; axes stay an attribute, because a function may not know them before it is inlined."""
+    """Move one node; axes stay an attribute, because a function's axes may be unknown until it is inlined."""
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
@@ -197,8 +197,8 @@ def _check(node: NodeProto) -> None:
 def _without_types(model: ModelProto) -> set[FunctionKey]:
     """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
 
-    ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore a function with such a node stays
-    only if the graph itself calls it and declares the types of all its outputs.
+    ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore, a function with such a node is
+    kept only if the graph itself calls it and declares the types of all its outputs.
     """
     functions = by_key(model)
     holding = {key for key, function in functions.items() if _holds_ours(function)}

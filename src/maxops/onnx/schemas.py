@@ -1,7 +1,7 @@
 """The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's max operators.
 
-The max operators are for runtimes that compute ONNX's own incorrectly.
-`register` registers them with the onnx package, so that its checker and its shape inference accept them.
+The max operators are for runtimes that compute ONNX's own operators incorrectly. `register` registers them with the
+onnx package, so that its checker and its shape inference accept them.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class _Body:
         return self._add("Constant", value_ints=values)
 
     def _bits(self, bits: int) -> str:
-        """Return a scalar of the type by its bits, because a conversion from a float would change a NaN's bits."""
+        """Return a scalar of the type from its bits, because a conversion from a float would change a NaN's bits."""
         size = self._dtype.numpy.itemsize
         tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)

@@ -130,7 +130,7 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def all_graphs(model: ModelProto) -> list[GraphProto]:
-    """Return every graph of a model: its own, the training graphs, and those inside nodes, also in functions."""
+    """Return every graph of a model: its own, the training graphs, and those inside nodes, even in functions."""
     return [*_outermost_graphs(model), *(graph for node in all_nodes(model) for _, graph in graphs_of(node))]
 
 
@@ -153,7 +153,7 @@ def check_names(graph: GraphProto, source: str) -> None:
 
 
 def check_node_names(found: Iterable[NodeProto], source: str) -> None:
-    """Refuse names in nodes, such as a function's, that are not text."""
+    """Refuse names in nodes, such as the nodes of a function, that are not text."""
     for node in found:
         _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
         for attribute in node.attribute:
@@ -194,9 +194,9 @@ def check_unique(graph: GraphProto, source: str) -> None:
 def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
     """Check that nodes are in topological order; `outer` holds the names that a subgraph sees in outer graphs.
 
-    A graph may return an outer name only if `returns_outer`, as a training step does.
+    A graph may return an outer name, as a training step does, only if `returns_outer` is set.
 
-    The onnx package's checker makes this check too, but does not report why it fails.
+    The onnx package's checker performs this check, too, but does not report why it fails.
     """
     makers = {name: node for node in graph.node for name in node.output}
     known = initial_names(graph) | {""}

@@ -93,7 +93,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
-    """Refuse keys that the format does not define for data in another file."""
+    """Refuse keys that the format does not define for data in a separate file."""
     # onnx only warns about an unknown key, so it would read a mistyped offset as 0
     keys = [entry.key for entry in tensor.external_data]
     for key in keys:

@@ -15,7 +15,7 @@ __all__ = ["IRWarning", "load", "register", "rewrite"]
 
 
 def register(core: Any) -> None:
-    """Register the operators of maxops with an `openvino.Core`, so that it reads models of `rewrite`.
+    """Register the operators of maxops with an `openvino.Core`, so that it can read the models that `rewrite` returns.
 
     `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError if OpenVINO is not installed.
     """
@@ -26,8 +26,8 @@ def rewrite(model: Any) -> Any:
     """Return a copy of an `openvino.Model` in which Maximum, ReduceMax and SegmentMax run on maxops kernels.
 
     `docs/integrations/openvino_extension.md` has an example, and explains which results are exact. The inputs and
-    outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. Raises the
-    error of a clause, with the node, if a node breaks the clause.
+    outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. If a node
+    breaks a clause, raises the error of the clause, which names the node.
     """
     return _module("rewriting").rewrite(model)
 

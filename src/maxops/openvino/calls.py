@@ -38,7 +38,7 @@ AUTO_BROADCAST = {"numpy": "numpy", "none": "none", "explicit": "none", "pdpd": 
 
 
 def check_auto_broadcast(kind: str) -> None:
-    """Raise for an invalid `auto_broadcast` of Maximum."""
+    """Raise an error for an invalid `auto_broadcast` of Maximum."""
     if kind not in ("numpy", "none"):
         raise AttributeValueError(f"Maximum auto_broadcast must be 'numpy' or 'none', got {kind!r}")
 

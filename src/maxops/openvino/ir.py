@@ -28,7 +28,7 @@ VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
-    """The warning for a spelling in an IR file that differs from OpenVINO's but that maxops accepts."""
+    """The warning for a spelling in an IR file that differs from OpenVINO's spelling but is accepted by maxops."""
 
 
 def load(path: str | PathLike[str]) -> Model:
@@ -53,7 +53,7 @@ def load(path: str | PathLike[str]) -> Model:
 
     Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. Raises ModelError for other layers
     and for malformed files. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as
-    in OpenVINO's documentation, which gives an IRWarning. Arrays must have the shapes and types of the Parameters; an
+    in OpenVINO's documentation, which causes an IRWarning. Arrays must have the shapes and types of the Parameters; an
     unknown size may have any value.
     """
     path = Path(path)

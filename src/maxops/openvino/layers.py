@@ -109,7 +109,7 @@ def identifier(text: str) -> str:
 
 
 def _number_of(text: str) -> int | None:
-    """Parse a number like OpenVINO, with blanks, a sign and leading zeros; return None for other text."""
+    """Parse a number as OpenVINO does, with spaces, a sign and leading zeros; return None for other text."""
     found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
     return int(found[1]) if found else None
 
@@ -146,7 +146,7 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """Return the output type in the layer's data: a maxops dtype, another type of OpenVINO, or None if unknown."""
+    """Return the type in the layer's data: a maxops dtype, the name of any other OpenVINO type, or None if unknown."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 

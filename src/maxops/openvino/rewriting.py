@@ -111,7 +111,7 @@ def _is_computed(port: Any) -> bool:
 
 
 def _refuse_bodies(node: Any) -> None:
-    """Refuse max operators in a body, a separate model with types from outer tensors."""
+    """Raise an error for max operators in a body, which is a separate model that takes its types from outer tensors."""
     for number in range(BODIES.get(node.get_type_name(), 0)):
         for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
             info = inner.get_type_info()

@@ -1,4 +1,4 @@
-"""Selects the cases of a run by patterns of their ids, or only the quick cases."""
+"""Selects the cases of a run by id patterns, or selects only the quick cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NoSuchCaseError(MaxopsError, LookupError):
 
 
 def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return the cases that match a pattern, or all cases without patterns; with `quick`, only those of a short run.
+    """Return the cases that match any pattern, or all cases by default; `quick` keeps only those of a short run.
 
     A pattern is a substring of an id or, with `*`, `?` or `[...]`, a glob for a whole id. Case is ignored, and commas
     separate several patterns. Raises NoSuchCaseError for a pattern that no case matches, and if all patterns are blank.
@@ -51,7 +51,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _near(pattern: str, cases: Sequence[Case]) -> list[str]:
-    """Return the clauses with ids similar to a pattern, or their case ids if the pattern has more than a clause."""
+    """Return clause ids similar to a pattern, or ids of their cases if the pattern contains more than a clause."""
     clauses = _most_like(pattern.split("/", maxsplit=1)[0], {case.clause.id: None for case in cases})
     if "/" not in pattern:
         return clauses

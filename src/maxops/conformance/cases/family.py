@@ -1,4 +1,4 @@
-"""Functions that create a family of cases for an ONNX or OpenVINO row and for each profile of it."""
+"""Functions that create a family of cases for an ONNX or OpenVINO row and each of its profiles."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def short(row: Spec, meaning: str) -> str:
 
 
 def rows(operator: str) -> list[Spec]:
-    """Return the rows of an operator for which models are built: those of ONNX and OpenVINO, the oldest first."""
+    """Return the rows of an operator for which models are built: those of ONNX and OpenVINO, oldest first."""
     return [row for row in spec.ALL if row.operator == operator and row.version is not None]
 
 
@@ -95,7 +95,7 @@ def ask(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a case with a result for each row that judges the model and has the type."""
+    """Yield a case with a result for each row that judges the model and supports the type."""
     taking = [judge for judge in among or judges(row) if dtype in judge.dtypes]
     return _sharing(taking, meaning, dtype, sentence, make, refusal=False, quick=is_quick(row, dtype, quick))
 

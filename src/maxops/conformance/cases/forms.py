@@ -143,7 +143,7 @@ def _in_turn(row: Spec, dtype: DType) -> Trial:
 
 
 def _falling(dtype: DType, shape: Shape, turn: int) -> Array:
-    """Return values that are lower in each turn, so that leftovers of an earlier result show."""
+    """Return values that decrease from turn to turn, so leftovers of an earlier result change the maximum."""
     values = np.sort(pool.distinct(dtype, (250,)))
     numbers = np.arange(int(np.prod(shape))) * 7 % 25 + 25 * (9 - turn)
     result: Array = values[numbers].reshape(shape)

@@ -1,4 +1,4 @@
-"""Large calls, in which runtimes use threads or other loops: many elements, results, inputs and segments.
+"""Large calls, for which runtimes may use threads or special loops: many elements, results, inputs and segments.
 
 The expected results are known by construction (`planted`).
 """
@@ -58,7 +58,7 @@ def _trial(call: Call, made: Sequence[tuple[Feed, Array, Array]], which: Which) 
 
 
 def _sized(call: Call, feed: Feed) -> Call:
-    """Return the call with the sizes of its inputs in the model, so that a runtime knows that they are large."""
+    """Return the call with input sizes declared in the model, so a runtime knows that the inputs are large."""
     arrays = iter(feed)
     inputs = tuple(
         each if each is None or each.constant is not None else Input(each.name, each.dtype, next(arrays).shape)
@@ -100,7 +100,7 @@ def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> 
 
 
 def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
-    """Return a trial of one model with open sizes; its matrices have a size of 1 in every combination."""
+    """Return a trial of one model with open sizes; its matrices cover all combinations of axes with size 1."""
     width = LONG
     height = size // width
     made = []

@@ -79,7 +79,7 @@ def name(number: int) -> str:
 
 
 def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
-    """Return a trial with vectors of each length: every pair in every lane or, for a sample, in some lane."""
+    """Return a trial with vectors of each length: each pair is in every lane or, in a sample, in some lanes."""
     table = pairs(dtype, which)
     u, v, best, other = map(tiled, (table.u, table.v, table.expected, table.without_nan))
     spacing = min(SPACING, len(table) // SPACING)
@@ -99,7 +99,7 @@ def _looked_up(
 
 
 def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
-    """Return a trial that has, for each pair (u, v) and each input, an element v in the input and u in all others."""
+    """Return a trial in which, for each pair (u, v) and each input, this input has v where all other inputs have u."""
     table = pairs(dtype, which)
     feed = []
     for number in range(count):
@@ -111,7 +111,7 @@ def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
 
 
 def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
-    """Return a trial of three inputs with all triples of a few values, so that each set of three has every order."""
+    """Return a trial of three inputs with all triples of a few values, so each set of three occurs in every order."""
     values = pool.ordinary(dtype)[:: 1 if len(pool.ordinary(dtype)) < 6 else 2]
     nans = pool.nans(dtype) if which == "nan" else pool.nans(dtype)[:0]
     values = np.concatenate([values[:6], nans])

@@ -95,7 +95,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
-    """Return the meaning of the clause for which a row refuses these shapes, or "" if the row accepts them."""
+    """Return the meaning of the clause that makes a row refuse these shapes, or "" if the row accepts them."""
     if row.broadcast == "none":
         return "mismatch" if len(set(sizes)) > 1 else ""
     try:

@@ -29,7 +29,7 @@ SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 
 @dataclass(frozen=True)
 class Pairs:
-    """Values u and v with their maximum, and the maximum of v alone; also the maxima of a runtime that ignores NaN.
+    """Values u and v with their maximum, the maximum of v alone, and the maxima of a runtime that ignores NaN.
 
     `position` numbers the pairs; the first `different` pairs have two different values.
     """
@@ -123,7 +123,7 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
 
 
 def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
-    """Return the question about the lowest value: a loop must not start above it."""
+    """Return the question about the lowest value: a loop must not start from a higher value."""
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 

@@ -1,8 +1,8 @@
 """Large arrays with maxima that are known by construction.
 
-Elements are numbered values of a short ascending ladder. Each group of elements has one element that is
-higher than all others of the group. Its position differs between groups: first, last, in the middle, or elsewhere.
-Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
+Elements are numbered values of a short ascending ladder. Each group of elements has one element that is higher than all
+others of the group. Its position differs between groups: first, last, in the middle, or elsewhere. Groups are the rows
+or columns of a reduction, segments, or the corresponding elements of Max's inputs.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Planted:
 
 @cache
 def ladder(dtype: DType, which: Which) -> Array:
-    """Return values of a type in ascending order: numbers at boundaries with a NaN at the top, or only the two zeros.
+    """Return values of a type in ascending order: boundary values with a NaN at the end, or only the two zeros.
 
-    Plain values are small whole numbers, which every conversion keeps.
+    Plain values are small whole numbers, which every conversion preserves.
     """
     if which == "plain":
         return np.unique(pool.distinct(dtype, (STEPS,)))

@@ -86,7 +86,7 @@ def _lists(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _lengths(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of sizes around blocks and vectors, of the reduced axis and of the other axis."""
+    """Yield cases with sizes near block and vector sizes, along the reduced axis and along the other axis."""
     layouts = {
         "rows": [(3, size) for size in lengths(260)],
         "columns": [(size, 3) for size in lengths(260)],

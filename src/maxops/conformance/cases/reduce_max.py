@@ -73,7 +73,7 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
 def reducing(
     row: Spec, dtype: DType, rank: int, axes: Sequence[int] | None, keepdims: int | None = 0, **attributes: int
 ) -> Call:
-    """Return a call of ReduceMax over known axes, which are an attribute or a constant input in the version."""
+    """Return a call of ReduceMax over known axes, an attribute or a constant input depending on the version."""
     inputs: list[Input | None] = [Input("data", dtype, (None,) * rank)]
     given: list[tuple[str, object]] = [*attributes.items()]
     if axes is not None and row.axes_input:
@@ -87,7 +87,7 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Return arrays of shape (pair, length) with copies of u and one v; every position has some v other than u.
+    """Return arrays of shape (pair, length) with copies of u and one v; at each position, some v differs from u.
 
     A row of length 1 is v alone.
     """
@@ -108,7 +108,7 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
 def along(
     table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
 ) -> Trial:
-    """Return a trial with copies of u and one v for each length; `laid` makes feeds, each with a result index."""
+    """Return a trial with copies of u and one v for each length; `laid` returns feeds and the indices of results."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []
@@ -123,7 +123,7 @@ def along(
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
-    """Return a trial of copies of u and one v along an axis; a length of whole vectors may have only some pairs."""
+    """Return a trial of copies of u and one v along an axis; lengths of whole vectors may use only some pairs."""
 
     def laid(array: Array) -> list[tuple[Feed, Any]]:
         if layout == "whole vectors":

@@ -50,7 +50,7 @@ def _vector(row: Spec, dtype: DType) -> Call:
 
 
 def _at(row: Spec, data: Array, places: list[int] | Array, updates: Array) -> Feed:
-    """Return a feed with updates of elements of a vector."""
+    """Return a feed that updates elements of a vector."""
     indices = np.array(places, np.int64)
     return data, indices if row.has("axis") else indices.reshape(-1, 1), updates
 

@@ -83,7 +83,7 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of runs of one kind, with lengths around blocks and vectors; a run may resume the last segment."""
+    """Yield cases of runs of one kind, with lengths near block and vector sizes; a run may resume the last segment."""
     for kind in KINDS:
         for layout, inner in (("vectors", ()), ("rows of two", (2,))):
             make = partial(_of_runs, row, dtype, kind, inner)
@@ -117,7 +117,7 @@ def _types(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases with fewer, as many, and more segments than the ids have; the number is a constant or an input."""
+    """Yield cases with fewer, as many and more segments than the ids define; the number is a constant or an input."""
     for meaning, counts in (
         ("num_segments", (5,)),
         ("num_segments.smaller", (0, 1, 2, 3, 4)),

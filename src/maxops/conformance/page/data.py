@@ -34,7 +34,7 @@ def data(runs: Sequence[Run]) -> Json:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """Return each run's name, which links to the page use; numbers distinguish equal names."""
+    """Return each run's name for links to the page; numbers distinguish equal names."""
     seen: Counter[str] = Counter()
     made = []
     for name in map(runtime_label, runs):
@@ -114,6 +114,6 @@ def _run(run: Run, name: str) -> Json:
 
 
 def _finding(finding: Finding) -> Json:
-    """Return the details that neither the group nor the case's name gives."""
+    """Return the details that neither the group nor the case's name contains."""
     kept = ("case", "message", "expected", "actual", "feed", "index")
     return {name: finding[name] for name in kept}  # type: ignore[literal-required]

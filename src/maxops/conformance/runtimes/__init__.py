@@ -52,7 +52,7 @@ def installed() -> list[str]:
 
 
 def expand(name: str) -> list[str]:
-    """Return the runtimes that a name selects: "maxops" means those of maxops, and "all" all that are installed."""
+    """Return the runtimes that a name selects: "maxops" selects those of maxops; "all" selects all installed ones."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]

@@ -31,7 +31,7 @@ class ThirdParty(Runtime):
         self.name = name
 
     def start(self) -> None:
-        """Import the module, also from the current folder as `python -m` does, and find its backend."""
+        """Import the module, which may be in the current folder, as with `python -m`, and find its backend."""
         add_cwd_to_path()
         try:
             found = _imported(self.name)

@@ -1,7 +1,7 @@
 """Runtimes for libraries of functions, which have no models and no operator versions.
 
-`maxops.bench.libraries` defines how each library is imported, accepts arrays and computes a maximum, also for
-benchmarks.
+For the kit and for benchmarks, `maxops.bench.libraries` defines how each library is imported, accepts arrays and
+computes a maximum.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Library(Scripted):
 
 
 def _folded(pair: str, tensors: Sequence[str]) -> str:
-    """Return an expression of the maximum of all tensors, pair by pair; in groups, because Python limits nesting."""
+    """Return an expression for the pairwise maximum of all tensors, in groups because Python limits nesting."""
     groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
     return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 
@@ -269,7 +269,7 @@ class NumpyGroupies(Library):
 
 
 class Columns(Library):
-    """The base class of column libraries: arrays are 1-D with equal lengths, and empty arrays have a null maximum."""
+    """The base class of column libraries: arrays are 1-D with equal lengths, and an empty array's maximum is null."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
@@ -312,7 +312,7 @@ class PyArrow(Columns):
 
 
 class Polars(Columns):
-    """The Polars library; its columns are in a frame, in which they keep their types."""
+    """The Polars library; its columns are in a data frame, which preserves their types."""
 
     name = "polars"
     opening: Lines = (POLARS.opening,)

@@ -49,7 +49,7 @@ class MaxopsOnnx(Scripted):
 
 
 class MaxopsOnnxRuntime(OnnxRuntime):
-    """Runs models on onnxruntime with the operators of maxops, by `maxops.onnxruntime.session`."""
+    """Runs models on onnxruntime with the operators of maxops, through `maxops.onnxruntime.session`."""
 
     name = "maxops:onnxruntime"
     package = "onnxruntime"
@@ -66,7 +66,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
 
 
 class MaxopsOpenVino(OpenVino):
-    """Runs models on openvino with the operators of maxops, by `maxops.openvino.rewrite`."""
+    """Runs models on openvino with the operators of maxops, through `maxops.openvino.rewrite`."""
 
     name = "maxops:openvino"
     package = "openvino"

@@ -46,8 +46,8 @@ class OpenVino(Scripted):
     def answer(self, call: Call) -> list[str]:
         """Return lines that run the model, and copy the result from the request's memory.
 
-        On one thread, `infer` of OpenVINO 2026.4.1 loses an error, and the next error ends the process; `wait` does
-        not.
+        On one thread, `infer` of OpenVINO 2026.4.1 loses an error, and the next error ends the process; `wait` does not
+        have this bug.
         """
         tensors = f"[{', '.join(map(_tensor, call.fed))}]"
         bits = ".view(ml_dtypes.bfloat16)" if call.dtype == dtypes.BFLOAT16 else ""

@@ -15,13 +15,13 @@ Prepared = Callable[[Feed], object]
 
 
 class NoResultError(Exception):
-    """Raised if a call has an outcome other than a result; the text gives details."""
+    """Raised if a call has an outcome other than a result; the message describes it."""
 
     kind: Kind
 
 
 class NotApplicableError(NoResultError):
-    """Raised if the runtime cannot express the call; the text says what is missing."""
+    """Raised if the runtime cannot express the call; the message says what is missing."""
 
     kind: Kind = "not applicable"
 
@@ -35,7 +35,7 @@ class BrokenRuntimeError(MaxopsError, ImportError):
 
 
 class GarbageError(NoResultError):
-    """Raised if the returned value is not an array or the number of outputs is wrong; the text describes it."""
+    """Raised if the returned value is not an array or the number of outputs is wrong; the message describes it."""
 
     kind: Kind = "garbage"
 
@@ -92,8 +92,8 @@ class Runtime:
     def script(self, call: Call, feed: Feed) -> list[str]:
         """Return lines of Python that assign the runtime's result to `actual`, an array, without maxops.
 
-        The script around the lines imports NumPy as np (and ml_dtypes if bfloat16 needs it), and assigns the arrays of
-        the feed to the names of the call's inputs.
+        The script around the lines imports NumPy as np (and ml_dtypes if bfloat16 requires it), and assigns the arrays
+        of the feed to the names of the call's inputs.
         """
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ KNOWN: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 class Scripted(Runtime):
-    """A runtime of lines from a subclass; the lines import packages, and read arrays by the inputs' names."""
+    """A runtime that runs lines from a subclass; the lines import packages, and read arrays by the inputs' names."""
 
     opening: tuple[str, ...] = ()  # lines that run once in each process, and at the start of each script
 

@@ -1,6 +1,6 @@
-"""The engine for Dask arrays, which is lazy, works chunk by chunk, and uses only public functions of Dask.
+"""The engine for Dask arrays, which is lazy, works chunk by chunk, and uses only public Dask functions.
 
-Each task calls the engine for its chunk, so chunks may be arrays of any supported library. Nothing is computed until
+Each task calls the engine for its chunk, so chunks may be arrays from any supported library. Nothing is computed until
 the user computes the result. Invalid values, such as unsorted ids, raise an error at that time.
 """
 

@@ -30,8 +30,8 @@ def unknown(chunks: Chunks) -> bool:
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
     """Return an abstract array with the shape and dtype of a Dask array; return other values unchanged.
 
-    An axis of unknown size has size 1, which broadcasts to every other size, or `rows` if it is `axis`. Raises for
-    blocks that no engine accepts, such as masked arrays, if Dask knows their type.
+    An axis of unknown size has size 1, which broadcasts to every other size, or `rows` if it is `axis`. Raises an error
+    for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
     """
     if not isinstance(value, da.Array):
         return value

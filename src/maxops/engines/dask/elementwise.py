@@ -65,7 +65,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
-    """Return the maximum of one block per input; `equal` lists axes, and the inputs with blocks of equal size there."""
+    """Return the maximum of one block per input; `equal` lists axes and the inputs whose blocks must match there."""
     row = call.row
     for axis, numbers in equal:
         first = numbers[0]

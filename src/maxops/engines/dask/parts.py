@@ -44,8 +44,9 @@ class Part:
     an index counts from the first of these rows, so a block does not depend on its position. `rows` and `named` are the
     numbers of rows and ids, and `edges` holds the first and the last id.
 
-    An invalid id is not an error yet, because earlier rows may have one too: `faults` holds the first fault of each
-    kind, with its position among these rows. `count` is the number of segments, if only tasks with offsets know it.
+    An invalid id is not an error yet, because earlier rows may contain one, too: `faults` holds the first fault of each
+    kind, with its position among these rows. `count` is the number of segments if only tasks that receive offsets know
+    it.
     """
 
     ids: Any
@@ -72,7 +73,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return for each block of data the segment of its first offset, the rows before it, and the total rows."""
+    """Return for each block its first offset's segment, the number of rows before it, and the total number of rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -158,7 +159,7 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise for NumPy subclasses, as a call in memory does, because a mask would be lost silently."""
+    """Raise an error for NumPy subclasses, as for a call in memory, because a mask would be lost silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
 
@@ -179,7 +180,7 @@ def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
 def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
     """Return the result of `_touched` for unsorted ids.
 
-    Use a table of all segments between the lowest and the highest id, unless it would be much larger than the ids.
+    Uses a table of all segments between the lowest and the highest id, unless it would be much larger than the ids.
     """
     low = int(ids.min())
     span = int(ids.max()) - low + 1
@@ -199,7 +200,7 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
 
 
 def _as_range(ids: Any) -> Any:
-    """Convert ascending ids to a range if there is no gap; for narrow rows, tasks would communicate mostly ids."""
+    """Convert ascending ids to a range if there is no gap; tasks with narrow rows would mostly communicate ids."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
@@ -366,7 +367,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise for different numbers of ids and rows: in total, as a call in memory does, or in some blocks."""
+    """Raise an error if the numbers of ids and rows differ in total, as for a call in memory, or in some blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

@@ -82,7 +82,7 @@ def has_symbolic_shape(value: Any) -> bool:
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
-    """Return a checked array for JAX; raise if JAX would convert its elements."""
+    """Return a checked array for JAX; raise an error if JAX would convert its elements."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
         raise DTypeError(f"{row.name} {name} has dtype real, but JAX has no exact rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")

@@ -1,6 +1,6 @@
 """Lowers calls to custom calls on the CPU, and to integer keys on other devices.
 
-Both return the same bits.
+Both lowerings return the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _only_keys = False
 
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
-    """Use integer keys on the CPU too, for calls that are traced in the block."""
+    """Use integer keys even on the CPU, for calls that are traced in the block."""
     global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
     before, _only_keys = _only_keys, True
     try:
@@ -48,8 +48,8 @@ def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
     """Return whether a call may be lowered to a custom call, which only the CPU supports.
 
     Exported programs must run without custom calls. Also, XLA aborts the process if a function that is passed to
-    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains one. Such functions work on
-    scalars, for which a custom call is not faster.
+    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains a custom call. Such functions work
+    on scalars, for which custom calls are not faster.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:

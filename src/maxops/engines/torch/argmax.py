@@ -55,7 +55,7 @@ def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Gather the value at each index along an axis; the index -1 gives zero."""
+    """Gather the value at each index along an axis; the index -1 yields zero."""
     length = values.shape[axis]
     shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
     return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))

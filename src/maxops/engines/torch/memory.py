@@ -26,7 +26,7 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
-    """Raise unless a tensor is plain and strided, and has a supported dtype."""
+    """Raise an error unless a tensor is plain and strided, and has a supported dtype."""
     is_masked = isinstance(tensor, torch.masked.MaskedTensor)
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or is_masked:
         known = {"masked": is_masked, "nested": tensor.is_nested, "quantized": tensor.is_quantized}

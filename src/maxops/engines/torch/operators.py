@@ -40,7 +40,7 @@ ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MA
 
 
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
-    """Convert a Python scalar to the dtype and device of a tensor; raise if the conversion is not exact."""
+    """Convert a Python scalar to the dtype and device of a tensor; raise an error if the conversion is not exact."""
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 

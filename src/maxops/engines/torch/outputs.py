@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
-    """Raise unless `out` is None or a writable tensor on the inputs' device."""
+    """Raise an error unless `out` is None or a writable tensor on the inputs' device."""
     if out is None:
         return
     if not isinstance(out, Tensor):

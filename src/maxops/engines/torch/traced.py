@@ -252,7 +252,7 @@ def _constant(value: Any) -> Any:
 
 
 def _listed(row: Spec, axes: Any) -> Any:
-    """Convert an array of axes to a list; raise under Dynamo, which knows the values only when the graph runs."""
+    """Convert an array of axes to a list; raise an error under Dynamo, which knows values only when the graph runs."""
     if torch.compiler.is_dynamo_compiling():
         raise AxesError(
             f"{row.name} axes must be integers under torch.compile, got an array; pass a list or tuple of integers"
