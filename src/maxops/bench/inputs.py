@@ -140,8 +140,8 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
     """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
 
-    For the values of `build`, NumPy's maximum is exact in every bit: they hold no NaN and no zero, so equal values have
-    equal bits.
+    For the values of `build`, NumPy's maximum is exact in every bit: they contain no NaN and no zero, so equal values
+    have equal bits.
     """
     case, data, ids = work.case, work.data, work.ids
     if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:

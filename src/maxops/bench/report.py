@@ -1,4 +1,4 @@
-"""Reads and writes the JSON of a run, and makes its tables for the terminal, the HTML page and docs/speed.md."""
+"""Reads and writes the JSON of a run, and creates its tables for the terminal, the HTML page and docs/speed.md."""
 
 from __future__ import annotations
 

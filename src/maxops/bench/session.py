@@ -127,7 +127,7 @@ class Session:
 def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
     """Run a candidate once, compare its result with the expected one bit for bit, and time it and maxops.
 
-    The times are one sample each of the candidate and of maxops.
+    The times are from one sample of the candidate and one sample of maxops.
     """
     try:
         result = candidate.result(case)

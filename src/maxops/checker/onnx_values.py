@@ -80,7 +80,7 @@ class Value:
 def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
     """Return the graph of each model with types from tensors and inference, or an error.
 
-    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. One process makes
+    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. One process creates
     and infers all models.
     """
     schemas.register()
@@ -243,7 +243,7 @@ def _infos(graph: GraphProto) -> list[ValueInfoProto]:
 
 
 def has_type(info: TypeProto | None) -> bool:
-    """Return whether a type holds any information."""
+    """Return whether a type contains any information."""
     form = None if info is None else info.WhichOneof("value")
     return form is not None and (not form.endswith("tensor_type") or getattr(info, form).elem_type != 0)
 

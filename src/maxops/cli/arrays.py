@@ -167,7 +167,7 @@ def _check_segments(ids: Path | None, offsets: Path | None) -> None:
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
-    """Check the fill options; errors name the options, unlike those of the function, which name parameters."""
+    """Check the fill options; errors name the options, whereas errors of the function name its parameters."""
     named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
     given = [option for option, text in named.items() if text is not None]
     if len(given) > 1:
@@ -268,7 +268,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def _scalar(text: str, option: str) -> bool | int | float:
-    """Convert a text to a Python scalar; the operator checks whether the dtype can represent it."""
+    """Convert text to a Python scalar; the operator checks whether the dtype can represent it."""
     if text.strip().lower() in _WORDS:
         return _WORDS[text.strip().lower()]
     for kind in (int, float):

@@ -1,4 +1,4 @@
-"""The ledger of findings in the judged runtimes, and the pages that are made from it.
+"""The ledger of findings in the judged runtimes, and the pages that are generated from it.
 
 The pages are docs/findings.md for all runtimes, and one page in docs/findings for each runtime.
 """

@@ -108,7 +108,7 @@ class Process:
             self.notes.append(f"during shutdown, {how}; no single trial reproduces this")
 
     def kill(self) -> None:
-        """End everything immediately, from any thread; callers that wait for an answer get a RuntimeUnusableError."""
+        """End everything immediately, from any thread; waiting callers receive a RuntimeUnusableError."""
         self._is_over = True
         if self._latest is not None:
             self._latest.kill()

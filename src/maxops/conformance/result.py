@@ -1,4 +1,4 @@
-"""The JSON schema of a run of the kit. Every report is made from this JSON.
+"""The JSON schema of a run of the kit. Every report is generated from this JSON.
 
 runtime, version            the runtime under test
 kit                         {"maxops", "cases": the number of cases, "quick", "only", "repeats", "bounds"}

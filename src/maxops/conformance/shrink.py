@@ -1,7 +1,7 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and simpler values.
 
 Every step runs on the runtime and is judged like any trial; a step that no longer shows the finding is undone.
-Therefore a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one
+Therefore, a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one
 element. If the call must be large, its size is bisected, because a result that is wrong above a size is wrong for every
 larger size.
 """

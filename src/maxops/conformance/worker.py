@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> None:
 
 
 class _Serving:
-    """The runtime, and the sanity calls that must keep their results."""
+    """The runtime, and the sanity calls whose results must not change."""
 
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime

@@ -82,7 +82,7 @@ def called(model: ModelProto) -> list[FunctionKey]:
 
 
 def with_given_reductions(model: ModelProto) -> ModelProto:
-    """Inline functions with scatters whose reduction is set by the call, because a call may make them max operators."""
+    """Inline functions with scatters whose reduction is set by the call, because a call may set it to "max"."""
     functions = by_key(model)
     chosen = {key for key, function in functions.items() if any(map(_has_given_reduction, with_inner(function.node)))}
     if not chosen:

@@ -256,7 +256,7 @@ def _axes(node: NodeProto) -> AttributeProto | None:
 
 
 def _give_axes(model: ModelProto, opset: int | None) -> None:
-    """Turn axes attributes into inputs: Constants, or initializers if Constants hold only floats."""
+    """Turn axes attributes into inputs: Constants, or initializers if Constants can only be floats."""
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for holder in holders:  # the list grows during the loop

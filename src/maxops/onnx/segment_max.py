@@ -1,6 +1,6 @@
 """SegmentMax in ONNX: a node in the domain `maxops`, and a function of standard operators.
 
-`segment_max_node` makes a node; `portable` replaces such nodes by functions that any runtime can run.
+`segment_max_node` creates a node; `portable` replaces such nodes with functions that any runtime can run.
 """
 
 from __future__ import annotations

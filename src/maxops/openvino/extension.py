@@ -97,7 +97,7 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """The base class of the three max operators, with the function of `calls` that makes their calls."""
+    """The base class of the three max operators, with the function of `calls` that builds their calls."""
 
     make: ClassVar[Callable[..., Call]]
 

@@ -53,7 +53,7 @@ def judges(row: Spec) -> list[Spec]:
 
 
 def stored(row: Spec) -> list[DType]:
-    """Return the types of a row that a model can hold."""
+    """Return the types of a row that a model can contain."""
     return [dtype for dtype in row.dtypes if dtype is not dtypes.REAL]
 
 

@@ -131,7 +131,7 @@ def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> tuple[Call,
 
 
 def _real(row: Spec, profile: Spec) -> Iterator[Case]:
-    """Yield cases of exact rationals, which only functions support, because models cannot hold them."""
+    """Yield cases of exact rationals, which only functions support, because models cannot contain them."""
     real = dtypes.REAL
     values = pool.ordinary(real)
     u, v = (each.reshape(-1) for each in np.meshgrid(values, values, indexing="ij"))

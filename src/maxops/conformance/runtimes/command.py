@@ -44,9 +44,10 @@ class CommandError(Exception):
 class Command(Runtime):
     """A program, given as "command:./program arguments"; its last argument is the folder.
 
-    The folder holds model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it holds
-    model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs, and ends
-    with status 0. Any other status means that the program refuses the model, and the last line of stderr is the reason.
+    The folder contains model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it
+    contains model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs,
+    and ends with status 0. Any other status means that the program refuses the model, and the last line of stderr is
+    the reason.
     """
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})

@@ -60,7 +60,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
         return f"{own_version()} in onnxruntime {self.module.__version__}"
 
     def session(self, model: str) -> str:
-        """Return the line that makes the session."""
+        """Return the line that creates the session."""
         del model  # the session also accepts the unserialized model
         return "import maxops.onnxruntime; session = maxops.onnxruntime.session(model, options)"
 

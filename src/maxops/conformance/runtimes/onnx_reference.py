@@ -18,7 +18,7 @@ class OnnxReference(Scripted):
     versioned = True
 
     def setup(self, call: Call) -> list[str]:
-        """Return lines that make the model and its evaluator."""
+        """Return lines that create the model and its evaluator."""
         return [
             *onnx_text.lines(call),
             "from onnx.reference import ReferenceEvaluator",

@@ -28,7 +28,7 @@ class OnnxRuntime(Scripted):
     versioned = True
 
     def setup(self, call: Call) -> list[str]:
-        """Return lines that make the model and its session."""
+        """Return lines that create the model and its session."""
         return [
             *onnx_text.lines(call),
             "import ctypes, onnxruntime" if call.dtype == dtypes.BFLOAT16 else "import onnxruntime",
@@ -37,7 +37,7 @@ class OnnxRuntime(Scripted):
         ]
 
     def session(self, model: str) -> str:
-        """Return the line that makes the session."""
+        """Return the line that creates the session."""
         return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
 
     def script(self, call: Call, feed: Feed) -> list[str]:

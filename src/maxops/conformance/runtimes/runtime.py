@@ -60,7 +60,7 @@ class Runtime:
     runtime claims to implement: it must refuse only the calls that these standards forbid. A library of functions
     claims no standard, but its results are judged. `versioned` says whether the caller can choose an operator's
     version; otherwise only the newest version is tested. `takes_arrays` says whether the runtime accepts arrays in
-    memory, in any layout, or reads files, which hold contiguous arrays.
+    memory, in any layout, or reads files, which contain contiguous arrays.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Runs calls on blocks in tasks, and limits the memory that tasks keep."""
+"""Runs calls on blocks in tasks, and limits the memory that tasks retain."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A stage cuts a few consecutive parts into the same number of classes of segments, and merges the pieces of each class
 into one part. A class is not a range of segments, but contains every k-th block of the result. Consecutive parts of
-sorted ids touch consecutive blocks, so each class gets about one of these blocks, and parts keep their size.
+sorted ids touch consecutive blocks, so each class contains about one of these blocks, and the parts do not grow.
 """
 
 from __future__ import annotations
