@@ -133,7 +133,7 @@ class _Running:
         return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
-        """Run the trial once; every second run uses the other pattern and the feeds in reverse order."""
+        """Run the trial once; every second run uses the second pattern and reverses the order of the feeds."""
         self.feed = 0
         if number and self._call.constants:
             self._prepared = None  # runtimes may fold constants while they prepare a call

@@ -22,7 +22,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a trial. `outputs` has one array for each feed, and `again` has the outputs of runs that differ.
+    """The result of a trial. `outputs` contains one array per feed, and `again` the outputs of runs that differ.
 
     `feed` is the number of the feed at which the trial failed. `note` is an observation that is not a fault.
     """

@@ -147,7 +147,7 @@ class Process:
                 return child
 
     def _again(self, name: str, trial: Trial, seconds: float, first: Outcome, suspects: list[_Suspect]) -> Outcome:
-        """Run a trial that ended a shared process again alone, and return its outcome."""
+        """Rerun a trial alone after it ended a shared process, and return its outcome."""
         with self._start() as child:
             outcome, _, ended = _ask(child, trial, seconds, self._repeats)
             how = "" if ended else self._finish(child)

@@ -305,7 +305,7 @@ class _Session:
     # ------------------------------------------------------------------------------------------- reporting
 
     def report(self) -> None:
-        """Make the findings; for each kind, find the smallest call and write a script that shows it."""
+        """Create the findings; for each kind, find the smallest call and write a script that shows it."""
         groups: dict[tuple[object, ...], list[_Judged]] = {}
         for each in self.judged:
             if each.judgement.verdict not in NO_FINDING:

@@ -135,7 +135,7 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 
 
 def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
-    """Keep only the elements that affect the wrong element, then the fewest of them that show the finding."""
+    """Keep only the elements that affect the wrong element, then only the fewest that show the finding."""
     for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue

@@ -128,5 +128,5 @@ def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
 
 
 def tiled(array: Array, more: int = MAX_LENGTH) -> Array:
-    """Repeat the array, so that every rotation is a slice."""
+    """Repeat the array so that every rotation is a slice."""
     return np.concatenate([array] * (-(-(len(array) + more) // len(array))))
