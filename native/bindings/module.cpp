@@ -286,8 +286,13 @@ PyObject* ufunc_get(PyObject* self, PyObject*, PyObject*) {
     return Py_NewRef(self);
 }
 
-PyType_Slot ufunc_slots[] = {
-    {Py_tp_call, as_slot(PyVectorcall_Call)}, {Py_tp_descr_get, as_slot(ufunc_get)}, {0, nullptr}};
+PyMemberDef ufunc_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Entry, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot ufunc_slots[] = {{Py_tp_call, as_slot(PyVectorcall_Call)},
+                             {Py_tp_descr_get, as_slot(ufunc_get)},
+                             {Py_tp_members, ufunc_members},
+                             {0, nullptr}};
 PyType_Spec ufunc_spec = {"maxops._native.Ufunc", sizeof(Entry), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE, ufunc_slots};
 

@@ -25,7 +25,8 @@ _NUMBERS = count()  # unique file numbers, because threads of this process may w
 
 @contextmanager
 def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
-    """Yield a function that returns a temporary path for each final path; at the end, rename all files or remove all.
+    """Yield a function that returns a temporary path for each final path; at the end, rename all files, or remove them
+    if an error occurred.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()

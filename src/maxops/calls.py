@@ -1,6 +1,6 @@
 """Requests: the arguments of a call as the caller passed them, and the row of the spec table that applies.
 
-The fields are the parameters of the plain function (a test compares them). Only the planner interprets them; all other
+The fields are the parameters of the plain function (a test verifies this). Only the planner interprets them; all other
 code passes requests on unchanged.
 
 Requests are named tuples, which are immutable like frozen dataclasses, but four times as fast to create: 0.35 us
@@ -20,7 +20,7 @@ Function = Callable[[str, Any], Any]  # its arguments are a name for messages an
 
 
 class MaxCall(NamedTuple):
-    """A call of Max."""
+    """A call to Max."""
 
     inputs: Sequence[Any]
     out: Any = None
@@ -34,7 +34,7 @@ class MaxCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, by which the engine is found."""
+        """The types of the arrays, which determine the engine."""
         return tuple([type(value) for value in self.inputs])
 
     @property
@@ -48,7 +48,7 @@ class MaxCall(NamedTuple):
 
 
 class ReduceCall(NamedTuple):
-    """A call of ReduceMax."""
+    """A call to ReduceMax."""
 
     data: Any
     axes: Any = None
@@ -64,7 +64,7 @@ class ReduceCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, by which the engine is found."""
+        """The types of the arrays, which determine the engine."""
         return (type(self.data),)
 
     @property
@@ -83,7 +83,7 @@ class ReduceCall(NamedTuple):
 
 
 class SegmentCall(NamedTuple):
-    """A call of SegmentMax."""
+    """A call to SegmentMax."""
 
     data: Any
     segment_ids: Any = None
@@ -106,7 +106,7 @@ class SegmentCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, by which the engine is found."""
+        """The types of the arrays, which determine the engine."""
         return (type(self.data), type(self.segment_ids), type(self.offsets))
 
     @property

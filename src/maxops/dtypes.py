@@ -1,4 +1,4 @@
-"""The table of element types, from which everything that depends on the format of a type derives."""
+"""The table of element types, the single source for everything that depends on a type's format."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Exceptions that name the clause that a call violates.
 
-Each message says where the error is, the actual and the expected value, and the id of the clause in brackets.
+Each message states the location of the error, the actual and expected values, and, in brackets, the id of the clause.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class InputCountError(MaxopsError, TypeError):
 
 
 class AttributeValueError(MaxopsError, ValueError):
-    """An attribute is missing, unknown to the version, or has an invalid value."""
+    """An attribute is missing, is unknown to the version, or has an invalid value."""
 
 
 class AxesError(MaxopsError, AxisError):

@@ -50,7 +50,7 @@ def type_name(array: Any) -> str:
 
 @dataclass(frozen=True)
 class Value:
-    """A declared input or output of a graph: an array, a sequence (a list of arrays), or an optional (maybe None).
+    """A declared input or output of a graph: an array, a sequence (a list of arrays), or an optional (possibly None).
 
     `dims` is None if the rank is not declared, which is possible in a container.
     """
@@ -91,7 +91,8 @@ class Value:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Array]:
-    """Return all arrays by name. An array of a sequence has its number in the name; an empty optional has no array.
+    """Return all arrays by name. The name of an array in a sequence includes its index; an empty optional contributes
+    no array.
 
     >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
     ['y', 'z[0]', 'z[1]']
@@ -162,7 +163,7 @@ class Model:
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """The runtime of each operator; empty if maxops runs all."""
+        """The runtime of each operator; empty if maxops runs all of them."""
         return () if self.evaluator is None else self.evaluator.placements
 
     @property
@@ -181,7 +182,7 @@ class Model:
         self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], /, *, progress: Progress | None = None
     ) -> list[Any]: ...
     def run(self, *args: Any, inputs: Any = None, progress: Progress | None = None) -> dict[str, Any] | list[Any]:
-        """Run the model on one array per input, and return one array per output, by its name.
+        """Run the model on one array per input, and return one array per output, keyed by name.
 
         A sequence is a list of arrays. An empty optional is None, and may be omitted as an input.
 

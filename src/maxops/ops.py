@@ -1,6 +1,6 @@
 """The plain functions, and the operators of every standard and version as callables.
 
-Results are always arrays, also at rank 0, because the results of operators are tensors.
+Results are always arrays, even at rank 0, because the results of operators are tensors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ from maxops.typing import (
 
 
 def run(call: Call | ScatterCall) -> Any:
-    """Run a request of `maxops.calls`. Requests of plain functions run on the engine of their arrays, others on NumPy.
+    """Run a request of `maxops.calls`.
+
+    Requests for plain functions run on the engine for their arrays; all others run on NumPy.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
@@ -148,8 +150,8 @@ def maximum(
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: the gradient if several inputs equal the maximum: "even" divides it equally, as the frameworks do;
             "first" gives it to the first. It has no effect on results.
-        nan: "propagate", or "ignore", as `numpy.fmax` and ``skipna=True`` do: NaN is then lower than every number, and
-            a maximum is NaN only if all its elements are.
+        nan: "propagate", or "ignore", as `numpy.fmax` and ``skipna=True`` do: NaN then ranks below every number, and a
+            maximum is NaN only if all the elements are NaN.
 
     Returns:
         ``out``, or a new array of the broadcast shape and of the arguments' kind; an array at rank 0 too.
@@ -159,10 +161,10 @@ def maximum(
 
     Raises:
         InputCountError: there are no arrays.
-        DTypeError: the types differ, one is not supported, or a type does not represent a Python scalar.
+        DTypeError: the types differ, one is not supported, or a type cannot represent a Python scalar.
         ShapeError: the shapes do not broadcast.
-        AttributeValueError: ties or nan has another value.
-        OutputError: out has another shape or type, or is read-only.
+        AttributeValueError: ties or nan has an invalid value.
+        OutputError: out has the wrong shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
         EngineError: no engine supports this combination of arrays.
 
@@ -263,7 +265,7 @@ def reduce_max(
     """Return the maximum along axes.
 
     ``axes`` follows ONNX: reduced axes are kept with size 1, and ``axes=()`` reduces all axes. ``axis`` follows NumPy:
-    reduced axes are dropped, and ``axis=()`` reduces none. An explicit ``keepdims`` decides for both.
+    reduced axes are dropped, and ``axis=()`` reduces none. An explicit ``keepdims`` overrides either default.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -285,11 +287,11 @@ def reduce_max(
         keepdims: keep reduced axes with size 1. Default: True with ``axes`` or neither, False with ``axis`` or ``dim``.
         noop_with_empty_axes: without ``axes``, return the elements of the data, bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
-        axis: the same in NumPy's convention, in place of ``axes``. None: all axes. Empty: no axis, as with
+        axis: used instead of ``axes``, with NumPy's convention. None: all axes. Empty: no axis, as with
             ``noop_with_empty_axes``.
         dim: for xarray, the name of an axis, or several names, in place of ``axes``.
-        initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element of each
-            maximum, and therefore the maximum of no elements.
+        initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element in each
+            reduction, and therefore the result of an empty one.
         return_indices: also return the indices of the maxima (argmax).
         ties: the gradient if several elements equal the maximum, as in `maximum`.
         nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
@@ -305,7 +307,7 @@ def reduce_max(
         AxesError: an axis is out of range, repeated, or not an integer.
         AttributeValueError: an option has an invalid value.
         EmptyReductionError: a reduction is empty, and the type has no lowest value.
-        OutputError: out has another shape or type, or is read-only.
+        OutputError: out has the wrong shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
 
     Source: ONNX ReduceMax-20, with more types.
@@ -506,12 +508,12 @@ def segment_max(
 
     Args:
         data: an array of shape ``(n, *row)``, or with n elements along ``axis``, of any kind that `maximum` takes.
-        segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. Ids
-            of uint64 above 2^63 - 1 are above every number of segments.
+        segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. uint64
+            ids above 2^63 - 1 exceed any number of segments.
         num_segments: the number of segments, a Python or NumPy integer. Segments without rows are empty. Default:
             with segment_ids, the highest id + 1 (0 if there are no ids); with offsets, ``len(offsets) - 1``.
-        fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required without
-            fill_value and initial.
+        fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required unless fill_value
+            or initial is given.
         fill_value: the value of empty segments, in place of fill_mode: a scalar of the data's type, or a Python
             scalar as in `maximum`. It may be NaN.
         out: an array of the result's shape and type. It may overlap the inputs.
@@ -537,7 +539,8 @@ def segment_max(
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
         arguments' kind. New NumPy arrays have the memory order of the data, or the segments outermost if each piece of
         the data along ``axis`` is small. With ``return_indices`` or ``return_empty``, a tuple: the maxima; an int64
-        array of the same shape with the first row that equals each maximum, or -1 if none does; a bool array of shape
+        array of the same shape with the index of the first row that contains each maximum, or -1 if there is none; a
+        bool array of shape
         ``(num_segments,)``, True for empty segments.
 
     Raises:
@@ -549,7 +552,7 @@ def segment_max(
         NumSegmentsError: the number of segments is negative, or not an integer.
         AttributeValueError: fill_mode is missing, or an option has an invalid value.
         EmptyReductionError: a segment is empty, and the type has no lowest value.
-        OutputError: out has another shape or type, or is read-only.
+        OutputError: out has the wrong shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
         EngineError: no engine supports this combination of arrays.
 
@@ -741,7 +744,7 @@ def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attrib
 
 
 def _native_rules(row: Spec) -> dict[str, Any]:
-    """Return the rules of a row for the native entry point; the planner checks all other calls."""
+    """Return the rules that the native entry point checks; the calls that it does not accept go to the planner."""
     if row.operator in _PLAIN:
         return {"operator": row.operator, "keywords": ["out", *row.attributes]}
     if row.is_scatter:  # matches no call, so that every call goes to the planner

@@ -1,8 +1,9 @@
 """Convert elements to integer keys with the same order, for engines that do not use the native core.
 
 Keys are signed integers that compare like the elements. The key of a float depends only on its bits: every NaN becomes
-the same quiet NaN, and the magnitude bits of negative numbers are flipped. If NaN is ignored, NaN gets the sign bit,
-and therefore the lowest key. There is no float arithmetic, so processor modes and compiler optimizations change no bit.
+the same quiet NaN, and the magnitude bits of negative numbers are flipped. If NaN is ignored, its sign bit is set, so
+that it has the lowest key. There is no float arithmetic, so processor modes and compiler optimizations cannot change
+any bits.
 
 `xp` is the array library, such as `jax.numpy` or `torch`.
 

@@ -170,7 +170,7 @@ def scatter_max(data: Array, indices: Array, updates: Array, axis: int | None = 
 
 
 def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
-    """Return the first row of each segment that equals each result of SegmentMax, or -1 if there is none."""
+    """Return, for each result of SegmentMax, the index of the first row of its segment that contains it, or -1."""
     dtype, items = _to_items(data)
     maxima = _to_items(result)[1]
     rows = np.full(result.shape, -1, np.int64)

@@ -10,7 +10,7 @@ Size = TypeVar("Size")
 
 
 class MismatchError(Exception):
-    """An input does not broadcast with the inputs before it; `axis` counts from the end."""
+    """An input does not broadcast with the inputs before it; `axis` is counted from the end."""
 
     number: int
     axis: int
@@ -57,7 +57,8 @@ def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> 
 
 
 def is_empty_along(shape: Shape, axis: int | Sequence[int] | None) -> bool:
-    """Return whether the given axes (None: all axes) have no elements. NumPy and JAX define no maximum for that.
+    """Return whether the given axes (None: all axes) have no elements. NumPy and JAX do not define the maximum in that
+    case.
 
     >>> is_empty_along((0, 3), 0), is_empty_along((0, 3), -1), is_empty_along((0, 0), 1)
     (True, False, True)

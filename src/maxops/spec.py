@@ -88,9 +88,10 @@ class Spec:
     """An operator of a standard at a version, or a plain function.
 
     ``rules`` maps the short name of each clause to (statement, source, level). ``broadcast`` is "none" (equal shapes),
-    "numpy", or "strict" (as numpy, except that size 0 does not broadcast with size 1). ``index_dtypes`` are the dtypes
+    "numpy", or "strict" (like "numpy", except that size 0 does not broadcast with size 1). ``index_dtypes`` are the
+    dtypes
     of ids and num_segments, or of an array of axes. ``leaves_open`` lists the questions that the source leaves open and
-    the clause `nan` decides. Plain functions have ``parameters``; standards have ``inputs`` and ``attributes``.
+    that the `nan` clause decides. Plain functions have ``parameters``; standards have ``inputs`` and ``attributes``.
     """
 
     standard: str
@@ -309,7 +310,7 @@ REDUCE_MAX_20 = _evolve(
 
 
 def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str, str, Level]], axis: bool) -> Spec:
-    """Return the row of a scatter operator: its own rules, and the rules of both operators."""
+    """Return the row of a scatter operator: its own rules, and those shared by both scatter operators."""
     where = f"ONNX {name}-18"
     kind = "int32 or int64" if dtypes.INT32 in indices else "int64"
     return Spec(
@@ -728,7 +729,7 @@ PLAIN = (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)
 
 
 def find(standard: str, operator: str, version: int | None = None, opset: int | None = None) -> Spec:
-    """Return the row of an operator at a version, or its newest version in an opset. Case does not matter.
+    """Return the row of an operator at a version, or at its newest version in an opset. Case does not matter.
 
     >>> find("ONNX", "Max", 8).name
     'Max-8'

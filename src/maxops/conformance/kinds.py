@@ -52,7 +52,7 @@ class Kind:
 
     @property
     def smallest(self) -> Group:
-        """The group to show: the smallest call in the newest version."""
+        """The group to show: the one with the smallest call, in the newest version."""
         return min(self.groups, key=size)
 
 

@@ -53,12 +53,12 @@ def segments_along(axis: int, moveaxis: Callable[[Any, int, int], Any], results:
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
-    """Return the results of a call as a tuple, also if there is only one result."""
+    """Return the results of a call as a tuple, even if there is only one."""
     return result if isinstance(result, tuple) else (result,)
 
 
 def alone_if_one(results: Sequence[Any]) -> Any:
-    """Return one result alone, and several results as a tuple: the inverse of `as_tuple`."""
+    """Return a single result by itself, and several results as a tuple: the inverse of `as_tuple`."""
     return tuple(results) if len(results) > 1 else results[0]
 
 

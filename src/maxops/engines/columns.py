@@ -183,7 +183,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """Return the row and column labels of a value, keyed by the axis, which counts from the last axis."""
+    """Return the row and column labels of a value, keyed by axis, counted from the last."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}

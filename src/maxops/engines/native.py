@@ -100,7 +100,7 @@ def set_num_threads(count: int) -> None:
     2
 
     The default is MAXOPS_NUM_THREADS, OMP_NUM_THREADS, or the number of CPUs that this process may use, in this order.
-    The number never changes a bit of a result. Raises ConfigurationError if it is not an integer from 1 to 1024.
+    The number never affects the bits of a result. Raises ConfigurationError if it is not an integer from 1 to 1024.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
         raise ConfigurationError(
@@ -125,7 +125,7 @@ class MemoryInfo(NamedTuple):
 
 
 def memory_info() -> MemoryInfo:
-    """Return the state of the output cache, which provides the memory of new outputs of 4 MiB and more.
+    """Return the state of the output cache, which provides the memory of new outputs of 4 MiB or more.
 
     >>> memory_info().kept <= memory_info().limit
     True
@@ -180,7 +180,8 @@ def _thread_count(text: str, openmp: str) -> int:
 def _openmp_count(text: str) -> int | None:
     """Return the number in OMP_NUM_THREADS, or the first of a list of nesting levels; None if unset or invalid.
 
-    An invalid value is a warning and not an error, as in OpenMP runtimes, because the variable is not specific to
+    An invalid value causes a warning instead of an error, as in OpenMP runtimes, because the variable is not specific
+    to
     maxops.
     """
     if not text:

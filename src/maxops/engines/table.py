@@ -72,7 +72,7 @@ def register_engine(
         beside: the names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray", "torch",
             "jax", "cupy", or a registered engine.
 
-    A call runs on the engine that accepts the types of all its arrays. Engines that are registered later have
+    A call runs on the engine that accepts the types of all its arrays. Engines that are registered later take
     precedence.
 
     Raises ConfigurationError for invalid types, and for an engine without ``run``.

@@ -1,4 +1,5 @@
-"""The planner: checks a call against a row of the spec table and returns a plan, or raises an error with a clause.
+"""The planner: checks a call against a row of the spec table and returns a plan, or raises an error that names a
+clause.
 
 The native core passes a call to the planner if the call breaks a rule or needs more than views of arrays. A plan holds
 plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract` arrays, which have

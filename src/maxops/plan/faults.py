@@ -78,7 +78,7 @@ _ID_RULES = ("negative_id", "id_too_large", "ids_decrease")  # in the order of t
 
 
 def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: int | None) -> None:
-    """Raise the error that `check_segment_ids` raises for all ids, given the first fault of each kind."""
+    """Raise the error that `check_segment_ids` would raise for all ids, given the first fault of each kind."""
 
     def turn(fault: IdFault) -> tuple[int, int]:
         pair = fault.kind == "ids_decrease"  # the core finds this fault at the first id of the two

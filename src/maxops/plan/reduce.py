@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceCall]:
-    """Plan a call of ReduceMax. Without `in_memory`, the result may be larger than memory."""
+    """Plan a call to ReduceMax. Without `in_memory`, the result may be larger than memory."""
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
@@ -48,7 +48,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
 
 
 def _listed(spec: Spec, axes: object) -> Iterable[object]:
-    """Return the axes of an integer, or of a sequence or array of integers, as an iterable."""
+    """Return the axes, given as an integer or as a sequence or array of integers, as an iterable."""
     if isinstance(axes, np.ndarray):
         axes = axes.view()  # a new object, whose shape and dtype no other thread can set
         alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # allowed by NumPy, but not by the standards

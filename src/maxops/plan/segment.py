@@ -47,7 +47,7 @@ FILL_MODES = SEGMENT_MAX.choices("fill_mode")
 
 
 def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
-    """Plan a call of SegmentMax. Without `in_memory`, the result may be larger than memory.
+    """Plan a call to SegmentMax. Without `in_memory`, the result may be larger than memory.
 
     Without `values_known`, the values of ids and offsets are not read, and num_segments is 0 if it depends on them.
     """
@@ -201,7 +201,8 @@ def _filled(dtype: DType, mode: str | None) -> Array:
 
 
 def bits_of(value: Array, dtype: DType) -> int:
-    """Return the bits of an array of rank 0. They identify a signaling NaN, which NumPy compares with a warning."""
+    """Return the bits of an array of rank 0. Compare bits instead of values, because NumPy warns when it compares a
+    signaling NaN."""
     return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 
