@@ -135,8 +135,8 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         "If they differ, it lists the differences and exits with 1.",
         "## The clauses",
         "A table lists the code, the kit's cases, the tests, the claims and the assumptions of each of the "
-        f"{len(made['rows'])} clauses. These commands write it for a requirements tool and for a browser; the last one "
-        "prints one clause:",
+        f"{len(made['rows'])} clauses. The first two commands export the table for a requirements tool and for a "
+        "browser; the third prints a single clause:",
         "    maxops evidence --csv clauses.csv\n    maxops evidence --html clauses.html\n"
         "    maxops clause ONNX.Max-13.value",
         "The clauses are verified as follows:",

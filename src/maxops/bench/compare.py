@@ -67,7 +67,9 @@ class Install:
                 self._process.wait(DYING_SECONDS)
             self._process.kill()  # has no effect on a process that has ended
             code = self._process.wait()
-            raise CompareError(f"--compare: the maxops process for {self.where} exited with code {code}; see above") from error
+            raise CompareError(
+                f"--compare: the maxops process for {self.where} exited with code {code}; see above"
+            ) from error
 
     def about(self) -> Json:
         """Return the version and the location of the installation."""
