@@ -206,8 +206,13 @@ CASES = [
         ("input 0", "1.5", "Fraction"),
     ),
     Bad(
-        "SONNX-no_inputs", lambda out: sonnx(out=out), InputCountError, "Max", "SONNX.Max.L", ("inputs, got 0", "1 to")
-    ),  # type: ignore[call-overload]
+        "SONNX-no_inputs",
+        lambda out: sonnx(out=out),  # type: ignore[call-overload]
+        InputCountError,
+        "Max",
+        "SONNX.Max.L",
+        ("inputs, got 0", "1 to"),
+    ),
     Bad("draft-real", lambda out: draft(rationals), DTypeError, "Max", "SONNX-draft.Max.T", ("input 0", "real")),
     _reduce(
         "axes_above",
