@@ -198,16 +198,7 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
-        starts = np.asarray(indices)
-        # Ascending indices from 0 are offsets without the end.
-        if type(array) is _ARRAY and dtype is None and out is None and starts.dtype == np.int64 and starts.ndim == 1:
-            is_ascending = starts.size and starts.item(0) == 0 and not np.count_nonzero(starts[1:] <= starts[:-1])
-            if is_ascending and type(axis) is int and -array.ndim <= axis < array.ndim:
-                offsets = np.concatenate((starts, (array.shape[axis],)))
-                result = _native.segment_max(array, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan)
-                if result is not None and offsets.item(-1) > starts.item(-1):
-                    return result
-        found = _common(array, dtype=dtype)
+        found, starts = _common(array, dtype=dtype), np.asarray(indices)
         # NumPy does not accept uint64 indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
         is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
