@@ -1,4 +1,4 @@
-// One element by itself, in this machine's byte order.
+// The bits of a single element, in native byte order.
 #pragma once
 #include <cstddef>
 #include <cstdint>

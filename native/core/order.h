@@ -1,11 +1,11 @@
-// The one order behind every operator: bits <-> key, by compare and subtract only.
+// The total order of every operator: maps bits to integer keys and back.
 //
-// A key is an integer whose ordinary order is the order that semantics.md gives to the values:
+// The integer order of keys is the order of values in semantics.md:
 //   floats:   -Inf < negative < -0 < +0 < positive < +Inf < every NaN
-//   floats with nan="ignore": every NaN < -Inf, and then the same
-//   integers: themselves
-// Nothing here touches a floating-point register, so subnormals, signalling NaNs and the
-// processor's rounding and flushing modes cannot change a result.
+//   floats with nan="ignore": every NaN < -Inf, then the same
+//   integers: the values themselves
+// The mapping uses integer operations only, so subnormals, signalling NaNs and the processor's rounding and
+// flush-to-zero modes cannot change a result.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -25,7 +25,7 @@ struct FloatOrder {
     static constexpr bool is_float = true;
     static constexpr bool ignores_nan = nan_is_lowest;
     using IgnoringNaN = FloatOrder<Int, positive_infinity, true>;
-    // The same order of a format of more bits, whose infinity has these.
+    // The same order for a wider format; `infinity` is the bits of its infinity.
     template <class Wide, Wide infinity>
     using Widened = FloatOrder<Wide, infinity, nan_is_lowest>;
     static_assert(sizeof(Int) >= 2,
@@ -35,18 +35,17 @@ struct FloatOrder {
     static constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(Int) - 1));
     static constexpr U kInfinity = static_cast<U>(positive_infinity);
     static constexpr U kMinusInfinity = static_cast<U>(kSign + kInfinity);
-    // The lowest bit of the exponent field; half of it is the bit that makes a NaN quiet.
+    // The lowest bit of the exponent; half of it is the quiet bit of a NaN.
     static constexpr U kExponentStep = static_cast<U>(kInfinity & (~kInfinity + 1));
 
     static constexpr Bits kNaN = static_cast<Bits>(kInfinity + kExponentStep / 2);
     static constexpr Bits kLowestFinite = static_cast<Bits>(kMinusInfinity - 1);
     static constexpr Bits kZero = 0;
 
-    // Seen as unsigned integers, the negative numbers run from -0 = kSign up to -Inf, and past
-    // it come the negative NaNs. Subtracting from a constant turns them round: -Inf gets the
-    // lowest key of all, and the negative NaNs wrap past it to the highest. The others move up
-    // by a constant that puts +0 next to -0. The result is a bijection. To ignore NaN is to move all keys up
-    // by the number of NaNs, which wrap past the highest to the lowest.
+    // As unsigned integers, the negative numbers run from -0 = kSign up to -Inf; the negative NaNs follow.
+    // Subtraction from kNegativeBase reverses them: -Inf gets the lowest key, and the negative NaNs wrap past
+    // it to the highest keys. The other bits move up by kPositiveStep, which puts +0 next to -0. The mapping
+    // is a bijection. nan="ignore" moves all keys up by the number of NaNs, whose keys wrap to the lowest.
     static constexpr U kNaNs = static_cast<U>(2 * static_cast<U>(kSign - kInfinity - 1));
     static constexpr U kMoved = nan_is_lowest ? kNaNs : 0;
     static constexpr U kNegativeBase = static_cast<U>(kMinusInfinity - kSign + kMoved);
@@ -69,7 +68,7 @@ struct FloatOrder {
         return add(ordered, V::splat(static_cast<Key>(kPositiveStep)));
     }
 
-    // The same values, but that every NaN is the one quiet NaN.
+    // The same bits, except that every NaN becomes the quiet NaN kNaN.
     template <class V>
     static constexpr V canonical(V bits) {
         const V magnitude = bit_and(bits, V::splat(static_cast<Bits>(kSign - 1)));
@@ -80,13 +79,13 @@ struct FloatOrder {
     static constexpr Key kMinusZeroKey = static_cast<Key>(kNegativeBase - kSign);
     static constexpr Key kInfinityKey = static_cast<Key>(kInfinity + kPositiveStep);
     static constexpr Key kNaNKey = static_cast<Key>(static_cast<U>(kNaN) + kPositiveStep);
-    static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // of -Inf, or of the first NaN
+    static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // key(kLowest)
     static constexpr Bits kLowest = static_cast<Bits>(ignores_nan ? kInfinity + 1 : kMinusInfinity);
-    static constexpr Bits kEmpty = static_cast<Bits>(kMinusInfinity);  // the maximum of nothing
-    // Nothing above it gives another result.
+    static constexpr Bits kEmpty = static_cast<Bits>(kMinusInfinity);  // the maximum of no elements
+    // All keys from this one up stand for the same value.
     static constexpr Key kHighestKey = ignores_nan ? kInfinityKey : kNaNKey;
 
-    // The inverse of keys(), but that every NaN comes back as the one quiet NaN.
+    // The inverse of keys(), except that every NaN becomes the quiet NaN kNaN.
     template <class V>
     static constexpr V values(V keys) {
         const V number =
@@ -132,7 +131,7 @@ struct IntegerOrder {
     static constexpr Bits bits(Key key) { return key; }
 };
 
-// NumPy lets a bool's byte be any; all but 0 are True.
+// A NumPy bool may hold any byte; every byte except 0 is True.
 struct BoolOrder : IntegerOrder<std::uint8_t> {
     static constexpr Key kHighestKey = 1;
     template <class V>
@@ -155,8 +154,8 @@ using BFloat16 = FloatOrder<std::int16_t, 0x7F80>;
 using Float32 = FloatOrder<std::int32_t, 0x7F800000>;
 using Float64 = FloatOrder<std::int64_t, 0x7FF0000000000000>;
 
-// Orders that have kernels: all of them, but native/testing/races.cpp has arrays of int64 alone, whose ids
-// are compared as unsigned integers, too.
+// Whether an order has kernels: all have, except in the build of native/testing/races.cpp. Its arrays are
+// int64, and uint64 kernels check its ids.
 #ifdef MAXOPS_RACES
 template <class T>
 constexpr bool kHasKernels =

@@ -1,4 +1,4 @@
-// One lane: an integer with the named operations of Vec (vec.h), for what is taken element by element.
+// A single lane: an integer with the operations of Vec (vec.h), for scalar loops.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -25,7 +25,7 @@ struct Scalar {
     static constexpr Scalar splat(Int value) { return {value}; }
 };
 
-// Sums and differences wrap round.
+// Sums and differences wrap around.
 template <class Int>
 constexpr Scalar<Int> add(Scalar<Int> a, Scalar<Int> b) {
     using U = std::make_unsigned_t<Int>;
@@ -44,7 +44,7 @@ template <class Int>
 constexpr Scalar<Int> bit_xor(Scalar<Int> a, Scalar<Int> b) {
     return {static_cast<Int>(a.v ^ b.v)};
 }
-// All ones or all zeros, by the sign.
+// All ones for a negative lane, else all zeros.
 template <class Int>
 constexpr Scalar<Int> sign_lanes(Scalar<Int> a) {
     return {static_cast<Int>(a.v >> (8 * sizeof(Int) - 1))};
@@ -61,7 +61,7 @@ template <class Int>
 constexpr Scalar<Int> select(bool where, Scalar<Int> yes, Scalar<Int> no) {
     return {where ? yes.v : no.v};
 }
-// The value where the condition holds, else 0: without a branch.
+// `a` if `where`, else 0, without a branch.
 template <class Int>
 constexpr Scalar<Int> keep_if(bool where, Scalar<Int> a) {
     return {static_cast<Int>(a.v & ~(static_cast<Int>(where) - 1))};

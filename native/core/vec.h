@@ -1,8 +1,8 @@
-// Lanes of integers, by the vector extensions of GCC and Clang.
+// SIMD vectors of integer lanes, on the vector extensions of GCC and Clang.
 //
-// Kernels speak of lanes by the named operations here and `select` alone, never by operators, `?:` or `if` on
-// a lane's value: a lane may then be anything that has these names, such as one integer (scalar.h) or a term
-// of a solver. An operation that the extensions do not have, or not well, is a hook of vec_x86.h.
+// Kernels use lanes only through the named operations below and `select`, never through operators, `?:` or
+// `if` on a lane's value. A lane may therefore be any type with these operations, such as one integer
+// (scalar.h) or an SMT solver's term. Hooks in vec_x86.h replace what the extensions lack or compile badly.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-#if defined(__AVX512BW__) && !defined(MAXOPS_AVX512)  // the build says it where AVX-512 is emulated
+#if defined(__AVX512BW__) && !defined(MAXOPS_AVX512)  // the build defines it to emulate AVX-512
 #define MAXOPS_AVX512
 #endif
 #if defined(MAXOPS_AVX512)
@@ -33,7 +33,7 @@ struct NativeVec {
     typedef Int type __attribute__((vector_size(bytes)));
 };
 
-// Which lanes: all ones or all zeros in each.
+// A set of lanes: each lane is all ones or all zeros.
 template <class Int, std::size_t bytes>
 struct Mask {
     using Native = typename NativeVec<std::make_signed_t<Int>, bytes>::type;
@@ -62,7 +62,7 @@ MAXOPS_INLINE void store(void* to, Vec<Int, bytes> a) {
     __builtin_memcpy(to, &a.v, bytes);
 }
 
-// The same bits in lanes of another type.
+// Reinterprets the bits as lanes of another type.
 template <class To, class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<To, bytes> as(Vec<Int, bytes> a) {
     return {(typename Vec<To, bytes>::Native)a.v};
@@ -72,7 +72,7 @@ MAXOPS_INLINE Vec<Int, bytes> as_lanes(Mask<Int, bytes> mask) {
     return {(typename Vec<Int, bytes>::Native)mask.v};
 }
 
-// Sums and differences wrap round.
+// Sums and differences wrap around.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> add(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     using V = Vec<Int, bytes>;
@@ -95,7 +95,7 @@ template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> bit_xor(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return {a.v ^ b.v};
 }
-// Shifts of whole lanes; to the right with the sign of a signed type.
+// Shifts of each lane. Right shifts are arithmetic for signed types.
 template <int count, class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> shift_left(Vec<Int, bytes> a) {
     using V = Vec<Int, bytes>;
@@ -106,7 +106,7 @@ MAXOPS_INLINE Vec<Int, bytes> shift_right(Vec<Int, bytes> a) {
     return {a.v >> count};
 }
 
-// Shifts without the sign, and all ones or all zeros by it, whatever the type.
+// For signed and unsigned types: a logical right shift, and the sign bit in all bits of its lane.
 template <int count, class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> unsigned_shift_right(Vec<Int, bytes> a) {
     return as<Int>(shift_right<count>(as<std::make_unsigned_t<Int>>(a)));
@@ -137,7 +137,7 @@ MAXOPS_INLINE Vec<Int, bytes> select(Mask<Int, bytes> where, Vec<Int, bytes> yes
     using Native = typename Vec<Int, bytes>::Native;
     return {((Native)where.v & yes.v) | (~(Native)where.v & no.v)};
 }
-// By the sign of a lane.
+// `yes` where `where` is negative, else `no`.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> select_negative(Vec<Int, bytes> where, Vec<Int, bytes> yes,
                                               Vec<Int, bytes> no) {
@@ -152,18 +152,18 @@ MAXOPS_INLINE Vec<Int, bytes> min(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return {a.v < b.v ? a.v : b.v};
 }
 
-// The higher of the two where a lane is set, else a.
+// max(a, b) where the mask is set, else `a`.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> max_where(Mask<Int, bytes> where, Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return select(where, max(a, b), a);
 }
-// A mask of lanes of another sign.
+// The same mask for lanes of another signedness.
 template <class V, class Int, std::size_t bytes>
 MAXOPS_INLINE Mask<typename V::Lane, bytes> same_lanes(Mask<Int, bytes> mask) {
     return {mask.v};
 }
 
-// Lanes as unsigned integers, whatever their type.
+// Unsigned operations, whatever the type of the lanes.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Mask<Int, bytes> unsigned_at_least(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     using U = std::make_unsigned_t<Int>;
@@ -175,13 +175,13 @@ MAXOPS_INLINE Vec<Int, bytes> unsigned_max(Vec<Int, bytes> a, Vec<Int, bytes> b)
     return as<Int>(max(as<U>(a), as<U>(b)));
 }
 
-// The same lanes. Where it is a hook, what is computed from them comes after what is written before it.
+// Returns `a`. The hook for AVX2 keeps operations on the result after the code above it.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> in_step(Vec<Int, bytes> a) {
     return a;
 }
 
-// ---------------------------------------------------------------------------- lanes as floats
+// ---------------------------------------------------------------------------- float lanes
 
 template <std::size_t itemsize>
 struct FloatOf;
@@ -196,15 +196,15 @@ struct FloatOf<8> {
 template <class Int, std::size_t bytes>
 using NativeFloats = typename NativeVec<typename FloatOf<sizeof(Int)>::type, bytes>::type;
 
-// By the processor's comparison of floats, which obeys its modes: `a` where it is greater, else `b`; of zeros
-// of both signs, and beside a NaN, that is b.
+// `a` where it is greater, else `b` (also for zeros of different signs and beside a NaN). Uses the
+// processor's float comparison, which obeys the floating-point modes.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> float_max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     using F = NativeFloats<Int, bytes>;
     const F x = (F)a.v, y = (F)b.v;
     return {(typename Vec<Int, bytes>::Native)(x > y ? x : y)};
 }
-// Whether one of the two is a NaN.
+// Where `a` or `b` is a NaN.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Mask<Int, bytes> unordered(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     using F = NativeFloats<Int, bytes>;
@@ -212,11 +212,10 @@ MAXOPS_INLINE Mask<Int, bytes> unordered(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return {(typename Mask<Int, bytes>::Native)((x != x) | (y != y))};
 }
 
-// Whether float_max() tells -0 from +0, and so gives the same both ways.
+// Whether float_max() orders -0 below +0, so that the order of two zeros does not matter.
 template <class V>
 struct ZerosApart : std::false_type {};
 
-// Whether any lane is set.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE bool any(Mask<Int, bytes> mask) {
     const auto words = as<std::uint64_t>(as_lanes(mask));
@@ -225,7 +224,7 @@ MAXOPS_INLINE bool any(Mask<Int, bytes> mask) {
     return all != 0;
 }
 
-// ---------------------------------------------------------------------------- halves, blocks and lanes
+// ---------------------------------------------------------------------------- halves, blocks and shuffles
 
 template <class Int, std::size_t bytes, std::size_t... lane>
 MAXOPS_INLINE Vec<Int, 2 * bytes> joined(Vec<Int, bytes> low, Vec<Int, bytes> high,
@@ -250,7 +249,7 @@ MAXOPS_INLINE Vec<Int, bytes / 2> high_half(Vec<Int, bytes> a) {
     return part<kHalf>(a, std::make_index_sequence<kHalf>{});
 }
 
-// Lane i is a's lane of that number in `Lanes`, or b's if the number is past a's lanes.
+// Lane i of the result is lane Lanes::of(i) of the concatenation of `a` and `b`.
 template <class Lanes, class Int, std::size_t bytes, std::size_t... lane>
 MAXOPS_INLINE Vec<Int, bytes> shuffled(Vec<Int, bytes> a, Vec<Int, bytes> b, std::index_sequence<lane...>) {
     return {__builtin_shufflevector(a.v, b.v, Lanes::template of<bytes / sizeof(Int)>(lane)...)};
@@ -260,7 +259,7 @@ MAXOPS_INLINE Vec<Int, bytes> shuffle(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return shuffled<Lanes>(a, b, std::make_index_sequence<bytes / sizeof(Int)>{});
 }
 
-// In each 16 bytes: the lanes of the lower (or the upper) half of a's and of b's by turns.
+// Interleaves the lower (or upper) halves of `a` and `b` within each block of 16 bytes.
 template <std::size_t itemsize, bool upper>
 struct Interleaved {
     static constexpr std::size_t kBlock = 16 / itemsize;
@@ -278,7 +277,7 @@ template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> interleave_high(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return shuffle<Interleaved<sizeof(Int), true>>(a, b);
 }
-// Every second block of 16 bytes, a's and then b's.
+// The even (or odd) blocks of 16 bytes: those of `a`, then those of `b`.
 template <std::size_t itemsize, std::size_t first>
 struct SecondBlocks {
     static constexpr std::size_t kBlock = 16 / itemsize;
@@ -295,7 +294,7 @@ template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> odd_blocks(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return shuffle<SecondBlocks<sizeof(Int), 1>>(a, b);
 }
-// The lanes at a distance, in each 16 bytes: lane i is the one of number i ^ distance.
+// Swaps lanes within each block of 16 bytes: lane i of the result is lane i ^ distance.
 template <std::size_t distance>
 struct Swapped {
     template <std::size_t>
@@ -308,8 +307,8 @@ MAXOPS_INLINE Vec<Int, bytes> swap(Vec<Int, bytes> a) {
     return shuffle<Swapped<distance>>(a, a);
 }
 
-// A shuffle of lanes as one of their words of 4 bytes: within 16 bytes compilers find the instruction that
-// does not cross them, which takes a third of the time.
+// A shuffle of lanes as a shuffle of words of 4 bytes. Within blocks of 16 bytes, compilers then select the
+// instruction that does not cross blocks, which takes a third of the time.
 template <class Lanes, std::size_t words>
 struct ByWords {
     template <std::size_t lanes>
@@ -324,7 +323,7 @@ MAXOPS_INLINE Vec<Int, bytes> shuffle_words(Vec<Int, bytes> a) {
     return as<Int>(shuffle<ByWords<Lanes, sizeof(Int) / 4>>(words, words));
 }
 
-// The lane `distance` before, in each 16 bytes; the first one where there is none.
+// Moves lanes up by `distance` in each block of 16 bytes; the block's first lane fills the gap.
 template <std::size_t itemsize, std::size_t distance>
 struct MovedUp {
     template <std::size_t>
@@ -351,8 +350,8 @@ struct FirstBlock {
         return static_cast<int>(lane % (16 / itemsize));
     }
 };
-// The last lane of the first 16 bytes, in all lanes. (Within blocks, then blocks: AVX2 takes less time for
-// the two than for a step across.)
+// Splats the last lane of the first 16 bytes. Two shuffles, within blocks and then of blocks, are faster on
+// AVX2 than one shuffle across blocks.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> splat_low_last(Vec<Int, bytes> a) {
     a = shuffle_words<LastOfBlock<sizeof(Int)>>(a);
@@ -371,7 +370,7 @@ MAXOPS_INLINE Vec<Int, bytes> splat_last(Vec<Int, bytes> a) {
     return shuffle<LastBlock<sizeof(Int)>>(a, a);
 }
 
-// The bits that any lane has.
+// The bitwise OR of all lanes.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE std::uint64_t any_bits(Vec<Int, bytes> a) {
     if constexpr (bytes > 16) {
@@ -383,7 +382,7 @@ MAXOPS_INLINE std::uint64_t any_bits(Vec<Int, bytes> a) {
     }
 }
 
-// As many narrower items as V has lanes, widened.
+// Loads V::kLanes narrower items and widens each to a lane.
 template <class V, class Item>
 MAXOPS_INLINE V load_widened(const void* from) {
     if constexpr (sizeof(Item) == sizeof(typename V::Lane)) {
@@ -398,7 +397,7 @@ MAXOPS_INLINE V load_widened(const void* from) {
     }
 }
 
-// The lanes that a mask does not leave out come first; what comes after them may be anything.
+// Moves the lanes outside a mask to the front. The lanes after them are unspecified.
 template <class V>
 struct Compression;
 template <class Int, std::size_t bytes>
@@ -419,7 +418,6 @@ struct Compression<Vec<Int, bytes>> {
     }
 };
 
-// The highest of all lanes.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Int highest_lane(Vec<Int, bytes> a) {
     if constexpr (bytes > 16) {
@@ -434,7 +432,7 @@ MAXOPS_INLINE Int highest_lane(Vec<Int, bytes> a) {
     }
 }
 
-// ---------------------------------------------------------------------------- less than a vector
+// ---------------------------------------------------------------------------- parts of a vector
 
 template <class Word>
 MAXOPS_INLINE Word load_word(const char* from) {
@@ -448,9 +446,9 @@ MAXOPS_INLINE void store_word(char* to, std::uint64_t word) {
     __builtin_memcpy(to, &low, sizeof low);
 }
 
-// Fewer items than a vector has lanes: `least` bytes or more, and less than twice as many. Every lane is one
-// of the items: two words (or vectors) overlap where they must, and stand there again and again. (The first
-// word is the lower half of what is made of both: a little-endian machine's.)
+// Fewer items than a vector has lanes: at least `least` bytes, fewer than 2 * least. Every lane holds one of
+// the items: load() repeats two words (or half vectors), which overlap if they must. The first word becomes
+// the low half of each pair, because the machine is little-endian.
 template <class V, std::size_t least>
 struct Piece;
 template <class Int, std::size_t width, std::size_t least>
@@ -484,7 +482,7 @@ struct Piece<Vec<Int, width>, least> {
             return as<Int>(Vec<std::uint8_t, 16>::splat(load_word<std::uint8_t>(first)));
         }
     }
-    // The items go back to where load() found them.
+    // Stores the items where load() read them.
     MAXOPS_INLINE void store(void* to, V a) const {
         auto* first = static_cast<char*>(to);
         auto* last = first + bytes - least;
@@ -514,7 +512,7 @@ struct Piece<Vec<Int, width>, least> {
     }
 };
 
-// body(piece) for the piece that so many items are, one at least and fewer than a vector's.
+// Calls body(piece) with the piece for `items` items: at least one, fewer than a vector has lanes.
 template <class V>
 struct Pieces {
     template <class Body>
@@ -549,7 +547,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// Without knowledge of the processor's modes, kernels compare integers alone.
+// If the floating-point modes are unknown, kernels compare integers only.
 #ifdef MAXOPS_HAS_FLOAT_MODES
 constexpr bool kHasFloatModes = true;
 #else
@@ -558,7 +556,7 @@ inline bool float_modes_are_plain() {
     return false;
 }
 #endif
-// Fewer items than a vector has lanes, but one at least. Every lane is one of the items, or `other`'s.
+// Loads at least one item, fewer than a vector has lanes. Every lane is one of the items or from `other`.
 template <class V>
 MAXOPS_INLINE V load_some(const void* from, std::size_t items, V other) {
     return Pieces<V>::with(items, [&](auto piece) { return piece.load(from, other); });

@@ -1,5 +1,5 @@
-// Instructions of x86-64 that compilers do not select by themselves: overloads of vec.h's
-// names. Included by vec.h alone.
+// x86-64 instructions that compilers do not select: overloads of the operations of vec.h, which alone
+// includes this file.
 #pragma once
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -8,17 +8,17 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// Whether this thread's processor modes leave floats as they are. Floating-point instructions obey the modes:
-// they would flush subnormals under "denormals are zero", and trap on a signalling NaN if a program unmasked
-// that. (In others a signalling NaN sets the sticky "invalid" flag, as NumPy's own maximum does.)
+// Whether this thread's floating-point modes preserve values. Float instructions flush subnormals in the mode
+// "denormals are zero", and trap on a signalling NaN if the program unmasked that exception. Otherwise a
+// signalling NaN sets the sticky "invalid" flag, as in NumPy's maximum.
 #define MAXOPS_HAS_FLOAT_MODES
 MAXOPS_INLINE bool float_modes_are_plain() {
     constexpr unsigned kDenormalsAreZero = 0x0040, kMasks = 0x1F80;
     return (_mm_getcsr() & (kDenormalsAreZero | kMasks)) == kMasks;
 }
 
-// One comparison instead of two and their disjunction, and one selection by a lane's highest bit instead of
-// three operations on bits: without the two, Max of float32 takes 1.1 times as long on AVX2.
+// unordered() is one comparison instead of two and an OR. select() is one blend by each lane's highest bit
+// instead of three bitwise operations. Without both, Max of float32 takes 1.1 times as long on AVX2.
 template <class Int>
 MAXOPS_INLINE Mask<Int, 16> unordered(Vec<Int, 16> a, Vec<Int, 16> b) {
     using M = typename Mask<Int, 16>::Native;
@@ -40,8 +40,8 @@ MAXOPS_INLINE Vec<Int, 16> select(Mask<Int, 16> where, Vec<Int, 16> yes, Vec<Int
 #endif
 
 #if defined(__AVX2__)
-// Compilers take one vector's inputs after the other's, and processors then load each line of an input in two
-// parts with others between them: of inputs that are aligned differently, three take 1.3 times as long.
+// Compilers load all inputs of one vector before those of the next. The two halves of an input's cache line
+// are then loaded with other loads between them: three inputs of different alignment take 1.3 times as long.
 template <class Int>
 MAXOPS_INLINE Vec<Int, 32> in_step(Vec<Int, 32> a) {
     asm volatile("" : "+x"(a.v));
@@ -67,7 +67,7 @@ MAXOPS_INLINE Vec<Int, 32> select(Mask<Int, 32> where, Vec<Int, 32> yes, Vec<Int
     else
         return {(Native)_mm256_blendv_epi8((__m256i)no.v, (__m256i)yes.v, (__m256i)where.v)};
 }
-// Without a comparison, which compilers put before the selection: keys take an instruction less.
+// Omits the comparison that compilers put before the blend, which saves keys() one instruction.
 template <class Int>
 MAXOPS_INLINE Vec<Int, 32> select_negative(Vec<Int, 32> where, Vec<Int, 32> yes, Vec<Int, 32> no) {
     using Native = typename Vec<Int, 32>::Native;
@@ -81,7 +81,7 @@ MAXOPS_INLINE Vec<Int, 32> select_negative(Vec<Int, 32> where, Vec<Int, 32> yes,
 #endif
 
 #if defined(__AVX2__)
-// Compilers make three instructions of this for unsigned lanes of 16 bits, by a saturating difference.
+// For unsigned lanes of 16 bits, compilers emit three instructions with a saturating subtraction.
 MAXOPS_INLINE Mask<std::uint16_t, 32> at_least(Vec<std::uint16_t, 32> a, Vec<std::uint16_t, 32> b) {
     const __m256i high = _mm256_max_epu16((__m256i)a.v, (__m256i)b.v);
     return {(Mask<std::uint16_t, 32>::Native)_mm256_cmpeq_epi16(high, (__m256i)a.v)};
@@ -89,8 +89,8 @@ MAXOPS_INLINE Mask<std::uint16_t, 32> at_least(Vec<std::uint16_t, 32> a, Vec<std
 #endif
 
 #if defined(__AVX2__)
-// The lowest unsigned lane of any is 0, which a mask makes of it; of signed lanes of 64 bits there is no
-// maximum.
+// Unsigned: the AND turns lanes outside the mask into 0, the lowest value. Signed: AVX2 has no maximum of
+// 64-bit lanes.
 MAXOPS_INLINE Vec<std::uint32_t, 32> max_where(Mask<std::uint32_t, 32> where, Vec<std::uint32_t, 32> a,
                                                Vec<std::uint32_t, 32> b) {
     return max(a, bit_and(b, as_lanes(where)));
@@ -100,7 +100,7 @@ MAXOPS_INLINE Vec<std::int64_t, 32> max_where(Mask<std::int64_t, 32> where, Vec<
     return select(Mask<std::int64_t, 32>{less(a, b).v & where.v}, b, a);
 }
 
-// One instruction each, where compilers widen bytes in two steps and load first.
+// One instruction each; compilers load first and widen bytes in two steps.
 #define MAXOPS_WIDEN(Item, name, load)                                                                  \
     template <>                                                                                         \
     MAXOPS_INLINE Vec<std::uint32_t, 32> load_widened<Vec<std::uint32_t, 32>, Item>(const void* from) { \
@@ -112,10 +112,10 @@ MAXOPS_WIDEN(std::int16_t, epi16, _mm_loadu_si128)
 MAXOPS_WIDEN(std::uint16_t, epu16, _mm_loadu_si128)
 #undef MAXOPS_WIDEN
 
-// For every set of lanes that are left out, the other lanes' numbers, to be moved to the front.
+// For every set of left-out lanes: the word indices of the other lanes, in order, for a permute.
 template <unsigned lanes>
 struct CompressionTable {
-    static constexpr unsigned kWords = 8 / lanes;  // of 32 bits, in a lane
+    static constexpr unsigned kWords = 8 / lanes;  // 32-bit words per lane
     alignas(32) std::uint32_t from[1U << lanes][8];
 
     constexpr CompressionTable() : from() {
@@ -128,12 +128,11 @@ struct CompressionTable {
 template <unsigned lanes>
 constexpr CompressionTable<lanes> kCompressionTable;
 
-// The lanes that a mask leaves out come last.
 #define MAXOPS_HAS_COMPRESSION
 template <class Int>
 struct Compression<Vec<Int, 32>> {
     static constexpr unsigned kLanes = 32 / sizeof(Int);
-    unsigned set;  // left out
+    unsigned set;  // the lanes left out
 
     MAXOPS_INLINE explicit Compression(Mask<Int, 32> left_out)
         : set(static_cast<unsigned>(sizeof(Int) == 4 ? _mm256_movemask_ps((__m256)left_out.v)
@@ -148,8 +147,8 @@ struct Compression<Vec<Int, 32>> {
 };
 #endif
 
-// AVX-512 keeps masks in registers of their own; compilers move those of the vector extensions to and fro.
-// Parts of a vector under a mask take one instruction, in place of pieces.
+// AVX-512 has mask registers; compilers move the masks of the vector extensions in and out of them. A masked
+// load or store of part of a vector is one instruction, in place of the pieces.
 #if defined(MAXOPS_AVX512)
 #define MAXOPS_HAS_MASKED_MEMORY
 template <std::size_t itemsize>
@@ -242,8 +241,8 @@ struct Pieces<Vec<Int, 64>> {
     }
 };
 
-// VRANGE tells -0 from +0, though it lets a number win over a NaN. By two comparisons and the bits that both
-// have, Max of three float32 inputs takes 1.3 times as long.
+// VRANGE orders -0 below +0, although it prefers a number to a NaN. By two comparisons and a bitwise AND, Max
+// of three float32 inputs takes 1.3 times as long.
 template <class Int>
 struct ZerosApart<Vec<Int, 64>> : std::true_type {};
 template <class Int>

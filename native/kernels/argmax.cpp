@@ -1,4 +1,4 @@
-// One instruction set's kernels for the indices of maxima.
+// The argmax kernels of one instruction set.
 #include "argmax.h"
 
 #include "kernels.h"

@@ -1,4 +1,4 @@
-// The indices of maxima: of the first element that holds each result.
+// Argmax: the index of the first element that holds each result.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ static inline bool holds(Item<T> item, typename T::Bits result) {
     return canonical<T>(item.value) == result;
 }
 
-// Whether one of few items does, without a branch an item.
+// Whether one of a few items holds the result, without a branch per item.
 template <class T>
 static inline bool any_holds(const Item<T>* items, typename T::Bits result, std::size_t n) {
     Word<T> any = 0;
@@ -23,7 +23,7 @@ static inline bool any_holds(const Item<T>* items, typename T::Bits result, std:
     return any != 0;
 }
 
-// The first of n items that holds the result; n if none does.
+// The index of the first of n items that holds the result, or n.
 template <class T>
 static inline std::size_t first_of(const Item<T>* items, typename T::Bits result, std::size_t n) {
     constexpr std::size_t kBlock = kSearchBlockBytes / sizeof(Item<T>);
@@ -42,7 +42,7 @@ static void argmax_rows(std::int64_t* indices, const void* data, std::ptrdiff_t 
         auto* items = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
         const auto result = expected[r].value;
         std::int64_t index = -1;
-        if (n <= kSearchFew) {  // backwards, and without a branch on what was found
+        if (n <= kSearchFew) {  // backwards, to keep the first match without a branch
             for (std::size_t i = n; i > 0; --i)
                 index = holds<T>(items[i - 1], result) ? static_cast<std::int64_t>(i - 1) : index;
         } else if (const std::size_t first = first_of<T>(items, result, n); first < n) {
@@ -52,8 +52,8 @@ static void argmax_rows(std::int64_t* indices, const void* data, std::ptrdiff_t 
     }
 }
 
-// Up to kIndexRows rows of elements of n results each, the first of them number `row_number`. In each column
-// the number of the first row that holds the result is found without a branch, in the elements' own width.
+// Up to kIndexRows rows of n elements, from row number `row_number` on. Finds the first row that holds the
+// result of each column, without a branch and in integers of the elements' width.
 template <class T>
 static std::size_t argmax_columns(std::int64_t* indices, std::int64_t row_number, const void* data,
                                   std::ptrdiff_t stride, std::size_t rows, const void* results,
@@ -66,7 +66,7 @@ static std::size_t argmax_columns(std::int64_t* indices, std::int64_t row_number
         Word<T> first[kBlock];
         auto* expected = static_cast<const Item<T>*>(results) + begin;
         for (std::size_t j = 0; j < m; ++j) first[j] = kNone;
-        for (std::size_t r = rows; r > 0; --r) {  // backwards, so that the first row is laid last
+        for (std::size_t r = rows; r > 0; --r) {  // backwards, so that the first row is stored last
             auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r - 1) * stride) + begin;
             const auto number = static_cast<Word<T>>(r - 1);
             for (std::size_t j = 0; j < m; ++j)
@@ -81,8 +81,7 @@ static std::size_t argmax_columns(std::int64_t* indices, std::int64_t row_number
     return found;
 }
 
-// Rows of segments, the first of them number `row`: each into those indices of its segment that it comes
-// before; -1, as an unsigned number, is the highest.
+// Lowers `index` to `row` if that is lower. An unknown index, -1, is the highest unsigned number.
 static inline void put_first(std::int64_t* index, std::int64_t row) {
     if (static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(*index)) *index = row;
 }

@@ -1,4 +1,4 @@
-// One instruction set's kernels for copies.
+// The copy kernels of one instruction set.
 #include "copy.h"
 
 #include "kernels.h"

@@ -1,4 +1,4 @@
-// Between any layout and contiguous native blocks.
+// Copies between any layout and contiguous blocks in native byte order.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// The first of each pair of words, for almost n of them: beyond the last there may be nothing to read. (Other
-// widths are done well by the compiler; and all of them with AVX-512, which picks words from two vectors.)
+// Copies the first word of each pair, except a tail, because memory past the last word may be unreadable.
+// Returns the number copied. Compilers vectorize the other widths well, and with AVX-512, which permutes two
+// vectors at once, all widths.
 #if defined(__AVX512F__)
 constexpr bool kPicksWords = true;
 #else
@@ -54,7 +55,7 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
 
 template <class W>
 static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
-    // Items that share lines, but are not contiguous, are prefetched a chunk ahead.
+    // Prefetches one chunk ahead if items share cache lines but are not contiguous.
     const bool prefetches =
         stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kGatherChunk;
     const std::size_t chunk = prefetches ? kGatherChunk : n;
@@ -73,7 +74,7 @@ static void gather(void* block, const void* data, std::ptrdiff_t stride, std::si
     }
 }
 
-// Rows too short for a call each: one of them repeated, single elements repeated, or any.
+// Rows too short for a call each: contiguous items or one repeated row, a repeated element, or any stride.
 template <class W, bool swap>
 static void gather_short_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
                               std::size_t rows, std::size_t n) {
@@ -114,7 +115,7 @@ static void scatter(void* data, const void* block, std::ptrdiff_t stride, std::s
         copy_items<W, false>(to, stride, from, kItem, n);
 }
 
-// Whole lines go past the cache, by the widest stores there are; what lies before and after them does not.
+// Whole cache lines bypass the cache, by the widest stores available. The head and the tail do not.
 static void stream(void* to_, const void* block, std::size_t bytes) {
     auto* to = static_cast<char*>(to_);
     auto* from = static_cast<const char*>(block);

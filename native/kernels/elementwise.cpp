@@ -1,4 +1,4 @@
-// One instruction set's kernels for Max.
+// The Max kernels of one instruction set.
 #include "elementwise.h"
 
 #include "kernels.h"

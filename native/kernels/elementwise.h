@@ -1,4 +1,4 @@
-// The maximum of inputs of one shape, and of an input and a single element.
+// Max of inputs of one shape, and of rows with one element each.
 #pragma once
 #include <cstddef>
 
@@ -14,9 +14,9 @@ struct Several {
     V each[count];
 };
 
-// out[i] = maximum(load...), where load(from) are `from`'s items i and on, in vectors that begin where the
-// output's cache lines do; of one vector or of two at once, in step. The first and the last may overlap
-// others: if the output is one of the inputs, the maximum is taken again with what it already has.
+// out[i] = maximum(load...) for one vector, or for two in step; load(from) loads the items of `from` from i
+// on. Vectors are aligned to the output's cache lines. The first and the last vector may overlap others. If
+// the output is also an input, these lanes take their maximum again, which does not change it.
 template <class T, class Maximum>
 MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximum) {
     using V = Vec<typename T::Bits>;
@@ -37,7 +37,7 @@ MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximu
     std::size_t i = alignment_peel<T>(out, n) % V::kLanes;
     if (i > 0) store(out, whole(0));
     for (; n - i >= 2 * V::kLanes; i += 2 * V::kLanes) {
-        // Stores downwards take 1.3 times as long.
+        // Keeps the stores in ascending order; in descending order they take 1.3 times as long.
         const auto both = maximum(loads(i), loads(i + V::kLanes));
         store(out + i, both.each[0]);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -59,7 +59,7 @@ inline Item<T>* to_row(void* out, std::ptrdiff_t bytes) {
     return reinterpret_cast<Item<T>*>(static_cast<char*>(out) + bytes);
 }
 
-// The inputs' maxima where each load takes them from, an input after the other.
+// The maxima of the inputs for each load. All loads advance in step from one input to the next.
 template <class T, int inputs, class... Load>
 MAXOPS_INLINE auto maxima_in_step(const Item<T>* const (&from)[inputs], const Load&... load) {
     Maxima<T> maxima[] = {Maxima<T>(load(from[0]), load(from[1]))...};
@@ -93,7 +93,7 @@ void fold(void* out, std::ptrdiff_t out_stride, const void* const* in, const std
                 return Found{{max_of_two<T>(load(from[0]), load(from[1]))...}};
             } else if constexpr (inputs <= 4) {
                 return maxima_in_step<T, inputs>(from, load...);
-            } else {  // registers are too few for both at once
+            } else {  // too few registers for both at once
                 return Found{{maxima_in_step<T, inputs>(from, load).each[0]...}};
             }
         });

@@ -1,10 +1,10 @@
-// The namespace of the instruction set that a file of kernels is compiled for.
+// MAXOPS_ISA: the namespace of the instruction set for which kernels are compiled.
 //
-// Everything that kernels are made of lies in an anonymous namespace inside maxops::MAXOPS_ISA, and calls no
-// function of the standard library: the linker can then not take one instruction set's compilation of a
-// template for another's.
+// All kernel code lies in an anonymous namespace inside maxops::MAXOPS_ISA and calls no function of the
+// standard library. The linker therefore cannot replace one instruction set's instantiation of a template by
+// that of another.
 #pragma once
 
-#ifndef MAXOPS_ISA  // the build says it; this is for a header opened by itself
+#ifndef MAXOPS_ISA  // the build defines it, except for tools that open a single header
 #define MAXOPS_ISA baseline
 #endif

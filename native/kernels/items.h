@@ -1,4 +1,4 @@
-// Elements as NumPy has them, and what every family of kernels does with addresses.
+// Unaligned elements, prefetch and alignment, for all kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// NumPy's data may lie at any address, and its types alias whatever the caller has there. (A struct,
-// because a typedef's attributes are lost when it becomes a template's argument.)
+// An element at any alignment that may alias the caller's types, as in NumPy arrays. A struct, because a
+// typedef loses its attributes as a template argument.
 template <class Int>
 struct __attribute__((packed, may_alias)) Unaligned {
     Int value;
@@ -44,8 +44,7 @@ struct WordOf<8> {
 template <class T>
 using Word = typename WordOf<sizeof(typename T::Bits)>::type;
 
-// One element: its bits, with every NaN as the one quiet NaN and every True as 1; and its
-// key.
+// The bits of one element, with every NaN as the quiet NaN and every True as 1.
 template <class T>
 static inline typename T::Bits canonical(typename T::Bits bits) {
     return T::canonical(Scalar<typename T::Bits>{bits}).v;
@@ -67,15 +66,14 @@ inline const Target* at(const void* data, std::ptrdiff_t bytes) {
     return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
 }
 
-// Processors fetch ahead by themselves where loads follow one another closely; not where much is done with
-// each line.
+// For loops that do much work per cache line: hardware prefetchers follow only dense loads.
 [[maybe_unused]] inline void prefetch(const void* data, std::size_t bytes) {
     for (std::size_t line = 0; line < bytes; line += kLine)
         __builtin_prefetch(static_cast<const char*>(data) + line);
 }
 
-// The alignment peel: how many of the first items lie before the next cache line, where whole vectors had
-// better begin; 0 if there are too few items to gain anything, or if no item begins a line.
+// The alignment peel: the number of items before the next cache line, where whole vectors should begin.
+// 0 if the items are too few to gain from it, or if no item starts at a cache line.
 template <class T>
 inline std::size_t alignment_peel(const void* data, std::size_t n) {
     std::size_t past = reinterpret_cast<std::uintptr_t>(data) % kLine;

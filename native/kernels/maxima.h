@@ -1,5 +1,5 @@
-// The maximum of lanes: of two, and of all that was seen. This is the arithmetic of every kernel, over any
-// type of lanes that has vec.h's names, apart from the walks over memory.
+// The maximum of two lanes, and accumulators for the maximum of many. This is the arithmetic of every kernel,
+// separate from memory access, over any type of lanes with the operations of vec.h.
 #pragma once
 #include <cstddef>
 #include <type_traits>
@@ -11,7 +11,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// T without comparisons of floats, for threads whose processor modes would change a value that is compared.
+// T without float comparisons, for threads whose floating-point modes would change the compared values.
 template <class T>
 struct Bitwise : T {};
 
@@ -21,7 +21,7 @@ constexpr bool kComparesFloats =
 template <class T>
 constexpr bool kComparesFloats<Bitwise<T>> = false;
 
-// The accumulator of lanes. For integers it is their maximum, from which keys are made.
+// The accumulator for integers: their maximum. finalize() returns keys.
 template <class T, class V>
 struct IntegerMaxima {
     V high;
@@ -31,14 +31,14 @@ struct IntegerMaxima {
     MAXOPS_INLINE void accumulate(V x) { high = max(high, x); }
     MAXOPS_INLINE void accumulate(V x, V y) { high = max(max(high, x), y); }
     MAXOPS_INLINE void merge(const IntegerMaxima& other) { accumulate(other.high); }
-    // Whether a lane has what no other value exceeds.
+    // Whether a lane holds the highest value.
     MAXOPS_INLINE bool is_saturated() const {
         return any(equal(finalize(), V::splat(T::bits(T::kHighestKey))));
     }
     MAXOPS_INLINE V finalize() const { return T::keys(high); }
 };
 
-// Where NaN is the lowest, an accumulator of values would have to tell NaN from -Inf: keys do.
+// For nan="ignore". Accumulates keys, because keys order NaN below -Inf.
 template <class T, class V>
 struct KeyMaxima {
     V high;
@@ -55,13 +55,13 @@ struct KeyMaxima {
     MAXOPS_INLINE V finalize() const { return T::values(high); }
 };
 
-// Of floats seen as integers the highest and the lowest as signed ones and the highest as unsigned one tell
-// all: among negative numbers alone the lowest integer is the highest number, else the highest is; an
-// unsigned maximum past -Inf or a signed one past +Inf is a NaN.
+// For floats as integers: the signed maximum, the signed minimum and the unsigned maximum suffice. If all
+// numbers are negative, the signed minimum is the highest number, else the signed maximum is. An unsigned
+// maximum above -Inf or a signed maximum above +Inf is a NaN.
 template <class T, class V>
 struct BitwiseMaxima {
     using Unsigned = std::make_unsigned_t<typename T::Bits>;
-    V high, low, top;  // top has unsigned lanes' bits
+    V high, low, top;  // top: the unsigned maximum
 
     MAXOPS_INLINE explicit BitwiseMaxima(V x) : high(x), low(x), top(x) {}
     MAXOPS_INLINE BitwiseMaxima(V x, V y) : high(max(x, y)), low(min(x, y)), top(unsigned_max(x, y)) {}
@@ -88,8 +88,8 @@ private:
     }
 };
 
-// The processor's comparison takes -0 for +0 and may lose a NaN: NaNs are noted beside it, and so are the
-// bits that all have. Where the highest is a zero, it is -0 if all have the sign.
+// The processor's comparison equates -0 and +0 and may lose a NaN. `nan` therefore marks NaNs, and
+// `all` is the AND of all inputs: a maximum of zero is -0 if all inputs have the sign bit.
 template <class T, class V>
 struct FloatMaxima {
     V high, all;
@@ -122,8 +122,8 @@ struct MaximaOf {
 template <class T, class V = Vec<typename T::Bits>>
 using Maxima = typename MaximaOf<T, V>::type;
 
-// The maximum of two. A comparison of floats gives the second of two zeros, so both orders are taken and
-// their common bits kept.
+// The maximum of two lanes. A float comparison returns the second of two zeros, so this takes both argument
+// orders and ANDs the results: -0 only if both are -0.
 template <class T, class V>
 MAXOPS_INLINE V max_of_two(V x, V y) {
     if constexpr (kComparesFloats<T>)
@@ -133,7 +133,7 @@ MAXOPS_INLINE V max_of_two(V x, V y) {
         return Maxima<T, V>(x, y).finalize();
 }
 
-// Keys of what Maxima::finalize() gave.
+// The keys of a result of Maxima::finalize().
 template <class T, class V>
 MAXOPS_INLINE V keys_of(const V& finalized) {
     if constexpr (T::is_float)

@@ -1,4 +1,4 @@
-// One instruction set's kernels for ReduceMax.
+// The ReduceMax kernels of one instruction set.
 #include "reduce.h"
 
 #include "kernels.h"

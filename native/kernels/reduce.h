@@ -1,4 +1,4 @@
-// Reductions, on keys of the type's own size.
+// Reductions on keys of the element's size.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +20,11 @@ static void start(void* keys, std::size_t n) {
 
 // ---------------------------------------------------------------------------- one row
 
-// Memory and the second cache give more to four streams at once than to one; not to vectors of a whole line,
-// which take 1.15 times as long so.
+// Four concurrent streams get more bandwidth from memory and the L2 cache than one, except with vectors of a
+// whole cache line, which then take 1.15 times as long.
 constexpr bool kStreams = kVectorBytes < kLine;
 
-// All n items, of a vector or more, in one vector's lanes. Ends early with what no other exceeds.
+// Folds n items, at least a vector, into the lanes of one vector. Stops early if saturated.
 template <class T>
 MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Bits>;
@@ -66,8 +66,8 @@ MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     return a;
 }
 
-// The keys of a few items, of a vector or more, in one vector's lanes: integers throughout, whatever the
-// processor's modes are.
+// Folds a few items, at least a vector, into the keys of one vector. Compares integers only, so that the
+// floating-point modes do not matter.
 template <class T>
 MAXOPS_INLINE Vec<typename T::Key> keys_of_few(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Key>;
@@ -97,13 +97,13 @@ MAXOPS_INLINE auto in_wide_lanes(Vec<Key> keys) {
     } else {
         using Lane = typename Wider<Key>::type;
         constexpr int kBits = 8 * sizeof(Key);
-        // the higher half of each lane against the lower one
+        // the high half of each lane against the low half
         const auto low = as<Key>(shift_left<kBits>(as<Lane>(keys)));
         return in_wide_lanes<Lane>(shift_right<kBits>(as<Lane>(max(keys, low))));
     }
 }
 
-// As many vectors as a vector has lanes become one: lane r has the highest lane of vector r.
+// Folds V::kLanes vectors into one: lane r is the highest lane of vector r.
 template <class V>
 MAXOPS_INLINE V highest_lanes(V* v) {
     std::size_t count = V::kLanes;
@@ -128,8 +128,8 @@ MAXOPS_INLINE V highest_lanes(V* v) {
     return v[0];
 }
 
-// The same of a row that is not long, to its end. (Vectors of a whole line are aligned, and two at a time:
-// unaligned, rows of 5000 bytes take 1.3 times as long.)
+// As maxima_of(), without an early stop, for rows below kLongVectorRowBytes. Vectors of a whole cache line
+// are aligned and taken in pairs: unaligned, rows of 5000 bytes take 1.3 times as long.
 template <class T>
 MAXOPS_INLINE Maxima<T> maxima_of_row(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Bits>;
@@ -156,7 +156,7 @@ MAXOPS_INLINE Maxima<T> maxima_of_row(const Item<T>* items, std::size_t n) {
     return a;
 }
 
-// keys_of_row(row): the keys of a row's items, in one vector's lanes.
+// keys_of_row(row) returns the keys of a row's items in the lanes of one vector.
 template <class T, class KeysOfRow>
 MAXOPS_INLINE void many_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
                              std::size_t n, const KeysOfRow& keys_of_row) {
@@ -187,7 +187,7 @@ MAXOPS_INLINE void many_rows(typename T::Key* acc, const void* data, std::ptrdif
 
 // ---------------------------------------------------------------------------- columns
 
-// The keys of `count` rows' lanes.
+// The keys of the maxima of `count` rows.
 template <class T, std::size_t count, class Load>
 MAXOPS_INLINE Vec<typename T::Key> keys_of_rows(const Load& load) {
     if constexpr (count == 1) {
@@ -199,7 +199,7 @@ MAXOPS_INLINE Vec<typename T::Key> keys_of_rows(const Load& load) {
     }
 }
 
-// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched.
+// keys[j] = max(keys[j], element j of each of `count` rows). Can prefetch the next rows.
 template <class T, std::size_t count, bool prefetches>
 inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdiff_t next, std::size_t n) {
     using V = Vec<typename T::Key>;
@@ -216,7 +216,7 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
         store(acc + j, max(V::load(acc + j), keys));
     };
     std::size_t j = 0;
-    // Vectors of a line one at a time, each line prefetched: two take 1.3 times as long.
+    // Vectors of a whole cache line one at a time, each prefetched: two at a time take 1.3 times as long.
     constexpr std::size_t kStep = V::kBytes < kLine ? 2 : 1;
     for (; n - j >= kStep * V::kLanes; j += kStep * V::kLanes) {
         if constexpr (prefetches)
@@ -226,16 +226,15 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
     }
     for (; n - j >= V::kLanes; j += V::kLanes) whole(j);
     if (j == n) return;
-    if constexpr (kHasMaskedMemory)  // what was stored last is not loaded again before it has reached the
-                                     // cache
+    if constexpr (kHasMaskedMemory)  // does not reload lanes whose store has not reached the cache yet
         some(j, n - j);
     else
         whole(n - V::kLanes);
 }
 
-// The same as a function of its own, with addresses of its own, where vectors have a whole line: among other
-// loops there are too few registers for the addresses, and columns of float16 take 1.3 to twice as long. (Of
-// smaller vectors short rows take 1.4 times as long so.)
+// few_rows() as a separate function with its own copy of the addresses, for vectors of a whole cache line.
+// Inlined among other loops, it has too few registers for the addresses: columns of float16 take 1.3 to 2
+// times as long. With smaller vectors the call would make short rows take 1.4 times as long.
 template <class T, std::size_t count, bool prefetches>
 static __attribute__((noinline)) void few_rows_apart(typename T::Key* acc, const Item<T>* const* rows,
                                                      std::ptrdiff_t next, std::size_t n) {
@@ -247,16 +246,16 @@ template <class T, std::size_t count, bool prefetches>
 constexpr auto kColumnsLoop =
     kVectorBytes < kLine ? few_rows<T, count, prefetches> : few_rows_apart<T, count, prefetches>;
 
-// Columns of so many vectors: what is kept of them stays in registers, however many rows there are. (Eight
-// rows at a time, rows of bytes of two vectors take 1.25 to 1.4 times as long.) load(row, v): the items in
-// vector v of a row; keep(v, keys): their maximum.
+// Rows of sizeof...(v) vectors: the accumulators stay in registers for all rows. In blocks of eight rows,
+// rows of bytes of two vectors take 1.25 to 1.4 times as long. load(row, v) loads vector v of a row, and
+// keep(v, keys) receives the maximum of vector v over all rows.
 template <class T, std::size_t... v, class Load, class Keep>
 MAXOPS_INLINE void narrow_columns(std::index_sequence<v...>, const void* data, std::ptrdiff_t stride,
                                   std::size_t rows, const Load& load, const Keep& keep) {
     const auto row_at = [&](std::size_t r) {
         return at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
     };
-    // Rows that lie apart are no stream that the processor sees.
+    // The hardware does not recognize rows with gaps as a stream.
     constexpr auto kAhead = static_cast<std::ptrdiff_t>(kPrefetchedRowsAhead);
     const std::ptrdiff_t apart = stride < 0 ? -stride : stride;
     const std::ptrdiff_t ahead = (0 < apart && apart < kAhead / 8 ? kAhead / apart : 8) * stride;
@@ -292,7 +291,7 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
     }
     if (rows >= kNarrowRows && n <= kNarrowVectors * V::kLanes) {
         const auto narrow = [&](auto vectors) {
-            constexpr std::size_t kLast = decltype(vectors)::size() - 1;  // may overlap the one before it
+            constexpr std::size_t kLast = decltype(vectors)::size() - 1;  // may overlap the vector before it
             const auto place = [n](std::size_t v) { return v < kLast ? v * V::kLanes : n - V::kLanes; };
             narrow_columns<T>(
                 vectors, data, stride, rows,
@@ -310,10 +309,10 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
     constexpr auto kPrefetched = static_cast<std::ptrdiff_t>(kPrefetchedStride);
     const Item<T>* row[kMost];
     const auto next = static_cast<std::ptrdiff_t>(kMost) * stride;
-    // Longer rows are as many streams, which the processor sees by itself.
+    // The hardware prefetches longer rows by itself: each is a stream.
     const bool prefetches = -kPrefetched < stride && stride < kPrefetched;
     while (rows > 0) {
-        // Fewer than a step takes: the last of them again.
+        // Fewer rows than kMost: repeats the last row.
         for (std::size_t k = 0; k < kMost; ++k)
             row[k] = at<Item<T>>(data, static_cast<std::ptrdiff_t>(k < rows ? k : rows - 1) * stride);
         if (rows > 4 && prefetches)
@@ -331,7 +330,7 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
 
 // ---------------------------------------------------------------------------- short rows
 
-// Short rows that follow one another, their length known to the compiler.
+// Short contiguous rows of constant length.
 template <class T, std::size_t n>
 static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restrict data, std::size_t rows) {
     for (std::size_t r = 0; r < rows; ++r) {
@@ -352,7 +351,7 @@ void short_rows_in_chunks(typename T::Key* acc, const Item<T>* items, std::size_
     }
 }
 
-// Rows of as many items as a square of the transpose has: as columns, once transposed in cache.
+// Rows of Transpose::kWidth items: transposed in cache, then folded as columns.
 template <class T>
 void transposed_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
                      std::size_t n) {
@@ -367,8 +366,7 @@ void transposed_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stri
     }
 }
 
-// Rows of 2, 3, 4 or 8 items that follow one another, where loops of their own beat a vector each: by
-// measurement.
+// Contiguous rows of 2, 3, 4 or 8 items, where loops of constant length beat a vector per row (measured).
 template <class T>
 bool rows_in_own_loops(typename T::Key* acc, const Item<T>* items, std::size_t rows, std::size_t n) {
     if (n == 2) return short_rows_in_chunks<T, 2>(acc, items, rows), true;

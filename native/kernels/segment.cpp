@@ -1,4 +1,4 @@
-// One instruction set's kernels for SegmentMax of ids in order.
+// The SegmentMax kernels of one instruction set for sorted ids.
 #include "segment.h"
 
 #include "kernels.h"

@@ -1,4 +1,4 @@
-// SegmentMax of ids in order.
+// SegmentMax with sorted ids.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
 namespace MAXOPS_ISA {
 namespace {
 
-// The place of an order in the tables.
+// The index of an order in the kernel tables.
 template <class T>
 struct PlaceOf;
 #define MAXOPS_TYPE(name, order, ...)                                                  \
@@ -33,7 +33,7 @@ struct PlaceOf;
     };
 #include "../core/types.def"
 
-// Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
+// A few rows of one line of columns, with keys in registers. Unrolled loops would not be vectorized.
 template <class T, std::size_t n>
 static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows) {
     typename T::Key best[n];
@@ -49,7 +49,7 @@ static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff
     for (std::size_t j = 0; j < n; ++j) target[j].value = T::bits(best[j]);
 }
 
-// A segment's rows, maximised column by column into `target`, over what is there if `merge`.
+// Folds a segment's rows into `target`, column by column; with `merge`, also the values already there.
 template <class T>
 static void segment_columns(char* target, bool merge, const char* data, std::ptrdiff_t stride,
                             std::size_t rows, std::size_t width) {
@@ -66,7 +66,7 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
         take_few(std::integral_constant<std::size_t, kLine>{});
         take_few(std::integral_constant<std::size_t, quarter_of(kLine)>{});
     }
-    const ReduceKernels& kernels = reduce[PlaceOf<T>::value];  // not compiled here again
+    const ReduceKernels& kernels = reduce[PlaceOf<T>::value];  // not instantiated here again
     alignas(64) typename T::Key keys[kBlock];
     for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;
@@ -82,8 +82,8 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
     }
 }
 
-// Rows of one segment. It is resumed if the walk's last row is of it, whatever loop took that row; else it is
-// opened, and the empty segments before it are filled.
+// Rows of one segment. Resumes the segment if the walk's last row belongs to it, whichever loop took that
+// row. Else opens the segment and fills the empty segments before it.
 template <class T>
 static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, std::ptrdiff_t stride,
                         std::size_t rows) {
@@ -100,8 +100,8 @@ static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, st
     out->value = T::bits(resumes ? highest(T::key(out->value), best) : best);
 }
 
-// Rows of short segments, up to `stop`, or to the first that lies outside the output or ends the walk. The
-// output is stored at every row, since a branch on "is the segment over?" costs more than the store.
+// Rows of short segments, up to `stop` or to the first row that lies outside the output or ends the walk.
+// Stores the output at every row, because a branch at the end of a segment costs more than the store.
 template <class T, class Id>
 static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
                                   std::size_t stop, ColumnWalk<T>* at) {
@@ -120,9 +120,9 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
     return i;
 }
 
-// Segments of one row each, without a gap: a copy of the rows, which lie side by side, as long as whole
-// blocks of ids are so. The number of rows. `first` is the id of row i as the caller read it: another thread
-// may have changed it since, and what is checked here must be what is used there.
+// Segments of one row each, without gaps: copies contiguous rows while whole blocks of ids are such segments.
+// Returns the number of rows. `first` is the id of row i as the caller read it, because another thread may
+// change the id between check and use.
 template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
                                const Ids<Id>& ids, std::size_t i, std::int64_t first, std::int64_t previous) {
@@ -136,7 +136,7 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, st
     if (most > static_cast<std::size_t>(last - first)) most = static_cast<std::size_t>(last - first) + 1;
     for (; most - done >= kSingles; done += kSingles) {
         const Id next = static_cast<Id>(first + static_cast<std::int64_t>(done));
-        Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+        Id differ = 0;  // in the ids' own width, so that compilers vectorize it
         for (std::size_t k = 0; k < kSingles; ++k)
             differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
         if (differ != 0) break;
@@ -157,7 +157,7 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     return i + rows;
 }
 
-// As short_segments, for as many rows from i on as it can and cares to take.
+// VectorSegments::take() replaces short_segments() for the rows from i on that suit it, perhaps none.
 #if defined(MAXOPS_AVX512)
 template <class T, class Id>
 struct VectorSegments;
@@ -169,8 +169,8 @@ template <class T, class Id>
 using VectorSegments = BlockSegments<T, Id, PlainScan<T>>;
 #endif
 
-// From a row on whose id is no segment's of the output. Where it returns false the block's last row is done
-// with: sorted ids come to no segment of the output again once they are past it.
+// Handles a row whose id is outside the output. Returns false if the block has no more rows to take: sorted
+// ids past the output stay past it, and a negative id ends a walk that checks.
 template <class T, class Id>
 static bool continues_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, std::int64_t* previous) {
     const std::int64_t id = ids[i];
@@ -184,7 +184,7 @@ static bool continues_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i
     return false;
 }
 
-// One column: no call a segment.
+// One column, without a call per segment.
 template <class T, class Id>
 static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
     ColumnWalk<T> at{walk->previous, T::kLowestKey};
@@ -232,7 +232,7 @@ static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t st
         if (walk->is_unsorted) return;
     }
     if (is_column) {
-        if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // the last block's, perhaps set aside
+        if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // resumed, maybe in a side buffer
             i = ids.run_end(0);
             one_segment<T>(walk, walk->previous, data, stride, i);
         }

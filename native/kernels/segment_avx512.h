@@ -1,7 +1,7 @@
-// Faster than segment_blocks.h with AVX-512: short segments, a vector of rows at a time, straight from
-// the ids to the output by compressing and expanding vectors. By segment_scan.h at its width, segments of 1
-// to 120 rows take 1.2 to 1.6 times as long, and 30 rows 1.1 to 1.3 times. Included by segment.h, inside its
-// namespace. The instructions by lane width, under one name each.
+// Short segments with AVX-512, a vector of rows at a time, directly to the output by compress and expand.
+// segment_scan.h, at its width of 32 bytes, takes 1.2 to 1.6 times as long for segments of 1 to 120 rows, and
+// 1.1 to 1.3 times for 30 rows. segment.h includes this file inside its namespace.
+// Lanes32i and Lanes64i give the instructions of both lane widths the same names.
 struct Lanes32i {
     using Lane = std::int32_t;
     using Mask = __mmask16;
@@ -16,7 +16,7 @@ struct Lanes32i {
     static Mask equal(__m512i a, __m512i b) { return _mm512_cmpeq_epi32_mask(a, b); }
     static Mask differ(__m512i a, __m512i b) { return _mm512_cmpneq_epi32_mask(a, b); }
     static __m512i sign(__m512i v) { return _mm512_srai_epi32(v, 31); }
-    // Ids, of which the lower half does for those less than half its range apart.
+    // Loads ids. If all are less than half the range of Lane apart, their low halves suffice.
     static __m512i ids(unsigned lanes, const Unaligned<std::int32_t>* from) {
         return _mm512_maskz_loadu_epi32(static_cast<__mmask16>(lanes), from);
     }
@@ -31,13 +31,13 @@ struct Lanes32i {
     static __m512i expand(__m512i others, Mask lanes, __m512i v) {
         return _mm512_mask_expand_epi32(others, lanes, v);
     }
-    // Lanes n, n + 1 and so on come first.
+    // Moves lanes down by n.
     static __m512i moved_down(__m512i v, unsigned n) {
         const __m512i from = add(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                  splat(static_cast<Lane>(n)));
         return _mm512_permutexvar_epi32(from, v);
     }
-    // What comes in at the end is of `others`.
+    // The vacated lanes come from `others`.
     template <int n>
     static __m512i moved_up(__m512i v, __m512i others) {
         return _mm512_alignr_epi32(v, others, 16 - n);
@@ -76,12 +76,12 @@ struct Lanes64i {
     static __m512i expand(__m512i others, Mask lanes, __m512i v) {
         return _mm512_mask_expand_epi64(others, lanes, v);
     }
-    // Lanes n, n + 1 and so on come first.
+    // Moves lanes down by n.
     static __m512i moved_down(__m512i v, unsigned n) {
         const __m512i from = add(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), splat(static_cast<Lane>(n)));
         return _mm512_permutexvar_epi64(from, v);
     }
-    // What comes in at the end is of `others`.
+    // The vacated lanes come from `others`.
     template <int n>
     static __m512i moved_up(__m512i v, __m512i others) {
         return _mm512_alignr_epi64(v, others, 8 - n);
@@ -94,8 +94,8 @@ struct Lanes64i {
     static __m512i splat_last(__m512i v) { return _mm512_permutexvar_epi64(_mm512_set1_epi64(7), v); }
 };
 
-// Keys in lanes: of the type's own width, or of 32 bits for narrower types, whose floats are moved to the
-// top half of the lane. Lanes compare as signed integers; unsigned ones are moved down by half their range.
+// Keys in lanes of the type's own width, or of 32 bits for narrower types. 16-bit floats move to the top half
+// of their lane. Lanes compare as signed integers; unsigned ones move down by half their range.
 template <class T>
 struct KeyLanes {
     static constexpr std::size_t kSize = sizeof(typename T::Bits);
@@ -121,7 +121,7 @@ struct KeyLanes {
     static __m512i splat(typename T::Bits bits) { return Lanes::splat(lane(bits)); }
 
 private:
-    // T's order at a lane's width, for floats.
+    // T's order at the width of a lane; for floats only.
     template <class Order>
     struct OrderOf {
         using Type =
@@ -147,8 +147,8 @@ private:
         const __m512i wide = is_signed ? _mm512_cvtepi8_epi32(items) : _mm512_cvtepu8_epi32(items);
         return std::is_same_v<T, BoolOrder> ? _mm512_min_epi32(wide, Lanes::splat(1)) : wide;
     }
-    // The magnitude's bits flipped in negative lanes: FloatOrder's key and back, but for the step that they
-    // share.
+    // Flips the magnitude bits of negative lanes: FloatOrder's key and back, except for kPositiveStep, which
+    // all lanes share.
     static __m512i flip_negative(__m512i v) {
         constexpr int kFlipMasked = 0x78;  // a ^ (b & c)
         return _mm512_ternarylogic_epi64(v, Lanes::sign(v), Lanes::splat(std::numeric_limits<Lane>::max()),
@@ -180,7 +180,7 @@ private:
     }
 };
 
-// Whether one of the ids is higher than the one after it.
+// Whether one of the ids is higher than the next id.
 template <unsigned count>
 static inline bool goes_down(const Unaligned<std::int64_t>* ids, unsigned lanes) {
     unsigned down = 0;
@@ -199,7 +199,7 @@ static inline bool goes_down(const Unaligned<std::int32_t>* ids, unsigned lanes)
     return _mm512_mask_cmpgt_epi32_mask(some, here, next) != 0;
 }
 
-// Bit k: one of the lanes holds base + k.
+// Bit k: whether a lane holds base + k.
 static inline std::uint64_t present(Lanes64i, __m512i ids, unsigned lanes, std::int64_t base) {
     const __m512i places = _mm512_sub_epi64(ids, _mm512_set1_epi64(base));
     const __m512i bits = _mm512_maskz_sllv_epi64(static_cast<__mmask8>(lanes), _mm512_set1_epi64(1), places);
@@ -216,8 +216,8 @@ static inline std::uint64_t present(Lanes32i, __m512i ids, unsigned lanes, std::
     return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(bits));
 }
 
-// A lane's key becomes the highest of its segment's up to there, in steps of 1, 2, 4 and 8 lanes: as ids are
-// in order, what lies between two lanes of equal ids is of their segment too.
+// A segmented scan: each lane's key becomes the highest so far of its segment, in steps of 1, 2, 4 and 8
+// lanes. Because ids are sorted, all lanes between two lanes of equal ids belong to the same segment.
 template <class Lanes>
 static inline __m512i scan(__m512i keys, __m512i ids, __m512i no_id) {
     const auto join = [&](__m512i moved_ids, __m512i moved_keys) {
@@ -231,9 +231,9 @@ static inline __m512i scan(__m512i keys, __m512i ids, __m512i no_id) {
     return keys;
 }
 
-// Vectors of rows that lie inside the output and whose ids are in order, up to where a long run begins; the
-// last may be in part. Should ids change meanwhile the result is wrong, but what a vector writes are the rows
-// from the last written to its last id, all of them and no other.
+// Vectors of rows with sorted ids inside the output, up to the start of a long run. The last vector may be
+// partial. If another thread changes ids meanwhile, the result is wrong, but each vector still writes exactly
+// the output rows from the last one written to its last id.
 template <class T, class Id>
 struct VectorSegments {
     using Keys = KeyLanes<T>;
@@ -242,7 +242,7 @@ struct VectorSegments {
     static constexpr unsigned kCount = Lanes::kCount, kAll = (1U << kCount) - 1;
     static constexpr auto kMostAtOnce = static_cast<std::int64_t>(kExpandRows);  // rows of the output
 
-    // Not inline: its constants and its state need all registers.
+    // Not inline, because its constants and its state need all registers.
     __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,
                                                       const Ids<Id>& ids, std::size_t i, ColumnWalk<T>* at) {
         const std::size_t start = i;
@@ -254,7 +254,7 @@ struct VectorSegments {
                                Keys::splat(T::bits(at->best)),
                                Keys::splat(static_cast<typename T::Bits>(walk->fill))};
         while (ids.n - i > kCount) {
-            // Two lines of ids a turn are more than the processor foresees: by measurement.
+            // The hardware does not prefetch two lines of ids per step (measured).
             if constexpr (kCount * sizeof(Id) > 64)
                 prefetch(reinterpret_cast<const char*>(ids.ids + i) + kIdsAheadBytes, 2 * kLine);
             const unsigned taken = vectors.template step<true>(i, kCount);
@@ -278,9 +278,9 @@ struct VectorSegments {
         return i;
     }
 
-    static constexpr unsigned kSingle = 2;  // taken, and each row was a segment, without a gap
+    static constexpr unsigned kSingle = 2;  // rows taken, each a segment, without gaps
 
-    // `count` rows from i on: a whole vector, after which others follow, or fewer and the last.
+    // Takes `count` rows from i on: a whole vector before other rows, or the last rows. Returns 0 for none.
     template <bool whole>
     unsigned step(std::size_t i, unsigned count) {
         const unsigned lanes = whole ? kAll : (1U << count) - 1, most = whole ? kCount : count;
@@ -292,18 +292,18 @@ struct VectorSegments {
         if (goes_down<kCount>(ids.ids + i, whole ? lanes : lanes >> 1)) return 0;
         const __m512i here = Lanes::ids(lanes, ids.ids + i);
 
-        // What goes on from the rows before comes in after the scan, not before: a turn then waits for few
-        // instructions of the last turn. Masks are made of ids in vectors, since a move from an integer's
-        // register to a mask's takes long.
+        // The carry from the rows before is merged after the scan, not before, so that a step waits for few
+        // instructions of the step before. Masks come from vectors of ids, because moves from integer to mask
+        // registers are slow.
         const __m512i no_id =
-            Lanes::add(Lanes::splat_from(ids.ids + i), Lanes::splat(-1));  // before the first
+            Lanes::add(Lanes::splat_from(ids.ids + i), Lanes::splat(-1));  // lower than all ids
         const Mask goes_on = Lanes::equal(here, before);
         __m512i keys = scan<Lanes>(Keys::load(lanes, items + i), here, no_id);
         keys = Lanes::highest(goes_on, keys, carry);
         carry = Lanes::splat_last(keys);
         before = Lanes::splat_last(here);
 
-        // The lanes where a segment ends, the last lane's among them: it is stored again if it goes on.
+        // The lanes where a segment ends. The last lane counts: its segment is stored again if it continues.
         Mask ends = Lanes::differ(here, Lanes::moved_down_one(here, no_id));
         if (!whole) ends = static_cast<Mask>((ends & lanes) | 1U << (most - 1));
         const auto segments = static_cast<unsigned>(__builtin_popcount(ends));
@@ -318,7 +318,7 @@ struct VectorSegments {
         return 1;
     }
 
-    // Segments with empty ones between, or before the first.
+    // Stores segments with empty segments between them or before the first.
     static void store_apart(const SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, __m512i here,
                             unsigned lanes, unsigned ends, __m512i row, __m512i empty, std::int64_t base,
                             std::int64_t last) {
@@ -342,7 +342,7 @@ struct VectorSegments {
         Keys::store(kAll, each, row);
         for (unsigned k = 0; ends != 0; ends &= ends - 1, ++k) {
             const std::int64_t id = ids[i + static_cast<unsigned>(__builtin_ctz(ends))];
-            if (id < next || id > last) continue;  // changed meanwhile
+            if (id < next || id > last) continue;  // changed by another thread
             if (id > next) fill<T>(walk, next, id);
             out[id] = each[k];
             next = id + 1;
@@ -357,5 +357,5 @@ struct VectorSegments {
     const Ids<Id>& ids;
     std::int64_t previous;
     __m512i before;        // the last row's id, in all lanes
-    __m512i carry, empty;  // the highest key of its segment so far; the key of the fill value
+    __m512i carry, empty;  // the highest key so far of that row's segment; the key of the fill value
 };

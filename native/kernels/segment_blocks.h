@@ -1,4 +1,4 @@
-// SegmentMax of one column: short segments, a block of rows at a time.
+// SegmentMax of one column with short segments, a block of rows at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +11,20 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-constexpr std::size_t kMargin = 16;  // lanes that may be touched beyond a block
+constexpr std::size_t kMargin = 16;  // lanes that may be accessed beyond a block
 
-// A block's ids, each read once: another thread may change them meanwhile, and what was checked must be what
-// is used.
+// A block's ids, each read once, because another thread may change them between check and use.
 template <class Place, class Id>
 struct IdBlock {
     using Unsigned = std::make_unsigned_t<Id>;
 
     std::int64_t first, last;
     std::size_t rows;
-    alignas(64) Place places[kMargin + kBlockRows + kMargin];  // of the ids, counted from the first
+    alignas(64) Place places[kMargin + kBlockRows + kMargin];  // ids relative to `first`
 
-    // Up to so many rows from i on, for a vector of so many lanes at a time. False if they begin with an
-    // id that is no segment's or lower than the previous, or with a long run, or if ids lie too far apart to
-    // have places.
+    // Copies the ids of up to kRows rows from i on, padded to whole vectors of `lanes` lanes. Returns false
+    // if the first id is outside the output or lower than `previous`, if a long run starts here, or if ids
+    // are too far apart for a place.
     template <std::size_t kRows, std::size_t lanes>
     bool copy(const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
         first = ids[i];
@@ -42,9 +41,9 @@ struct IdBlock {
         place[-1] = first == previous ? 0 : -1;
         return near && !(rows >= kRun && place[kRun - 1] == 0);
     }
-    // Given the bits of all steps from one place to the next: ids are in order, and segments of the output.
-    // (Steps that are not far add up to less than 2^31. Ids that count on past the highest of their type
-    // would be negative, and their places tell.)
+    // Whether the ids are sorted and inside the output; `steps` is the OR of all steps between places. Steps
+    // below kFar add up to less than 2^31. Ids that wrap past the maximum of their type are negative, and put
+    // `last` above the maximum.
     bool is_valid(std::uint64_t steps, std::int64_t num_segments) const {
         constexpr std::uint64_t kFar = (std::uint64_t{1} << 31) / kBlockRows;
         return steps < kFar && last < num_segments && last <= std::int64_t{std::numeric_limits<Id>::max()};
@@ -77,16 +76,16 @@ private:
     }
 };
 
-// The result of a block: its segments' keys and, if it has gaps, their indices.
+// The result of a block: the keys of its segments and, if it has gaps, their indices.
 template <class Lane, class Place>
 struct SegmentBlock {
     std::size_t count;
-    std::uint64_t steps;  // the bits of all steps to a row's place from the one before
+    std::uint64_t steps;  // the OR of all steps from one row's place to the next
     alignas(64) Lane best[kBlockRows + kMargin];
     alignas(64) Place place[kBlockRows + kMargin];
 };
 
-// Keys as unsigned integers of a register's width, the lowest of them 0.
+// Keys as unsigned integers of 32 or 64 bits, so that the lowest key is 0.
 template <class T>
 struct PlainLanes {
     using Key = typename T::Key;
@@ -99,15 +98,15 @@ struct PlainLanes {
     static typename T::Bits bits(Lane lane) { return T::bits(static_cast<Key>(lane + kLowest)); }
 };
 
-// A block's scan, row by row.
+// Scans a block row by row.
 template <class T>
 struct PlainScan : PlainLanes<T> {
     using Lanes = PlainLanes<T>;
     using Lane = typename Lanes::Lane;
     using Place = std::int32_t;
     static constexpr std::size_t kLanes = 1;
-    static constexpr std::size_t kRows =
-        kPlainScanRows;  // not the most: a long run within a block costs more here
+    // Less than kBlockRows, because a long run within a block costs more here.
+    static constexpr std::size_t kRows = kPlainScanRows;
 
     template <bool gaps>
     static void scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
@@ -131,8 +130,8 @@ struct PlainScan : PlainLanes<T> {
     }
 };
 
-// Blocks of rows from i on, up to one that is another loop's: its ids are not in order, or not all of them
-// segments of the output, or it begins with a long run, or is of single rows.
+// Blocks of rows from i on, up to a block for another loop: one with unsorted ids or ids outside the output,
+// with a long run at its start, or with segments of one row each.
 template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;
@@ -143,12 +142,12 @@ struct BlockSegments {
     };
     static_assert(sizeof(Work) <= kSegmentScratchBytes && alignof(Work) <= 64);
 
-    // Not inline: what it keeps on the stack would slow down its caller's loop over long runs.
+    // Not inline, because its stack frame would slow down the caller's loop over long runs.
     __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,
                                                       const Ids<Id>& ids, std::size_t i, ColumnWalk<T>* at) {
         auto& [segments, block] = *static_cast<Work*>(walk->scratch);
-        bool gaps = false;                         // as in the last block
-        if (ids.n - i < kScanRowsLeast) return i;  // fewer take less time row by row
+        bool gaps = false;                         // in the last block
+        if (ids.n - i < kScanRowsLeast) return i;  // row by row is faster for fewer
         while (i < ids.n && block.template copy<Scan::kRows, Scan::kLanes>(ids, i, at->previous)) {
             const Lane carry = Scan::lane(T::bits(at->best));
             gaps = gaps || block.begins_with_gaps();
@@ -173,13 +172,13 @@ struct BlockSegments {
     }
 
 private:
-    static constexpr std::size_t kSome = kStoreRows;  // at a time, which compilers turn into vectors
+    static constexpr std::size_t kSome = kStoreRows;  // stored at a time, so that compilers vectorize it
     static_assert(kSome <= kMargin && Scan::kLanes <= kMargin && Scan::kRows <= kBlockRows,
                   "what a block holds");
     static void store_some(Item<T>* __restrict out, const Lane* __restrict best) {
         for (std::size_t j = 0; j < kSome; ++j) out[j].value = Scan::bits(best[j]);
     }
-    // The last ones may be stored together with some before them, again.
+    // The tail is one chunk of kSome that overlaps the chunk before it, if there is one.
     static void store(Item<T>* out, const SegmentBlock<Lane, Place>& segments) {
         const std::size_t count = segments.count;
         std::size_t k = 0;

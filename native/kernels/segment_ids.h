@@ -1,4 +1,4 @@
-// The ids of a SegmentMax's rows: in order, and in any order.
+// The ids of SegmentMax: sorted (Ids) and unsorted (Places).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
-// no row. Whatever the ids, every row of the output up to the last id is written, since a step upwards fills
-// what it skips.
+// A block's ids. Results rely on sorted ids, memory safety does not: an id outside [0, num_segments) has no
+// row. Whatever the ids, every output row up to the last id is written, because a step up fills the rows that
+// it skips.
 template <class Id>
 struct Ids {
     const Unaligned<Id>* ids;
@@ -19,8 +19,7 @@ struct Ids {
     std::int64_t num_segments;
     bool gallops;
 
-    // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
-    // be what is used.
+    // A volatile access reads the id once, because another thread may change it between check and use.
     std::int64_t operator[](std::size_t i) const {
         return static_cast<const volatile Unaligned<Id>*>(ids + i)->value;
     }
@@ -32,13 +31,13 @@ struct Ids {
         const Id id = ids[i].value;
         const std::size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;
         for (++i; scanned - i >= kRunScan; i += kRunScan) {
-            Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+            Id differ = 0;  // in the ids' own width, so that compilers vectorize it
             for (std::size_t k = 0; k < kRunScan; ++k) differ |= ids[i + k].value ^ id;
             if (differ != 0) break;
         }
         if (scanned < n && scanned - i < kRunScan) {
-            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
-            // that holds, then halve it.
+            // In sorted ids, if the last id of a stretch is equal, the whole stretch is. Doubles the stretch
+            // while that holds, then halves it.
             std::size_t stretch = kRunScan;
             for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
             for (; stretch >= kRunScan; stretch /= 2)
@@ -56,15 +55,15 @@ static bool sorted(const void* ids_, std::size_t n) {
     if (ids[0].value < 0) return false;
     for (std::size_t b = 1; b < n; b += kOrderBlock) {
         std::size_t e = n - b < kOrderBlock ? n : b + kOrderBlock;
-        Id down = 0;  // in the ids' own width, which compilers turn into vectors
+        Id down = 0;  // in the ids' own width, so that compilers vectorize it
         for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
         if (down != 0) return false;
     }
     return true;
 }
 
-// Ids as they come, each read once, by a volatile access: another thread may change them meanwhile, and what
-// was checked must be what is used. One that is not in [from, to) has a place that is not below `span`.
+// Unsorted ids as places relative to `from`. The place of an id outside the segments is `span` or more. A
+// volatile access reads each id once, because another thread may change it between check and use.
 template <class Id>
 struct Places {
     const Unaligned<Id>* ids;

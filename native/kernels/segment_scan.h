@@ -1,4 +1,4 @@
-// A block of rows of short segments, a vector of 32 bytes of rows at a time.
+// Scans a block of short segments, one vector of 32 bytes at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// Keys in lanes: of 64 bits, or of 32 bits for all narrower types, whose floats are moved to the top half.
-// Lanes of 32 bits compare as unsigned integers, so that a mask makes the lowest of any; lanes of 64 bits as
-// signed ones, since AVX2 has no other comparison.
+// Keys in lanes of 64 bits, or of 32 bits for all narrower types. 16-bit floats move to the top half of their
+// lane. Lanes of 32 bits compare as unsigned integers, so that an AND with a mask yields the lowest key.
+// Lanes of 64 bits compare as signed integers, because AVX2 has no other comparison.
 template <class T>
 struct KeyLanes {
     using Bits = typename T::Bits;
@@ -39,7 +39,7 @@ struct KeyLanes {
     MAXOPS_INLINE static V load(const Item<T>* from) {
         const V items = shift_left<kUp>(load_widened<V, Bits>(from));
         if constexpr (T::is_float) {
-            // The magnitude's bits flipped where the sign is set, and FloatOrder's step.
+            // Flips the magnitude bits of negative lanes, and adds FloatOrder's step.
             const V sign = sign_lanes(items);
             return add(bit_xor(items, unsigned_shift_right<1>(sign)),
                        V::splat(static_cast<Lane>(static_cast<Unsigned>(Order::kPositiveStep) ^ kMove)));
@@ -55,7 +55,7 @@ private:
     static constexpr Unsigned kHalfRange = Unsigned{1} << (8 * sizeof(Lane) - 1);
     static constexpr Unsigned kMove = std::is_signed_v<Bits> == std::is_signed_v<Lane> ? 0 : kHalfRange;
 
-    // T's order at a lane's width, for floats.
+    // T's order at the width of a lane; for floats only.
     template <class Narrow, bool is_float>
     struct Widened {
         using type =
@@ -70,9 +70,9 @@ private:
     static constexpr Lane moved(Int key) { return static_cast<Lane>(static_cast<Unsigned>(key) ^ kMove); }
 };
 
-// A lane's key becomes the highest of its segment's up to there, and perhaps of some after it: in steps
-// within 16 bytes, then across. (A lane that has none before it within the step is compared with itself, or
-// with another of its own segment.)
+// A segmented scan: each lane's key becomes the highest so far of its segment, perhaps with some lanes after
+// it, in steps within 16 bytes and then across. A lane without a lane before it in a step is compared with
+// itself, or with another lane of its segment.
 template <class V, class Places>
 MAXOPS_INLINE V scanned(V keys, Places here, const typename Places::Lane* place) {
     constexpr std::size_t kBlock = 16 / sizeof(typename V::Lane);
@@ -98,7 +98,7 @@ struct VectorScan : KeyLanes<T> {
         VectorScan scan{V::splat(carry), to};
         std::size_t k = 0;
         for (; n - k >= kLanes; k += kLanes) scan.template step<gaps>(items + k, place + k);
-        if (k < n) {  // the rest, and the last row again and again
+        if (k < n) {  // the tail, padded with the last row
             Item<T> rest[kLanes];
             for (std::size_t lane = 0; lane < kLanes; ++lane)
                 rest[lane] = items[k + lane < n ? k + lane : n - 1];
@@ -116,14 +116,14 @@ private:
     MAXOPS_INLINE void step(const Item<T>* items, const Place* place) {
         const Places here = Places::load(place);
         steps = bit_or(steps, sub(here, Places::load(place - 1)));
-        // What goes on from the rows before comes in after the scan, not before: a step then waits for few
-        // instructions of the last step.
+        // The carry from the rows before is merged after the scan, not before, so that a step waits for few
+        // instructions of the step before.
         V keys = scanned(Keys::load(items), here, place);
         keys = max_where(same_lanes<V>(equal(here, Places::splat(place[-1]))), keys, carry);
         carry = splat_last(keys);
 
-        // The lanes where a segment ends come first, and are stored with what follows them: the next vector's
-        // go on top of that.
+        // Moves the lanes where a segment ends to the front and stores all lanes. The next vector overwrites
+        // the others.
         const Compression<V> ends{same_lanes<V>(equal(here, Places::load(place + 1)))};
         store(to->best + end, ends.compress(keys));
         if constexpr (gaps) store(to->place + end, ends.compress(here));

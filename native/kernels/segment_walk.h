@@ -1,4 +1,4 @@
-// The state of a walk over the rows of a SegmentMax, and the empty segments that it steps over.
+// Steps of a walk over the rows of a SegmentMax, and the fill of empty segments.
 #pragma once
 #include <cstdint>
 
@@ -24,14 +24,14 @@ static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
         for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
 }
 
-// The state of a walk down one column: the last row's segment, and its highest key so far.
+// The state of a walk down one column: the last row's segment, and the highest key of that segment so far.
 template <class T>
 struct ColumnWalk {
     std::int64_t previous;
     typename T::Key best;
 };
 
-// Before a row of segment `id` is taken. False if the walk ends here, with ids that are not sorted.
+// Called before a row of segment `id` is taken. Returns false if the walk ends here with unsorted ids.
 static inline bool steps_to(SegmentWalk* walk, std::int64_t previous, std::int64_t id) {
     if (id >= previous) return true;
     if (walk->written <= previous) walk->written = previous + 1;

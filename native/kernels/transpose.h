@@ -1,4 +1,4 @@
-// Copies with any strides, and blocks whose rows and columns change places.
+// Strided copies and transposes of blocks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ static inline std::uint64_t swapped_bytes(std::uint64_t x) {
     return __builtin_bswap64(x);
 }
 
-// A constant stride of one item lets the compiler copy vectors, a stride of none hoists the load.
+// With a constant stride of one item, compilers copy vectors; with a stride of 0, they hoist the load.
 template <class W, bool swap>
 static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* from,
                               std::ptrdiff_t from_stride, std::size_t n) {
@@ -33,8 +33,7 @@ static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* fr
     }
 }
 
-// Square blocks of as many words as 16 bytes hold are transposed by zipping rows: after as many rounds as the
-// width has bits, row and column have changed places.
+// Transposes square blocks with rows of 16 bytes by interleaving rows, in log2(kWidth) rounds.
 template <class W>
 struct Transpose {
     typedef W Row __attribute__((vector_size(16)));

@@ -1,4 +1,4 @@
-// One instruction set's kernels for SegmentMax of ids in any order.
+// The SegmentMax kernels of one instruction set for unsorted ids.
 #include "unsorted.h"
 
 #include "kernels.h"

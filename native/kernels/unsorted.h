@@ -1,4 +1,4 @@
-// SegmentMax of rows in any order: keys of the whole output, that each row is folded into.
+// SegmentMax with unsorted ids: folds each row into keys of the whole output.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// A row's elements into the keys of its segment: few at a time, their number known to the compiler.
+// Folds a row's elements into the keys of its segment, in chunks of constant length.
 template <class T, std::size_t n>
 static inline void fold_few(UnalignedKey<T>* __restrict keys, const Item<T>* __restrict items) {
 #pragma GCC unroll 1
@@ -25,8 +25,8 @@ static inline void fold_row(UnalignedKey<T>* keys, const Item<T>* items, std::si
     for (; j < width; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 
-// The elements of the rows' first columns tell, by the keys that they leave, which segments have rows; but
-// for the lowest key, which is that of segments without rows too. The result is whether one of them has it.
+// The keys of the first column show which segments have rows, except for the lowest key: segments without
+// rows have it, too. accumulate() therefore returns whether the first element of any row has the lowest key.
 template <class T, class Id>
 struct Unsorted {
     using Key = typename T::Key;
@@ -79,7 +79,7 @@ private:
         return has_lowest;
     }
 
-    // Selects the rows of this walk without a branch, which would mispredict.
+    // Selects the rows of segments [from, to) without a branch, which would mispredict.
     static bool accumulate_some(const UnsortedSegments to, const char* from, std::ptrdiff_t stride,
                                 const Places<Id> places, std::size_t rows) {
         std::uint64_t taken_places[kScatterBlock];
@@ -123,8 +123,8 @@ static void merge_segments(void* keys, const void* others, std::size_t n) {
     for (std::size_t j = 0; j < n; ++j) to[j].value = highest(to[j].value, from[j].value);
 }
 
-// Keys become values where they lie, and rows without any the fill value: those that `is_empty` marks or, if
-// it is null, those whose first key is the lowest.
+// Converts keys to values in place, and writes the fill value to rows without elements: those that `is_empty`
+// marks or, if it is null, those whose first key is the lowest.
 template <class T>
 static void finalize_segments(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty,
                               std::uint64_t fill_, std::size_t rows, std::size_t n) {
