@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::ptrdiff_t kNoSizes[1] = {};
 
-// The address of the element in NumPy's scalars.
+// The offset of the element in NumPy's scalars.
 constexpr std::size_t kScalarOffset = offsetof(PyDoubleScalarObject, obval);
 static_assert(offsetof(PyBoolScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyByteScalarObject, obval) == kScalarOffset);
@@ -34,7 +34,7 @@ View scalar_view(int type, Item* item) {
 
 // ---------------------------------------------------------------------------- Python's numbers
 
-// A float's format, from the bits of its quiet NaN: the lowest of those is the highest of the mantissa.
+// A float format, from the bits of its quiet NaN, whose lowest bit set is the highest of the mantissa.
 struct Format {
     int mantissa_bits, exponent_bits;
 
@@ -43,7 +43,7 @@ struct Format {
           exponent_bits(static_cast<int>(8 * kernels.itemsize) - 1 - mantissa_bits) {}
 };
 
-// The bits of a number in a narrower or the same format, rounded to nearest, ties to even; false if it is
+// Rounds a number to a format that is equal or narrower: to nearest, ties to even. False if the number is
 // finite and rounds to infinity.
 bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
     if (std::isnan(number)) {
@@ -68,11 +68,11 @@ bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
     const std::uint64_t fraction = wide & ((std::uint64_t{1} << kMantissa) - 1);
     const std::uint64_t significand =
         exponent == -kBias ? fraction : fraction | std::uint64_t{1} << kMantissa;
-    const int lowest = 2 - (1 << (format.exponent_bits - 1));  // exponent of normal numbers
+    const int lowest = 2 - (1 << (format.exponent_bits - 1));  // the lowest exponent of normal numbers
     const int below = exponent < lowest ? lowest - exponent : 0;
     const int dropped = kMantissa - format.mantissa_bits + below;
     std::uint64_t kept = 0;
-    if (dropped <= kMantissa + 1) {  // else it is less than half of the least number
+    if (dropped <= kMantissa + 1) {  // otherwise it is less than half of the smallest number
         const std::uint64_t half = std::uint64_t{1} << (dropped - 1), rest = significand & (2 * half - 1);
         kept = significand >> dropped;
         kept += rest > half || (rest == half && kept % 2 == 1);
@@ -85,7 +85,7 @@ bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
     return is_finite;
 }
 
-// Whether a float's format holds an integer exactly, unless it is past its range.
+// Whether a float format has enough digits for an integer, regardless of its range.
 bool holds_digits(long long value, const Kernels& kernels) {
     const auto unsigned_value = static_cast<std::uint64_t>(value);
     const std::uint64_t magnitude = value < 0 ? 0 - unsigned_value : unsigned_value;
@@ -123,7 +123,7 @@ bool find_argument_types() {
     PyObject* numpy = PyImport_ImportModule("numpy");
     PyObject* found = numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "memmap");
     Py_XDECREF(numpy);
-    memory_map = reinterpret_cast<PyTypeObject*>(found);  // for good
+    memory_map = reinterpret_cast<PyTypeObject*>(found);  // never freed
     return found != nullptr;
 }
 
@@ -136,7 +136,7 @@ bool read_numpy_scalar(PyObject* object, View* view, Item* item) {
         std::memcpy(item->bytes, scalar_bytes(object), itemsize);
         return true;
     }
-    PyObject* array = PyArray_FromScalar(object, nullptr);  // of a type that is not NumPy's own
+    PyObject* array = PyArray_FromScalar(object, nullptr);  // not a type of NumPy itself
     if (array == nullptr) {
         PyErr_Clear();
         return false;
@@ -171,7 +171,7 @@ bool read_scalar(const View& view, int type, Item* item) {
     return true;
 }
 
-// The value of an integer's bits; false if it is past int64's highest.
+// The value of an integer's bits; false if it exceeds the maximum of int64.
 static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* value) {
     const auto unused = static_cast<int>(64 - 8 * kernels.itemsize);
     const bool is_signed = kernels.lowest != 0;
@@ -228,7 +228,7 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         return true;
     }
     if (PyRange_Check(object)) {
-        const Py_ssize_t size = PySequence_Size(object);  // -1 where it is past any number of axes
+        const Py_ssize_t size = PySequence_Size(object);  // -1 if it overflows
         PyObject* listed = 0 <= size && size <= kMaxRank ? PySequence_Tuple(object) : nullptr;
         if (listed == nullptr) {
             PyErr_Clear();
@@ -242,12 +242,12 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         *count = 1;
         return read_integer(object, axes);
     }
-    // Another thread may change a list: its size is asked each time.
+    // Another thread may change a list, so its size is read each time.
     Py_ssize_t i = 0;
     for (; i < PySequence_Size(object); ++i) {
         if (i == kMaxRank) return false;
         PyObject* item = PySequence_GetItem(object, i);
-        if (item == nullptr) {  // shorter by now
+        if (item == nullptr) {  // the list has become shorter
             PyErr_Clear();
             return false;
         }

@@ -5,7 +5,7 @@
 
 namespace maxops::dlpack {
 
-constexpr std::uint32_t kMajor = 1, kTableSince = 3;  // the minor version that brought the table
+constexpr std::uint32_t kMajor = 1, kTableSince = 3;  // the minor version that added the table
 constexpr const char* kTableName = "dlpack_exchange_api";
 
 struct Version {
@@ -52,7 +52,7 @@ struct Table {
     int (*own)(void* object, OwnedTensor** owned);
     // Makes the framework's tensor of the same memory, and takes ownership.
     int (*give)(OwnedTensor* tensor, void** object);
-    // Without a reference: valid until other code runs.
+    // Describes an object without taking a reference: valid until other code runs.
     int (*look)(void* object, Tensor* seen);
     int (*stream)(std::int32_t device_type, std::int32_t device, void** stream);
 };

@@ -19,7 +19,7 @@ int type_numbers[kTypes];
 
 namespace {
 
-PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
+PyTypeObject* scalar_types[kTypes];  // NumPy's, never freed
 
 // ml_dtypes has the types that NumPy lacks.
 int find_number(PyObject* ml_dtypes, const char* name, PyTypeObject** scalar_type) {
@@ -56,7 +56,7 @@ bool find_types() {
         type_numbers[type] = number;
         types_by_number[number] = static_cast<signed char>(type);
     }
-    // C's long and long long may both be int64.
+    // Both long and long long may be int64.
     static_assert(sizeof(long long) == 8, "long long is int64");
     types_by_number[NPY_LONGLONG] = static_cast<signed char>(Type::int64_);
     types_by_number[NPY_ULONGLONG] = static_cast<signed char>(Type::uint64_);

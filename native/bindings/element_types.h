@@ -17,8 +17,8 @@ inline int number_of(int type) {
     return type_numbers[type];
 }
 inline constexpr int kTypeNumbers = 1 << 10;
-extern signed char types_by_number[kTypeNumbers];  // the other way round, -1 for types that are not ours
-inline int type_of_number(int number) {            // which is -1 for types that users define
+extern signed char types_by_number[kTypeNumbers];  // the inverse; -1 for unsupported types
+inline int type_of_number(int number) {            // -1 for DTypes that users define
     return static_cast<unsigned>(number) < kTypeNumbers ? types_by_number[number] : -1;
 }
 inline int type_of(PyArrayObject* array) {

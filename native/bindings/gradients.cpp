@@ -16,10 +16,10 @@ namespace {
 using MAXOPS_ISA::Float32, MAXOPS_ISA::Float64;
 constexpr int kMostData = 8;
 
-// Which row of maxima each row of data goes to.
+// The row of maxima (the cell) of each row of data.
 struct Rows {
     std::size_t count = 0, cells = 0, inner = 1;
-    std::size_t length = 1;  // rows of a cell, where there are no indices
+    std::size_t length = 1;  // rows of data in a cell, if there are no indices
     const View* indices = nullptr;
     bool by_offsets = false;
 
@@ -28,31 +28,31 @@ struct Rows {
         return indices->type == static_cast<int>(Type::int64_) ? read_once<std::int64_t>(place)
                                                                : read_once<std::int32_t>(place);
     }
-    // As in segment_ids.h: what is checked has to be what is used.
+    // volatile, as in segment_ids.h: the value that is checked must be the value that is used.
     template <class Int>
     static std::int64_t read_once(const char* place) {
         return *reinterpret_cast<const volatile Int*>(place);
     }
-    // Whether offsets run from 0 to the number of rows without a decrease.
+    // Whether offsets are non-decreasing, from 0 to the number of rows.
     bool are_valid() const {
         if (!by_offsets) return true;
         for (std::size_t k = 0; k < cells; ++k)
             if (index(k + 1) < index(k)) return false;
         return index(0) == 0 && index(cells) == static_cast<std::int64_t>(count);
     }
-    // The first row of a cell; offsets may have changed since they were checked.
+    // The first row of a cell. Offsets may have changed since the check.
     std::size_t begin(std::size_t cell) const {
         return by_offsets ? std::min(static_cast<std::size_t>(index(cell)), count) : cell * length;
     }
 };
 
-// The share of each of n elements in the gradient of its maximum. Words and no branches, so
-// that compilers turn the loops into vectors.
+// The share of each of n elements in the gradient of its maximum. It computes on words without branches, so
+// that compilers vectorize the loops.
 template <class Order, class Float>
 struct Step {
     using Bits = typename Order::Bits;
 
-    // All ones if the order has an element equal to its maximum, whose NaN is the one of results.
+    // All ones if an element equals its maximum in the order. Every NaN equals the NaN of results.
     static Bits holds(Bits element, Bits maximum) {
         constexpr auto kMagnitude = static_cast<Bits>(Order::kSign - 1);
         constexpr auto kInfinity = static_cast<Bits>(Order::kInfinity);
@@ -102,9 +102,9 @@ struct Spread {
     const Bits* gradient;
     std::size_t count;
     const Bits* data[kMostData];
-    Bits* to[kMostData];  // null where it is not needed
+    Bits* to[kMostData];  // null if not needed
 
-    // For maxima from `base` on. each(use): use(element of the data, element of the maxima, how many).
+    // For n maxima from `base` on. each(use) calls use(index in the data, index in the maxima, count).
     template <class Each>
     void run(const Each& each, std::size_t base, std::size_t n, Bits* held, Bits* share) const {
         for (std::size_t k = 0; k < count; ++k)
@@ -124,7 +124,7 @@ struct Spread {
                 });
     }
 
-    // For a maximum of `n` elements that follow one another.
+    // For one maximum of n consecutive elements.
     void run_one(std::size_t cell, std::size_t at, std::size_t n) const {
         const Bits maximum = maxima[cell];
         Bits held = 0;
@@ -146,7 +146,7 @@ struct Spread {
         }
     }
 
-    // For maxima [begin, end), whose rows follow one another.
+    // For maxima [begin, end), whose rows are consecutive.
     void run_cells(std::size_t begin, std::size_t end) const {
         Bits held[kBlock];
         Bits share[kBlock];
@@ -173,7 +173,7 @@ struct Spread {
         const auto share = std::make_unique<Bits[]>(to_first ? 0 : n);
         for (std::size_t k = 0; k < count; ++k)
             if (to[k] != nullptr)
-                std::fill(to[k], to[k] + rows.count * rows.inner, 0);  // of rows in no segment
+                std::fill(to[k], to[k] + rows.count * rows.inner, 0);  // for rows in no segment
         const auto each = [&](const auto& use) {
             for (std::size_t row = 0; row < rows.count; ++row) {
                 const auto cell = static_cast<std::size_t>(rows.index(row));
@@ -213,7 +213,7 @@ Fault spread(const Rows& rows, bool to_first, const View& maxima, const View& gr
                                  [&](std::size_t begin, std::size_t end) { all.run_cells(begin, end); }));
 }
 
-// Whether each element lies at a multiple of its size.
+// Whether each element is aligned to its size.
 bool is_aligned(const View& array) {
     const std::size_t itemsize = kernels_of(array.type).itemsize;
     std::uintptr_t places = reinterpret_cast<std::uintptr_t>(array.data);
@@ -221,7 +221,7 @@ bool is_aligned(const View& array) {
     return places % itemsize == 0;
 }
 
-// False where the arguments are not what this takes.
+// False if the arguments are not supported.
 bool read(PyObject* const* args, std::size_t count, Tensors* tensors, Rows* rows, View* indices, View* views,
           Item* items) {
     std::int64_t length = 0, inner = 0;
@@ -271,7 +271,7 @@ struct Results {
     }
 };
 
-// Null without an error where Python has to see to it.
+// Null without an error if Python must compute the gradients.
 PyObject* run_spread(PyObject* const* args, std::size_t count) {
     bool to_first = false;
     std::int64_t needed = 0;

@@ -1,4 +1,4 @@
-// The gradients of the operators, of tensors that are taken here: see tensors.h.
+// The gradients of the operators, for tensors that calls here accept: see tensors.h.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -6,12 +6,13 @@
 namespace maxops {
 
 // (first, needed, length, inner, ids, by_offsets, maxima, gradient, *data): for each array of data whose bit
-// in `needed` is set, what its elements have of the gradients of their maxima, as a tuple of tensors (of
-// arrays, if all of the arguments are arrays) and None. Data are rows of `inner` elements. Their maxima are
-// rows, too: one for `length` rows of data, or the one that a row's id says, or offsets. Each element that
-// holds the maximum has an equal share of its gradient, or all of it goes to the first. None where Python has
-// to see to it: of other types than float32 and float64, ids of others than int32 and int64, what does not
-// lie in C order, more than 8 arrays or 2^31 elements of data, and tensors of calls that release the GIL.
+// in `needed` is set, the gradients of its elements from those of their maxima. Returns a tuple of tensors
+// (of arrays, if all arguments are arrays), with None for the other data. Data are rows of `inner` elements.
+// Maxima are rows as well: one for each `length` rows of data, or as the ids or offsets say. The elements
+// that equal a maximum share its gradient equally, or the first of them has all of it. Returns None if Python
+// must compute the gradients: for types other than float32 and float64, ids other than int32 and int64,
+// arrays not in C order, more than 8 arrays, 2^31 or more elements of data, and tensors of calls that release
+// the GIL.
 PyObject* py_spread(PyObject* self, PyObject* const* args, Py_ssize_t count);
 
 }  // namespace maxops

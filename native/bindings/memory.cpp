@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<std::size_t> largest_output{SIZE_MAX};
 
-// The bytes that an array's elements lie in, as [first, last).
+// The range of bytes of an array's elements: [first, last).
 struct Extent {
     std::uintptr_t first, last;
 
@@ -30,7 +30,7 @@ struct Extent {
     bool overlaps(const Extent& other) const { return first < other.last && other.first < last; }
 };
 
-// Sure to be free of overlap: from the innermost axis outwards, each steps over all that lies within.
+// Sufficient for no overlap: from the innermost axis outwards, each stride passes all elements within.
 bool has_no_internal_overlap(const View& array) {
     if (array.contiguous) return true;
     struct Axis {
@@ -80,7 +80,7 @@ void set_out_of_memory() {
     PyErr_SetString(out_of_memory_error(), "out of memory");
 }
 
-// Replaces NumPy's error by ours: an allocation fails, or a size overflows.
+// Replaces NumPy's error for a failed allocation or a size that overflows.
 static void set_out_of_memory_from_numpy() {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -140,7 +140,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     if (is_cached) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        // where that fails, ours stays in this context: large arrays come from the cache
+        // if this fails, our handler stays set in this context: its arrays come from the cache
         Py_XDECREF(PyDataMem_SetHandler(before));
         PyErr_Restore(type, value, trace);
         Py_DECREF(before);

@@ -1,5 +1,5 @@
-// The Python module. C says yes, Python says why: a call whose arguments are plain arrays and clearly
-// valid runs here; every other goes to the Python function, which runs it or says what is wrong.
+// The Python module. A call runs here if its arguments are plain arrays and clearly valid. Every other call
+// goes to the Python function, which runs it or raises the error.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -26,11 +26,11 @@
 namespace maxops {
 namespace {
 
-// A call from C, which knows no exceptions. (Not `catch (...)`: that would stop an ending thread's
-// unwinding.)
+// Runs a call for C, which has no exceptions. It does not `catch (...)`, which would stop the unwinding of a
+// thread that is ending.
 PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                   PyObject* keywords) {
-    // If memory runs out before a call writes anything, the cache is released, and the call begins again.
+    // If memory runs out before a call writes anything, the cache is released, and the call starts again.
     do {
         if (!reserve_scratch()) continue;
         try {
@@ -47,7 +47,7 @@ PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize
 
 // ---------------------------------------------------------------------------- entry points
 
-// A Python function with a native way in: what functools.lru_cache does for caching, this does for speed.
+// A Python function with a native entry point: a wrapper in C, like functools.lru_cache.
 struct Entry {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* function;
@@ -57,7 +57,7 @@ struct Entry {
     Rules rules;
 };
 
-// Replace Python's TypeError for an unexpected keyword argument by one with a hint, if the name is from
+// Replaces Python's TypeError for an unexpected keyword argument by one with a hint, if the name is from
 // another library.
 void explain_keywords(const Entry* entry, PyObject* keywords) {
     PyObject *type, *value, *trace;
@@ -131,8 +131,7 @@ PyObject* entry_reduce(PyObject* self, PyObject*) {
 }
 
 #if PY_VERSION_HEX < 0x030C0000
-// A class of entries without a __call__ of its own is called as they are; from Python 3.12 on that needs no
-// word.
+// Subclasses of Entry without their own __call__ use vectorcall, too. From Python 3.12 on, they inherit it.
 PyObject* entry_init_subclass(PyObject* type, PyObject*) {
     auto* made = reinterpret_cast<PyTypeObject*>(type);
     if (made->tp_call == PyVectorcall_Call) made->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
@@ -156,9 +155,9 @@ PyGetSetDef entry_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-// ---- their rules
+// ---- rules of entry points
 
-// The bits of a sequence's names, by their places; none is null for all. -1 with an error set.
+// A mask with the bit of each name in a sequence; -1 with an error set.
 template <class PlaceOf>
 std::int64_t bits_of_names(PyObject* names, const char* what, const PlaceOf& place_of) {
     PyObject* listed = PySequence_Tuple(names);
@@ -213,10 +212,10 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
     return true;
 }
 
-PyTypeObject* ufunc_type;  // once imported, for good
+PyTypeObject* ufunc_type;  // set on import and never freed
 
-// Entry(function, operator, ...): the function, with the native way in of an operator under these rules;
-// those of the plain function, where none are given.
+// Entry(function, operator, ...): the function, with the native entry point of an operator under these rules.
+// The defaults are the rules of the plain function.
 PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     static const char* const kNames[] = {"function",    "operator",      "types",      "index_types",
                                          "broadcast",   "negative_axes", "positional", "keywords",
@@ -277,11 +276,10 @@ PyType_Spec entry_spec = {"maxops._native.Entry", sizeof(Entry), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                               Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_BASETYPE,
                           entry_slots};
-PyObject* entry_type;  // once imported, for good
+PyObject* entry_type;  // set on import and never freed
 
-// Ufunc(function, "maximum", ...): an entry with the calling convention of numpy.maximum, which is no method
-// of the class whose attribute it is. It has its own tp_call, so that its classes are not called by the
-// readable call, below.
+// Ufunc(function, "maximum", ...): an entry with numpy.maximum's calling convention. It does not bind as a
+// method. It has its own tp_call, so that the readable call below does not apply to its subclasses.
 PyObject* ufunc_get(PyObject* self, PyObject*, PyObject*) {
     return Py_NewRef(self);
 }
@@ -296,7 +294,7 @@ PyType_Slot ufunc_slots[] = {{Py_tp_call, as_slot(PyVectorcall_Call)},
 PyType_Spec ufunc_spec = {"maxops._native.Ufunc", sizeof(Entry), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE, ufunc_slots};
 
-// entry(function): the function, with the native entry point of its name.
+// entry(function): the function, with the native entry point of the same name.
 PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject* name = PyObject_GetAttrString(function, "__name__");
     if (name == nullptr) return nullptr;
@@ -304,20 +302,19 @@ PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject* entry = PyObject_Vectorcall(entry_type, both, 2, nullptr);
     Py_DECREF(name);
     if (entry == nullptr) return nullptr;
-    // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
     PyObject* functools = PyImport_ImportModule("functools");
     PyObject* updated = functools == nullptr
                             ? nullptr
                             : PyObject_CallMethod(functools, "update_wrapper", "OO", entry, function);
     Py_XDECREF(functools);
     Py_DECREF(entry);
-    return updated;  // the entry, as update_wrapper gives it back
+    return updated;  // the entry, which update_wrapper returns
 }
 
 // ---------------------------------------------------------------------------- the module's functions
 
-// The operators without their Python functions: None where those would be asked.
-// `is_planned`: None if an argument is no longer what it was; that memory ended is an error then.
+// The operators without their Python fallback: return None where the fallback would be called. `is_planned`:
+// None if an argument has changed since it was planned; out of memory is an error.
 template <int which, bool is_planned>
 PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     static const Rules rules = plain_rules(kOperatorEntries[which]);
@@ -328,12 +325,12 @@ PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t posit
     Py_RETURN_NONE;
 }
 
-// Sets what `__call__` is on entries for those who read code instead of running it, as PyTorch's compiler
-// does: it can follow a Python function, and not the native way in, which is how every real call goes.
-// A class of entries that is there by then goes on as it was; a later one would be called through it.
+// Sets `__call__` of entries for tools that read code instead of running it. PyTorch's compiler can follow a
+// Python function, but not the native entry point, which all actual calls use. Existing subclasses of Entry
+// stay as they are; later ones would be called through this function.
 PyObject* set_readable_call(PyObject*, PyObject* function) {
-    // To set the attribute would make it how entries are called, so it goes into the type's dictionary, which
-    // the stable ABI gives behind a proxy.
+    // Setting the attribute would also set tp_call. So the function goes into the type's dictionary, which
+    // the stable ABI provides behind a proxy.
     PyObject* proxy = PyObject_GetAttrString(entry_type, "__dict__");
     PyObject* gc = proxy == nullptr ? nullptr : PyImport_ImportModule("gc");
     PyObject* behind = gc == nullptr ? nullptr : PyObject_CallMethod(gc, "get_referents", "O", proxy);
@@ -347,8 +344,7 @@ PyObject* set_readable_call(PyObject*, PyObject* function) {
     Py_RETURN_NONE;
 }
 
-// The names of the instruction sets, best first: of all that were compiled, or of those that this machine
-// has.
+// The names of the instruction sets, best first: all that were compiled, or those that this machine supports.
 PyObject* names_of_isas(bool all) {
     PyObject* names = PyList_New(0);
     for (const InstructionSet* set = instruction_sets(); names != nullptr && set->name != nullptr; ++set) {
@@ -509,7 +505,7 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// Finds what all modules of this process share, once; false with an error set.
+// Initializes the state that all modules of this process share, once; false with an error set.
 bool prepare() {
     if (entry_type != nullptr) return true;
     if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
@@ -522,7 +518,7 @@ bool prepare() {
 int fill_module(PyObject* module) {
     import_array1(-1);
     if (!prepare()) return -1;
-    // The table points to the module's own memory, which is never unloaded or written.
+    // The table is in the library's own memory, which is never unloaded or written.
     void* table = const_cast<CoreTable*>(&core_table());
     PyObject* capsule = PyCapsule_New(table, kCoreTableName, nullptr);
 #ifdef MAXOPS_MINIATURE

@@ -1,7 +1,6 @@
 // Max, ReduceMax, SegmentMax, ScatterElements and ScatterND as operators of ONNX Runtime, in the domain
-// "maxops". The runtime's tensors
-// are views to the native API, without the GIL; what is not clearly valid goes to Python
-// (maxops.onnxruntime.node), which runs it or says what is wrong.
+// "maxops". Calls run on views of the runtime's tensors, without the GIL. Calls that are not clearly valid go
+// to Python (maxops.onnxruntime.node), which runs them or raises the error.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -35,7 +34,7 @@ namespace {
 enum Kind { kMax, kReduceMax, kSegmentMax, kScatterElements, kScatterND };
 const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax", "ScatterElements", "ScatterND"};
 
-// ONNX's numbers of our types, in their order.
+// ONNX's element types for our types, in the order of types.def.
 constexpr int kElementTypes[kTypes] = {
 #define MAXOPS_TYPE(name, order, onnx, xla) onnx,
 #include "../core/types.def"
@@ -57,7 +56,7 @@ void check(Status* status) {
     if (status != nullptr) throw Failed{status};
 }
 
-// The Python error that is set, as a status.
+// Converts the Python error that is set to a status.
 Failed python_error(const Api& api) {
     const bool is_interrupt = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
     const bool is_memory = PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
@@ -71,7 +70,7 @@ Failed python_error(const Api& api) {
     if (words == nullptr) PyErr_Clear();
     if (is_interrupt) {
         words = "interrupted";
-        PyErr_SetInterrupt();  // a status is no KeyboardInterrupt: Python raises it after the run
+        PyErr_SetInterrupt();  // a status is not a KeyboardInterrupt: Python raises it after the run
     } else if (words == nullptr || *words == '\0') {
         words = is_memory ? "maxops: out of memory" : "maxops failed without an error message";
     }
@@ -83,18 +82,18 @@ Failed python_error(const Api& api) {
     return Failed{status};
 }
 
-// A reference that is given back however its scope is left.
+// A reference that its scope releases.
 struct GiveBack {
     void operator()(PyObject* object) const { Py_DECREF(object); }
 };
 using Owned = std::unique_ptr<PyObject, GiveBack>;
 
-// For a thread that the interpreter's end left behind: it waits for the process's.
+// For a thread that outlives the interpreter: blocks until the process ends.
 [[noreturn]] void wait_for_the_end() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// act(); its failure as a status.
+// Runs act(), and returns its failure as a status.
 template <class Act>
 Status* guarded(const Api& api, const Act& act) {
     try {
@@ -104,17 +103,17 @@ Status* guarded(const Api& api, const Act& act) {
         return failed.status;
     } catch (const std::bad_alloc&) {
         return api.create_status(kFail, "maxops: out of memory");
-#ifdef __GLIBCXX__  // with other libraries no exception ends a thread
+#ifdef __GLIBCXX__  // with other libraries, no exception ends a thread
     } catch (const abi::__forced_unwind&) {
-        // The interpreter ends, and this thread with it; but the runtime's frames let no such exception
-        // through, and the process would abort. So the thread waits for the end, as Python itself has it
-        // from 3.14 on.
+        // The interpreter is ending and ends this thread. The runtime's frames do not let that exception
+        // through, so the process would abort. The thread waits for the end of the process instead, as Python
+        // itself does from 3.14 on.
         wait_for_the_end();
 #endif
     }
 }
 
-// The same with the GIL.
+// Like guarded(), with the GIL.
 template <class Act>
 Status* with_python(const Api& api, const Act& act) {
     PyGILState_STATE state = PyGILState_UNLOCKED;
@@ -132,12 +131,12 @@ struct Kernel {
     const Api& api;
     Kind kind;
     bool keepdims, broadcasts, negative_axes, noop;
-    bool has_fill;  // of SegmentMax: a fill_mode that there is
+    bool has_fill;  // of SegmentMax: fill_mode is lowest or zero
     std::uint64_t fill;
     Owned node;  // maxops.onnxruntime.node.Node
 };
 
-// A tensor of the runtime's: contiguous, in this machine's byte order.
+// A tensor of the runtime: contiguous, and in this machine's byte order.
 struct Tensor {
     std::int64_t dimensions[kMaxRank];
     std::ptrdiff_t sizes[kMaxRank], strides[kMaxRank];
@@ -167,7 +166,7 @@ struct Tensor {
         }
         view = {static_cast<char*>(data), sizes, strides, static_cast<int>(rank), type, false, true};
     }
-    // The view points into it.
+    // Not copied, because the view points into it.
     Tensor(const Tensor&) = delete;
     Tensor& operator=(const Tensor&) = delete;
 
@@ -190,7 +189,7 @@ public:
         for (std::size_t i = 0; i < count; ++i) {
             const Value* value = nullptr;
             check(api_.input(context_, i, &value));
-            // the interface has one function for tensors that are read and that are written
+            // the interface has one function for tensors to read and to write
             inputs_.push_back(value == nullptr ? nullptr
                                                : std::make_unique<Tensor>(api_, const_cast<Value*>(value)));
         }
@@ -205,11 +204,11 @@ public:
             case kSegmentMax:
                 return segment_max();
             default:
-                return {Fault::kNotHandled};  // Python has the indices' rules, and the core the maxima
+                return {Fault::kNotHandled};  // Python applies the rules of indices and calls the core
         }
     }
 
-    // By the planner: it raises what is wrong, or gives the result. With the GIL.
+    // Runs the node with the planner, which raises the error or returns the result. Requires the GIL.
     void run_by_planner() {
         std::vector<Owned> owned;
         std::vector<PyObject*> arrays;
@@ -230,7 +229,7 @@ private:
         return i < inputs_.size() && inputs_[i] != nullptr ? &inputs_[i]->view : nullptr;
     }
 
-    // The node's output, of this shape; null if memory cannot hold it.
+    // The node's output, of this shape; null if it is too large for memory.
     std::unique_ptr<Tensor> output(int rank, const std::size_t* sizes) {
         npy_intp dims[kMaxRank];
         std::int64_t dimensions[kMaxRank];
@@ -336,8 +335,8 @@ private:
     std::vector<std::unique_ptr<Tensor>> inputs_;
 };
 
-// Whether the interpreter ends, or has: a function that the stable ABI has from 3.13 on, and that 3.12 has by
-// another name.
+// Whether the interpreter is ending or has ended. The stable ABI has Py_IsFinalizing from 3.13 on; older
+// versions of Python have _Py_IsFinalizing.
 bool is_finalizing() {
 #if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030D0000
     using Asked = int();
@@ -364,15 +363,15 @@ Status* compute(void* kernel, KernelContext* context) {
             call.run_by_planner();
         }));
     });
-    // The runtime's binding asks for the GIL next, and what Python then does to its frames aborts the
-    // process.
+    // The runtime's binding acquires the GIL next. Python would then unwind the binding's frames, which
+    // aborts the process.
     if (is_finalizing() && !is_main_thread()) wait_for_the_end();
     return status;
 }
 
 void destroy(void* kernel) {
     const std::unique_ptr<Kernel> known(static_cast<Kernel*>(kernel));
-    if (!Py_IsInitialized()) {  // a session may outlive the interpreter; its objects then went with it
+    if (!Py_IsInitialized()) {  // a session may outlive the interpreter, and then its objects are gone
         static_cast<void>(known->node.release());
         return;
     }
@@ -383,7 +382,7 @@ void destroy(void* kernel) {
 
 // ---------------------------------------------------------------------------- the operators
 
-// One operator for each combination of types, so that the runtime itself refuses every other.
+// One operator for each combination of types, so that the runtime itself rejects all others.
 struct Operator : CustomOperator {
     Kind kind;
     int type;
@@ -405,7 +404,7 @@ Owned attributes_of(const Api& api, const KernelInfo* info) {
     for (const char* name : {"since_version", "keepdims", "noop_with_empty_axes", "axis"}) {
         std::int64_t number = 0;
         if (Status* status = api.attribute_int64(info, name, &number); status != nullptr)
-            api.release_status(status);  // it is not there
+            api.release_status(status);  // the node lacks it
         else
             set(name, PyLong_FromLongLong(number));
     }
@@ -417,7 +416,7 @@ Owned attributes_of(const Api& api, const KernelInfo* info) {
         }
         std::string text(size, '\0');
         check(api.attribute_string(info, name, text.data(), &size));
-        text.resize(size - 1);  // without the zero at its end
+        text.resize(size - 1);  // without the terminating zero
         set(name,
             PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     }
@@ -488,7 +487,7 @@ Operator make(Kind kind, int type, int second, int third) {
     return op;
 }
 
-// The runtime keeps pointers to them for good.
+// Never freed, because the runtime keeps pointers to them.
 const std::vector<Operator>& operators() {
     static const auto* all = [] {
         auto* made = new std::vector<Operator>;
@@ -517,7 +516,7 @@ extern "C" __attribute__((visibility("default"))) maxops::onnxruntime::Status* R
     const Api* api = base->get_api(kVersion);
     if (api == nullptr)
         return base->get_api(1)->create_status(kFail, "maxops requires onnxruntime 1.21 or newer");
-    static OperatorDomain* domain = nullptr;  // sessions go on using it
+    static OperatorDomain* domain = nullptr;  // sessions keep using it
     if (domain == nullptr) {
         OperatorDomain* made = nullptr;
         if (Status* status = api->create_domain("maxops", &made); status != nullptr) return status;

@@ -1,13 +1,13 @@
-// The part of ONNX Runtime's C interface that operators of our own need. No package that a build can ask for
-// brings its header, so this states the facts of it. They are stable by that interface's own promise: a
-// function keeps its place in the table, and a struct only grows at its end.
+// The part of ONNX Runtime's C interface that custom operators need. Its header is in no package that a build
+// can require, so this file states the facts. They are stable, as the interface guarantees: a function keeps
+// its place in the table, and a struct only grows at its end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace maxops::onnxruntime {
 
-// Only ever pointed to.
+// Used only through pointers.
 struct Status;
 struct SessionOptions;
 struct OperatorDomain;
@@ -21,7 +21,7 @@ constexpr int kFail = 1, kInvalidArgument = 2;  // codes of a Status; a null Sta
 
 using Unused = void (*)();
 
-// The table of functions, by index. All of them are in its first version.
+// The table of functions, by index. Its first version has all of them.
 struct Api {
     Status* (*create_status)(int code, const char* message);
     Unused unused_1[25];

@@ -1,4 +1,4 @@
-// Max, ReduceMax and SegmentMax on NumPy's arrays: arguments in, the native API, arrays out.
+// Max, ReduceMax and SegmentMax on NumPy arrays: arguments in, the native API, arrays out.
 #include "operators.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace maxops {
 namespace {
 
-// The return value of the calls below: an array, or null, which may mean this.
+// The calls below return an array, or null. Null without an error set means this.
 inline PyObject* const kNotHandled = nullptr;
 
 constexpr int kMostParameters = 32;  // Rules have a bit for each
@@ -61,7 +61,7 @@ public:
         std::fill(values_, values_ + entry_.count, nullptr);
     }
 
-    // False if they do not fit.
+    // False if they do not match the parameters.
     bool sort(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
         if (positional > rules.positional) return false;
         std::copy(args, args + positional, values_);
@@ -92,14 +92,14 @@ private:
     PyObject* values_[kMostParameters];
 };
 
-// Gradients at ties: no result depends on it.
+// Whether `ties` is valid. It affects gradients, but no result.
 bool is_ties(PyObject* object) {
     return object == nullptr ||
            (PyUnicode_CheckExact(object) && (PyUnicode_CompareWithASCIIString(object, "even") == 0 ||
                                              PyUnicode_CompareWithASCIIString(object, "first") == 0));
 }
 
-// What NaN is: the highest of the order, or the lowest.
+// Reads whether NaN is the lowest of the order, or the highest.
 bool read_nan(PyObject* object, bool* ignores_nan) {
     if (object == nullptr) return true;
     if (!PyUnicode_CheckExact(object)) return false;
@@ -115,7 +115,7 @@ bool read_initial(PyObject* object, int type, Tensors* tensors, Item* item, cons
     return true;
 }
 
-// Adds the name of the array, other than the output, to an out-of-memory error.
+// Adds the name of an array other than the output to an out-of-memory error.
 template <class Array>
 Array named(Array made, const char* what) {
     if (made || !PyErr_Occurred() || !PyErr_ExceptionMatches(out_of_memory_error())) return made;
@@ -147,7 +147,7 @@ Made new_mask(const Framework* framework, npy_intp count) {
     return new_array(framework, Type::bool_, 1, &count, nullptr, "the mask of empty segments");
 }
 
-// The values, and what else is asked for, which it takes.
+// Returns the values with the other requested results. Takes ownership of all.
 PyObject* together(PyObject* values, Made* indices, Made* empty) {
     if (!*indices && !*empty) return values;
     PyObject* all = values == nullptr ? nullptr : PyTuple_New(1 + bool{*indices} + bool{*empty});
@@ -174,8 +174,8 @@ PyObject* together(PyObject* values, Made* indices, Made* empty) {
 
 // ---------------------------------------------------------------------------- Max
 
-// The tensor whose layout a new result has, as memory.like says: the first of its shape, unless that lies in
-// C order. Null where the result does, as every result of one axis.
+// The tensor whose layout a new result has, as in memory.like: the first with the shape of the result. Null
+// if the result is in C order, because that tensor is, or there is none, or the result has at most one axis.
 const View* giver_of_layout(const Tensors& tensors, PyObject* const* args, const Maximum& call) {
     if (call.shape.rank <= 1 || tensors.are_contiguous()) return nullptr;
     const auto has_shape = [&](const View& input) {
@@ -276,7 +276,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
     PyObject* const named = by_axis ? given[Of::axis] : given[Of::axes];
-    const bool is_identity = noop || (by_axis && is_given(named));  // without axes
+    const bool is_identity = noop || (by_axis && is_given(named));  // if there are no axes
     if (!read_axes(named, rules.index_types, axes, &count) || (is_identity && count == 0)) return kNotHandled;
     Tensors tensors(rules, args, positional, keywords);
     if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
@@ -302,8 +302,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     int order[kMaxRank];
     const bool is_few = results < kFewResults, is_laid_out = tensors.framework() == nullptr || !is_few;
     int* const axes_out = is_laid_out && count > 0 && layout(call, order) ? order : nullptr;
-    // Nothing is written to the caller's output before the indices are there. Across the order of the data it
-    // is written element by element, which takes longer than to copy results that are more than a few.
+    // Nothing is written to the caller's output before the indices are computed. An output that is not in the
+    // order of the data is written element by element, which is slower than copying more than a few results.
     const bool is_direct = !with_indices && (is_few || output.runs_along(axes_out));
     if (is_direct ? !output.prepare(&call.data, 1, false, axes_out) : !output.make(axes_out)) {
         indices.drop();
@@ -314,7 +314,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(tensors.poll(), call, view);
         if (with_indices && !found) found = argmax(tensors.poll(), call, view, places);
-        return found;  // which no call without indices copies: that would wait for its stores
+        return found;  // not copied in calls without indices: a copy would wait for its stores
     });
     if (fault) {
         indices.drop();
@@ -326,7 +326,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
 
 // ---------------------------------------------------------------------------- SegmentMax
 
-// The value of empty segments.
+// Reads the value of empty segments.
 bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* tensors, Segmentation* call) {
     const Kernels& kernels = kernels_of(type);
     if (call->initial != nullptr) {
@@ -345,13 +345,13 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* ten
     return is_lowest || is_word(fill_mode, "zero");
 }
 
-// Ids or offsets of a type that the core does not have, as a new array of one that it has, and that array.
+// A new array of a type that the core has, for ids or offsets of a type that it lacks.
 struct Widened {
     Made made;
     std::ptrdiff_t step;
 };
 
-// False if there is no such array, with or without an error set. To make one of NumPy's may let others run.
+// False if there is no such array, with or without an error set. Allocating a NumPy array may run other code.
 bool widen(const Tensors& tensors, View* view, Widened* widened) {
     const bool is_narrow = kernels_of(view->type).itemsize < 4;
     const auto size = static_cast<npy_intp>(view->sizes[0]);
@@ -379,8 +379,8 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
     return drops || PyUnicode_CompareWithASCIIString(object, "error") == 0;
 }
 
-// Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
-// takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
+// Reads ids or offsets of any integer type, in a type that the core has. `widened` owns the copy, if one is
+// necessary. `is_unsigned`: of uint64; values above 2^63 - 1 become negative, which is not clearly valid.
 bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* view, Widened* widened,
                   bool* is_unsigned) {
     Item item;
@@ -404,7 +404,7 @@ bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count
     return read_integer_item(view, count) && *count >= 0;
 }
 
-// Which axis the ids are of.
+// Reads the axis of the data that the ids are along.
 bool read_axis(PyObject* object, Segmentation* call) {
     std::int64_t axis = 0;
     if (object != nullptr &&
@@ -429,7 +429,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     if (!read_out_of_range(given[Of::out_of_range], &call) ||
         !read_num_segments(given[Of::num_segments], rules, &call.num_segments))
         return kNotHandled;
-    // The ids first: to widen them may let others run, who may change the data's shape.
+    // Ids come first, because widening them may run other code, which may change the data's shape.
     bool is_unsigned = false;
     if (!read_indices(given[call.by_offsets ? Of::offsets : Of::segment_ids], rules, &tensors, &call.indices,
                       widened, &is_unsigned))
@@ -445,7 +445,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[call.axis])
         return kNotHandled;
     if (is_unsigned && !(call.checks && call.rejects_negative))
-        return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
+        return kNotHandled;  // such an id above 2^63 - 1 is not negative, but belongs to no segment
 
     const bool is_new = !is_given(given[Of::out]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
@@ -486,13 +486,13 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     auto* const places = with_indices ? reinterpret_cast<std::int64_t*>(indices.data()) : nullptr;
     auto* const mask = with_empty ? reinterpret_cast<std::uint8_t*>(empty.data()) : nullptr;
     const Fault fault = run_released(release, bytes, [&] {
-        // The mask first: nothing is written to the caller's output before all memory is there.
+        // The mask comes first: nothing is written to the caller's output before all memory is allocated.
         Fault found = with_empty ? empty_segments(tensors.poll(), call, mask) : Fault{};
         if (!found) found = segment_max(tensors.poll(), call, view);
         if (!found && with_indices) found = argmax(tensors.poll(), call, view, places);
         return found;
     });
-    // All memory is there before the caller's output is written to.
+    // All memory is allocated before the caller's output is written.
     return fault || !indices.put_in_c_order() ? fail() : together(output.result(), &indices, &empty);
 }
 
@@ -555,7 +555,7 @@ bool intern_parameters() {
         for (int place = 0; place < kOperatorEntries[which].count; ++place) {
             PyObject* name = PyUnicode_InternFromString(kOperatorEntries[which].parameters[place]);
             if (name == nullptr) return false;
-            interned[which][place] = name;  // for good
+            interned[which][place] = name;  // never freed
         }
     return true;
 }

@@ -14,9 +14,9 @@ struct Rules {
     std::uint32_t types = 0, index_types = 0;  // a bit for each type
     Broadcasting broadcasting = Broadcasting::kNumpy;
     bool negative_axes = true;
-    bool is_plain = true;        // of a plain function, which takes tensors and Python's numbers too
+    bool is_plain = true;        // of a plain function, which accepts tensors and Python numbers as well
     bool is_ufunc = false;       // of numpy.maximum: two inputs, no tensors, a scalar at rank 0
-    bool ignores_nan = false;    // without the argument `nan`
+    bool ignores_nan = false;    // the default of `nan`
     Py_ssize_t positional = 0;   // how many parameters may be given by position
     std::uint32_t keywords = 0;  // a bit for each parameter that may be given by name
 
@@ -56,13 +56,13 @@ bool intern_parameters();
 // Python raises a better error. The error is cleared.
 bool goes_to_python();
 
-// (ids or offsets, whether they are offsets, whether they are in order, whether negative ones are faults,
-// num_segments that ids have to lie below or None, rows): the first fault as (kind, position, value,
-// previous), or None. The kind is "" if there was a fault and another thread has changed it.
+// (ids or offsets, whether they are offsets, whether they are sorted, whether negative ones are faults,
+// num_segments that ids must be below or None, rows): the first fault as (kind, position, value, previous),
+// or None. The kind is "" if there was a fault and another thread has changed it.
 PyObject* py_check_indices(PyObject* self, PyObject* const* args, Py_ssize_t count);
 
-// Makes an array of int32 or int64 from ids or offsets of any integer type. Those of uint64 past 2^63 - 1
-// become that.
+// Makes an array of int32 or int64 from ids or offsets of any other integer type. Values of uint64 above
+// 2^63 - 1 become that.
 PyObject* py_widened(PyObject* self, PyObject* array);
 
 }  // namespace maxops

@@ -24,7 +24,7 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release, 
     if (tensors->framework() != nullptr) {
         fits_ = tensors->read_output(given, &given_) && given_.type == type && given_.rank == shape.rank &&
                 std::equal(dims(), dims() + shape.rank, given_.sizes) &&
-                can_write_through(given_, nullptr, 0, false);  // nor itself: Python refuses some of those
+                can_write_through(given_, nullptr, 0, false);  // no internal overlap, which Python may reject
         if (fits_) tensor_ = given;
         return;
     }
@@ -58,7 +58,7 @@ bool Output::runs_along(const int* axes) const {
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
     if (!is_given() || !can_write_through(given_, inputs, count, in_place)) return make(axes);
-    is_mapped_ = true;  // or the first to be touched here: it cannot be known
+    is_mapped_ = true;  // assumed: its pages may be untouched
     for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != given_.data;
     return true;
 }
@@ -82,7 +82,7 @@ PyObject* Output::result() {
         return is_written && tensors_.was_written(tensor_) ? Py_NewRef(tensor_) : nullptr;
     }
     if (out_ == nullptr) return made_.give();
-    // Another thread may have changed the caller's array meanwhile: then it is as one that does not fit.
+    // If another thread has changed the caller's array meanwhile, it no longer fits.
     const bool is_copied = !made_ || (is_as_planned() && PyArray_CopyInto(out_, made_.array()) == 0);
     made_.drop();
     return is_copied ? Py_NewRef(as_object(out_)) : nullptr;

@@ -6,9 +6,9 @@
 
 namespace maxops {
 
-static std::atomic<unsigned long> main_thread;  // the only one that Python runs signals' handlers on
+static std::atomic<unsigned long> main_thread;  // the only one on which Python runs signal handlers
 
-// In a forked child that is the one that forked, whichever it was.
+// In a forked child, it is the thread that forked.
 [[maybe_unused]] static const int at_forks =
     at_fork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 

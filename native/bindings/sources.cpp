@@ -1,4 +1,4 @@
-// A file of its own, since it is compiled again whenever any other changes.
+// A separate file, because it is compiled again whenever any other changes.
 #include "sources.h"
 
 #include "sources_digest.h"

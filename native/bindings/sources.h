@@ -4,9 +4,9 @@
 namespace maxops {
 
 struct Build {
-    const char* sources;   // their digest, as native/digest.py has it
+    const char* sources;   // their digest, from native/digest.py
     const char* compiler;  // its name and version
-    const char* flags;     // beside those that CMakeLists.txt gives to each instruction set
+    const char* flags;     // except those that CMakeLists.txt adds for each instruction set
 };
 Build build();
 

@@ -27,16 +27,16 @@ struct Framework {
     } attribute[kMostAnswers];
     PyObject* method[kMostAnswers];
     PyObject* gradients;
-    PyObject *is_guarded, *is_guard_off, *was_written;  // of outputs
+    PyObject *is_guarded, *is_guard_off, *was_written;  // for outputs
 
-    // Whether nothing asks for Python, whatever the tensors.
+    // Whether no function and no setting requires Python, regardless of the tensors.
     bool is_idle() const;
     bool has(PyTypeObject* type) const {
         for (int k = 0; k < classes; ++k)
             if (class_[k] == type) return true;
         return false;
     }
-    // Whether a tensor is its elements and no more.
+    // Whether a tensor is no more than its elements.
     bool is_plain(PyObject* tensor) const;
     int type_of(const dlpack::ElementType& type) const {
         for (int k = 0; k < kTypes; ++k)
@@ -47,7 +47,7 @@ struct Framework {
 
 namespace {
 
-Framework frameworks[kMostFrameworks];  // for good, as the objects that they hold
+Framework frameworks[kMostFrameworks];  // never freed, nor are the objects that they hold
 int count_of_frameworks = 0;
 
 const Framework* framework_of(PyTypeObject* type) {
@@ -56,7 +56,7 @@ const Framework* framework_of(PyTypeObject* type) {
     return nullptr;
 }
 
-// Whether an answer, whose reference this takes, is as expected. An error is none; Ctrl-C stays set.
+// Whether an answer is as expected. Takes the reference. Clears errors, except Ctrl-C.
 bool is(int expected, PyObject* answer) {
     const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == expected;
     Py_XDECREF(answer);
@@ -167,7 +167,7 @@ bool Tensors::look(PyObject* object, View* view) {
     std::int64_t dense = itemsize;
     for (int axis = tensor.rank - 1; axis >= 0; --axis) {
         strides[axis] = tensor.strides == nullptr ? dense : tensor.strides[axis] * itemsize;
-        // more bytes than there are addresses, as of a tensor that was expanded: no array of NumPy's has them
+        // more bytes than addresses, as in expanded tensors: no NumPy array is as large
         if (__builtin_mul_overflow(dense, tensor.sizes[axis], &dense)) return false;
     }
     used_ += tensor.rank;
@@ -185,9 +185,9 @@ bool Tensors::look(PyObject* object, View* view) {
 
 namespace {
 
-// The steps of a new tensor that is laid out like another one, as PyTorch's empty_like has them: the other's
-// own if it has neither gaps nor repetitions; else its axes are packed in the order of its steps, where those
-// of 0 take no part.
+// The strides of a new tensor that is laid out like another one, as in PyTorch's empty_like. If the other one
+// has no gaps and no repeated elements, they are its own. Otherwise its axes are packed in the order of its
+// strides, where strides of 0 are not compared.
 void get_packed_steps(const View& other, std::ptrdiff_t itemsize, std::int64_t* steps) {
     const int rank = other.rank;
     int axes[kMaxRank];  // from innermost to outermost
@@ -218,7 +218,7 @@ void get_packed_steps(const View& other, std::ptrdiff_t itemsize, std::int64_t* 
     for (int axis = 0; is_packed && axis < rank; ++axis) steps[axis] = other.strides[axis] / itemsize;
 }
 
-// A framework's tensor of one axis, as one of more.
+// A framework's tensor of one axis, in another shape.
 struct Shaped {
     dlpack::OwnedTensor tensor;
     dlpack::OwnedTensor* flat;
@@ -314,7 +314,7 @@ PyObject* Made::give() {
     }
     void* object = nullptr;
     const bool is_given = framework_->table->give(tensor_, &object) == 0;
-    tensor_ = nullptr;  // its own by now
+    tensor_ = nullptr;  // the framework owns it now
     return is_given ? static_cast<PyObject*>(object) : nullptr;
 }
 
@@ -374,7 +374,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     made.table = capsule == nullptr
                      ? nullptr
                      : static_cast<const dlpack::Table*>(PyCapsule_GetPointer(capsule, dlpack::kTableName));
-    Py_XDECREF(capsule);  // the table stays as long as the process
+    Py_XDECREF(capsule);  // the table lives as long as the process
     PyErr_Clear();
     if (made.table == nullptr || made.table->version.major != dlpack::kMajor ||
         made.table->version.minor < dlpack::kTableSince || made.table->look == nullptr)
@@ -386,7 +386,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     made.is_guarded = guarded;
     made.is_guard_off = off;
     made.was_written = written;
-    Py_INCREF(args);  // which has all of them, for good
+    Py_INCREF(args);  // keeps all of them alive, and is never freed
     frameworks[count_of_frameworks++] = made;
     Py_RETURN_TRUE;
 }

@@ -1,5 +1,5 @@
-// XLA's custom calls on the CPU: handlers of its foreign function interface, for jax.ffi. XLA gives
-// contiguous buffers and its own threads; no handler takes the GIL, but for the text of an error.
+// XLA's custom calls on the CPU: handlers of its foreign function interface, for jax.ffi. XLA passes
+// contiguous buffers and has its own threads. Handlers acquire the GIL only for the text of an error.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -23,10 +23,10 @@ namespace {
 
 namespace ffi = ::xla::ffi;
 
-const CoreTable* core;  // once imported, for ever
+const CoreTable* core;  // set on import and never freed
 
-// XLA's threads flush subnormals; the core heeds that, on ways that are slower. While it runs the modes are
-// plain, and afterwards what they were.
+// XLA's threads flush subnormals, which sends the core to slower paths. Sets the default floating-point
+// modes, and restores the former ones in the destructor.
 class PlainFloats {
 public:
 #if defined(__x86_64__)
@@ -87,7 +87,7 @@ struct Buffer {
 private:
     static std::size_t itemsize_of(const ffi::AnyBuffer& buffer) {
         const std::size_t count = buffer.element_count();
-        return count == 0 ? 1 : buffer.size_bytes() / count;  // without elements, any will do
+        return count == 0 ? 1 : buffer.size_bytes() / count;  // any value, if there are no elements
     }
 };
 
@@ -126,7 +126,7 @@ ffi::Error wrong_call(const char* what) {
 ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, bool ignores_nan) {
     Buffer result;
     if (!result.set(*out)) return wrong_call("unsupported dtype or rank");
-    // XLA knows no exceptions.
+    // XLA does not support exceptions.
     const std::unique_ptr<Buffer[]> inputs(new (std::nothrow) Buffer[args.size()]);
     const std::unique_ptr<View[]> views(new (std::nothrow) View[args.size()]);
     if (inputs == nullptr || views == nullptr) return error_of({Fault::kOutOfMemory});
@@ -146,8 +146,7 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, boo
     return error_of(core->maximum(nullptr, call, result.view, false));
 }
 
-// Data to be reduced along axes of 0 to rank - 1 that are there and not empty; and arrays of the shape
-// without them.
+// Data, not empty, to reduce along axes of 0 to rank - 1, and arrays of its shape without these axes.
 struct ReduceArguments {
     Buffer data;
     Reduction call;
@@ -158,7 +157,7 @@ struct ReduceArguments {
         call.keepdims = false;
         return axes.size() == 0 || !core->mark_axes(axes.begin(), axes.size(), false, &call);
     }
-    // The sizes are those that the call gives, in whatever shape XLA has the buffer.
+    // The sizes are those of the call, in any shape that XLA has for the buffer.
     bool set_output(Buffer* output, int type, void* to, std::size_t itemsize, std::size_t count) const {
         int rank = 0;
         std::size_t elements = 1;
@@ -185,7 +184,7 @@ ffi::Error reduce_max(ffi::AnyBuffer data, ffi::Result<ffi::AnyBuffer> out,
     return error_of(core->reduce_max(nullptr, arguments.call, result.view));
 }
 
-// Indices as the core gives them, in the type that JAX has for them: int64, or int32 by way of a copy.
+// Writes the core's indices in the type that JAX has for them: int64, or int32 through a copy.
 template <class Write>
 ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& write) {
     if (indices->element_type() == ffi::DataType::S64)
@@ -193,7 +192,7 @@ ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& writ
     if (indices->element_type() != ffi::DataType::S32) return wrong_call("indices of a wrong dtype");
     const std::size_t count = indices->element_count();
     const std::unique_ptr<std::int64_t[]> wide(new (std::nothrow) std::int64_t[count]);
-    if (wide == nullptr) return error_of({Fault::kOutOfMemory});  // XLA knows no exceptions
+    if (wide == nullptr) return error_of({Fault::kOutOfMemory});  // XLA does not support exceptions
     const Fault fault = write(wide.get());
     if (!fault)
         std::transform(wide.get(), wide.get() + count, static_cast<std::int32_t*>(indices->untyped_data()),
@@ -201,7 +200,7 @@ ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& writ
     return error_of(fault);
 }
 
-// The data and the values that its maxima are; nothing is empty.
+// `values` are the maxima of the data; nothing is empty.
 ffi::Error argmax(ffi::AnyBuffer data, ffi::AnyBuffer values, ffi::Result<ffi::AnyBuffer> indices,
                   ffi::Span<const std::int64_t> axes) {
     ReduceArguments arguments;
@@ -218,7 +217,7 @@ ffi::Error argmax(ffi::AnyBuffer data, ffi::AnyBuffer values, ffi::Result<ffi::A
     });
 }
 
-// (batch, rows, width) by ids (batch, count), and values (batch, num_segments, width).
+// Data (batch, rows, width), ids or offsets (batch, count), and values (batch, num_segments, width).
 struct Batches {
     Buffer data, ids, values;
     std::ptrdiff_t batches = 0, data_bytes = 0, id_bytes = 0, value_bytes = 0;
@@ -241,7 +240,7 @@ struct Batches {
         return ffi::Error::Success();
     }
 
-    // run(values) for each batch, up to the first fault.
+    // Calls run(values, batch) for each batch, until the first fault.
     template <class Run>
     Fault each(const Run& run) {
         const auto part = [](const Buffer& whole, std::ptrdiff_t batch) {

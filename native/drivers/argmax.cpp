@@ -39,11 +39,11 @@ public:
 
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
-    std::size_t positions() const { return reduced_.size[0]; }  // that parts are made of
+    std::size_t positions() const { return reduced_.size[0]; }  // parts are ranges of positions
     std::size_t least() const { return by_rows_ ? 1 : kIndexStrip; }
 
-    // Outputs begin to end, counted in C order over the kept axes in memory order, among positions `from` to
-    // `to` of the outermost reduced axis. write(output, its own position in the array of indices, number).
+    // Searches outputs [begin, end), in C order over the kept axes in memory order, at positions [from, to)
+    // of the outermost reduced axis. Calls write(output, its address in the array of indices, index).
     template <class Write>
     void take(std::size_t begin, std::size_t end, std::size_t from, std::size_t to,
               const Write& write) const {
@@ -73,7 +73,7 @@ private:
         reduced_.size[reduced_.rank] = size;
         reduced_strides_[reduced_.rank++] = stride;
     }
-    // Neighbours that are one run of memory become one axis; the order of positions stays.
+    // Merges adjacent axes that are one run of memory. The order of the elements stays the same.
     void add_reduced(std::size_t size, std::ptrdiff_t stride) {
         if (size == 1) return;
         const int last = reduced_.rank - 1;
@@ -88,7 +88,7 @@ private:
         return !swapped_ && (stride == static_cast<std::ptrdiff_t>(kernels_.itemsize) || n == 1);
     }
 
-    // visit(address, first place, stride, n) of each innermost run, until it says false.
+    // Calls visit(address, first index, stride, n) for each innermost run, until it returns false.
     template <class Visit>
     void for_runs(const char* data, std::size_t from, std::size_t to, const Visit& visit) const {
         Shape part = reduced_;
@@ -196,8 +196,8 @@ bool argmax_in_axes(const Run& run, const ArgmaxCall& call) {
             whole.take(begin, end, 0, whole.positions(), put);
         });
 
-    // Few outputs of many elements: parts of the outermost reduced axis; the first part that finds an element
-    // has the first. Tasks are begun in order, so that later ones of a single output often skip the search.
+    // Few outputs of many elements: search parts of the outermost reduced axis. The first part with a match
+    // has the first match. Tasks start in order, so later tasks of a single output often skip the search.
     std::vector<std::int64_t> partial(parts * outputs, -1);
     std::atomic<std::size_t> found{parts};
     const auto task = [&](std::size_t i) {
@@ -211,7 +211,7 @@ bool argmax_in_axes(const Run& run, const ArgmaxCall& call) {
             }
     };
     if (!run_tasks(parts, task, run.poll, bytes < kLongBytes)) return false;
-    // Where an output's own place is, a search among no elements tells.
+    // A search in an empty range provides the address of each output's index.
     whole.take(0, outputs, 0, 0, [&](std::size_t output, char* to, std::int64_t) {
         std::int64_t place = -1;
         for (std::size_t i = 0; i < parts && place < 0; ++i) place = partial[i * outputs + output];

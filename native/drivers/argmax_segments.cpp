@@ -1,4 +1,4 @@
-// The indices of a SegmentMax's maxima: of the first row that holds each.
+// The argmax of a SegmentMax: the first row that holds each maximum.
 #include <memory>
 
 #include "segment_spread.h"
@@ -11,7 +11,7 @@ public:
     SegmentIndices(const Kernels& kernels, const SegmentRows& rows, const Segments& call)
         : kernels_(kernels), rows_(rows), call_(call) {}
 
-    // Rows of a piece into `indices`, rows of the output from segment `piece.from` on.
+    // Searches the rows of a piece. `indices` begins at segment `piece.from`.
     void take(const Piece& piece, std::int64_t* indices) const {
         const auto first = static_cast<std::size_t>(piece.from);
         const SegmentArgmax to{call_.out + first * rows_.row_bytes() + piece.column * rows_.itemsize(),
@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    // Many rows of one segment: only up to where all is found.
+    // Searches many rows of one segment, until every index is found.
     void take_run(const SegmentArgmax& to, const RowBlock& block) const {
         const std::int64_t id = block.segment;
         const auto* results = to.results + (id - to.from) * to.result_stride;
@@ -64,10 +64,10 @@ private:
     const Segments& call_;
 };
 
-// The end of the run of a row's segment, in sorted ids.
+// The end of the run of rows with the id of `row`, in sorted ids.
 std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
     const std::int64_t id = rows.id_of(row);
-    std::size_t low = row, high = end;  // low is of the run, high is not
+    std::size_t low = row, high = end;  // low is in the run, high is not
     while (high - low > 1) {
         const std::size_t middle = low + (high - low) / 2;
         (rows.id_of(middle) == id ? low : high) = middle;
@@ -75,7 +75,8 @@ std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
     return high;
 }
 
-// Rows in order, in shares. Where one begins within a segment, what it finds goes aside, to be merged.
+// Searches rows with sorted ids, in shares. If a share begins within a segment, its indices for that segment
+// go to `aside` and are merged at the end.
 bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call, const SegmentIndices& all,
                    std::int64_t* indices) {
     const std::size_t width = rows.width(), count = rows.rows(),
@@ -130,7 +131,7 @@ bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segment
     const auto merge = [&](std::size_t begin, std::size_t end) {
         for (std::size_t copy = 1; copy < spread.copies(); ++copy) {
             const std::int64_t* found = copy_at(copy);
-            for (std::size_t i = begin; i < end; ++i) {  // -1, as an unsigned number, is the highest
+            for (std::size_t i = begin; i < end; ++i) {  // as an unsigned number, -1 is the highest
                 const auto here = static_cast<std::uint64_t>(indices[i]),
                            there = static_cast<std::uint64_t>(found[i]);
                 indices[i] = static_cast<std::int64_t>(std::min(here, there));

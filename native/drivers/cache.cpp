@@ -15,8 +15,8 @@
 namespace maxops {
 namespace {
 
-// Freed blocks, the latest first. The system may take their pages whenever it needs memory, so the
-// cache keeps only memory without another use.
+// Freed blocks, the latest first. The system may reclaim their pages whenever memory is low, so the cache
+// holds only memory that has no other use.
 class Cache {
 public:
     void* take(std::size_t size) {
@@ -103,7 +103,7 @@ private:
         return (size + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     }
 
-    // False if that much or less was kept.
+    // Returns false if no more than that was kept.
     bool trim_to(std::size_t bytes) {
         const bool has_more = kept_bytes_ > bytes;
         while (kept_bytes_ > bytes) {
@@ -131,7 +131,7 @@ Cache& cache() {
 [[maybe_unused]] const int at_forks = at_fork(
     [] { cache().mutex().lock(); }, [] { cache().mutex().unlock(); }, [] { cache().mutex().unlock(); });
 
-// NumPy calls these for the arrays that new_output makes; C, so no exceptions.
+// NumPy's C code calls these for the arrays of new_output, so they must not throw.
 void* allocate(void*, std::size_t size) {
     try {
         return cache().take(std::max<std::size_t>(size, 1));

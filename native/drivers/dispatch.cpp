@@ -8,20 +8,20 @@
 
 namespace maxops {
 
-// CMakeLists.txt writes instruction_sets.def, which has what is compiled, best first: a line
-// MAXOPS_INSTRUCTION_SET(namespace, name) each.
+// CMakeLists.txt writes instruction_sets.def: a line MAXOPS_INSTRUCTION_SET(namespace, name) for each
+// instruction set that is compiled, best first.
 #define MAXOPS_INSTRUCTION_SET(isa, name) MAXOPS_DECLARE_KERNELS(isa)
 #include "instruction_sets.def"
 #undef MAXOPS_INSTRUCTION_SET
 
 namespace {
 
-// Whether this machine has each. (A build of fewer sets leaves some of these unused.)
+// Whether this machine has each instruction set. Builds of fewer sets leave some functions unused.
 [[maybe_unused]] bool has_baseline() {
     return true;
 }
 #ifdef __x86_64__
-// Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names.
+// Exactly the features that CMakeLists.txt enables: slightly fewer than the psABI's levels of these names.
 [[maybe_unused]] bool has_x86_64_v2() {
     return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
            __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
@@ -68,7 +68,7 @@ constexpr int kTypesOfOrders[kOrders] = {
 #include "../core/types.def"
 };
 
-// One table an order out of the families'. It is put together here, in instructions that every machine has.
+// Joins the tables of the families into one table for each order, in code that every machine can run.
 using Tables = std::array<Kernels, kOrders>;
 Tables tables(const ElementwiseKernels* elementwise, const ReduceKernels* reduce,
               const SegmentKernels* segment, const UnsortedKernels* unsorted, const ArgmaxKernels* argmax,

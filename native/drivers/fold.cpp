@@ -1,4 +1,4 @@
-// Max: many inputs of one shape, broadcast or not, folded block by block in one pass.
+// Max: any number of inputs, broadcast to one shape, folded block by block in one pass.
 #include "fold_rows.h"
 #include "fold_tiles.h"
 #include "scratch.h"
@@ -6,8 +6,8 @@
 namespace maxops {
 namespace {
 
-// Whatever the layout: what does not run along the rows is gathered into blocks that stay in cache. Rows
-// shorter than kPackedRow are packed into blocks of many; longer ones are used where they lie.
+// Folds inputs of any layout. Inputs that are not contiguous along the rows are gathered into blocks that
+// stay in cache. Rows shorter than kPackedRow are packed, many to a block; longer rows are used in place.
 class Fold {
 public:
     Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, bool streams)
@@ -48,7 +48,7 @@ private:
         return !operand.swapped && operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
     }
 
-    // The address of a block of an operand that is contiguous; null for any other block.
+    // The address of a block that is contiguous in its operand; null for other blocks.
     char* in_place(std::size_t k, const Block& block) const {
         const Operand& operand = operands_[k];
         if (is_flat(operand)) return operand.data + block.begin * kernels_.itemsize;
@@ -56,8 +56,8 @@ private:
         return operand.data + block.position.offset(operand);
     }
 
-    // visit(address, place in the block, rows, n): the block as stacks of `rows` whole rows, n elements of
-    // each, but for a piece of a row at its ends.
+    // Calls visit(address, byte offset in the block, rows, n) for stacks of `rows` whole rows of n elements,
+    // except for parts of rows at the ends.
     template <class Visit>
     void for_pieces(const Operand& operand, const Block& block, const Visit& visit) const {
         for_rows(shape_, block.begin, block.begin + block.n,

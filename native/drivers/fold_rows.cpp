@@ -5,7 +5,6 @@ namespace maxops {
 FoldRows::FoldRows(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands,
                    bool streams)
     : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams) {
-    // Shorter rows are faster if packed into blocks of many.
     const std::size_t inputs = operands.size() - 1, inner = static_cast<std::size_t>(shape.rank - 1);
     const auto item = static_cast<std::ptrdiff_t>(kernels.itemsize);
     serves_ = inputs <= Kernels::kMostInputs && kernels.fold[inputs] != nullptr;
@@ -20,6 +19,7 @@ FoldRows::FoldRows(const Kernels& kernels, const Shape& shape, const std::vector
         }
         if (operand.swapped) serves_ = false;
     }
+    // Shorter rows are faster if they are packed into blocks of many.
     const std::size_t shortest = repeated > 0 ? kFoldedRowWithOne : kFoldedRow;
     if (repeated > 1 || (shape.rank > 1 && shape.size[inner] < shortest)) serves_ = false;
 }

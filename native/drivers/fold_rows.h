@@ -1,5 +1,5 @@
-// Max where no input needs a buffer: each runs along the rows of the output, or has a single element for each
-// row, as a column has, a scalar, or one side of an outer product.
+// Max without buffers for inputs. Each input is contiguous along the rows of the output, or one of two inputs
+// has a single element for each row, like a column, a scalar, or one side of an outer product.
 #pragma once
 #include "iterate.h"
 
@@ -7,13 +7,13 @@ namespace maxops {
 
 class FoldRows {
 public:
-    // `streams`: the output, which is one run of memory, goes past the cache.
+    // `streams`: the output is contiguous, and its stores bypass the cache.
     FoldRows(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, bool streams);
 
-    // Whether this way serves. The shape is simplified.
+    // Whether this class supports the call. The shape is simplified.
     bool serves() const { return serves_; }
 
-    // Elements begin to end of the output, in C order.
+    // Computes elements [begin, end) of the output, in C order.
     void operator()(std::size_t begin, std::size_t end) const;
 
 private:
@@ -26,10 +26,9 @@ private:
     Rows rows_at(const Position& position, std::size_t rows, std::size_t n) const;
     void fold(char* to, const Rows& at) const;
 
-    // Elements begin to end, to where `block` says, or where the output lies.
+    // Computes elements [begin, end) into `block`, or into the output if null.
     void take(std::size_t begin, std::size_t end, char* block) const;
-    // The same past the cache, long rows a small piece at a time: so the processor goes on reading while it
-    // writes.
+    // Streams long rows in small pieces, so that the processor keeps reading while it writes.
     void stream_rows(std::size_t begin, std::size_t end) const;
 
     const Kernels& kernels_;
@@ -37,7 +36,7 @@ private:
     const std::vector<Operand>& operands_;
     const bool streams_;
     bool serves_;
-    int repeated_ = -1;  // which of two inputs has a single element for each row
+    int repeated_ = -1;  // which of two inputs has a single element for each row; -1: none
 };
 
 }  // namespace maxops

@@ -1,5 +1,5 @@
-// Max where some inputs run across the others: transposed ones, whose neighbours along a row of the output
-// lie far apart. Square tiles of them are transposed in cache, so that each cache line is fetched once.
+// Max with transposed inputs, whose neighbours along a row of the output are far apart in memory. Tiles of
+// these inputs are transposed in cache, so that each cache line is fetched once.
 #include "fold_tiles.h"
 
 #include "scratch.h"
@@ -7,7 +7,7 @@
 namespace maxops {
 namespace {
 
-// A tile has kTileColumns columns, and takes kTileRunBytes of each.
+// A tile has kTileColumns columns, and kTileRunBytes of each.
 class Tiles {
 public:
     Tiles(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, int across)

@@ -53,8 +53,8 @@ static std::size_t magnitude(std::ptrdiff_t stride) {
 }
 
 void memory_order(const Shape& shape, const Operand* operands, std::size_t count, int* axes) {
-    // An insertion sort, since "is farther out" is no order when operands disagree: the first
-    // operand that moves along both axes decides, and a later one can only keep them as they are.
+    // Insertion sort, because "is farther out" is not an order if operands disagree. The first operand that
+    // moves along both axes decides; a later one can only keep the axes as they are.
     auto is_farther_in = [&](int a, int b, bool* decided) {
         bool inside = false;
         *decided = false;
@@ -101,7 +101,7 @@ void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t it
     reorder(shape->size, axes, shape->rank);
     for (std::size_t k = 0; k < count; ++k) reorder(operands[k].strides, axes, shape->rank);
 
-    int last = -1;  // of the axes that are left
+    int last = -1;  // of the remaining axes
     auto is_one_run_with_last = [&](int axis) {
         const auto size = static_cast<std::ptrdiff_t>(shape->size[axis]);
         for (std::size_t k = 0; k < count; ++k)
@@ -129,7 +129,7 @@ bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sor
     const std::size_t itemsize = run.kernels.itemsize, block = kBlockBytes / itemsize;
     const Shape shape(n);
     std::atomic<bool> all{true};
-    // Each share looks back at the id before it.
+    // Each share also reads the id before it.
     bool finished =
         parallel_for(run, n, kTaskBytes / itemsize, n * itemsize, [&](std::size_t begin, std::size_t end) {
             begin -= begin > 0;

@@ -1,4 +1,4 @@
-// From arrays of any strides and byte order to the kernels' contiguous blocks, and to threads' shares.
+// Splits arrays of any strides and byte order into contiguous blocks for kernels and into shares for threads.
 #pragma once
 #include <algorithm>
 #include <bitset>
@@ -12,14 +12,14 @@
 namespace maxops {
 
 constexpr int kMaxRank = 64;  // NumPy's own limit
-// One word: an array of bool is cleared by a call and read before its stores are there, 5 ns of a small call.
+// One word. An array of bool would take 5 ns more: a call clears it, and reads then wait for its stores.
 using AxisSet = std::bitset<kMaxRank>;
 
 struct Shape {
     int rank = 0;
-    std::size_t size[kMaxRank];  // past the rank: anything
+    std::size_t size[kMaxRank];  // unspecified past the rank
 
-    // The sizes that there are, and no more: all 64 take 15 nanoseconds, of the 140 that a short call takes.
+    // Copies only `rank` sizes and initializes none: all 64 take 15 ns, of the 140 ns of a short call.
     Shape() {}
     explicit Shape(std::size_t only) : rank(1) { size[0] = only; }
     Shape(const Shape& other) { *this = other; }
@@ -32,25 +32,25 @@ struct Shape {
     std::size_t elements() const;
 };
 
-// The layout of an array's elements: strides in bytes, one for each axis of a Shape kept beside it.
+// The layout of an array's elements: strides in bytes, one for each axis of its Shape.
 struct Operand {
     char* data;
     std::ptrdiff_t strides[kMaxRank];
     bool swapped = false;  // not in this machine's byte order
 
-    Operand() {}                                                   // by hand, as Shape's
-    explicit Operand(char* element) : data(element), strides{} {}  // the same one everywhere
+    Operand() {}                                                   // leaves strides unset, like Shape
+    explicit Operand(char* element) : data(element), strides{} {}  // the same element at each index
 
     bool is_contiguous(const Shape& shape, std::size_t itemsize) const;
 };
 
-// A place in a shape, moved in C order: the last axis runs fastest.
+// An index into a shape, advanced in C order: the last axis runs fastest.
 class Position {
 public:
-    explicit Position(const Shape& shape);  // its first place
+    explicit Position(const Shape& shape);  // index 0 along each axis
     Position(const Shape& shape, std::size_t flat);
     std::size_t operator[](int axis) const { return index_[axis]; }
-    // Moves on by n indices along `axis`, at most to its end, from where it carries to the axes before it.
+    // Advances by n along `axis`, at most to its end. At the end, it carries to the axes before it.
     void advance(const Shape& shape, int axis, std::size_t n);
     std::ptrdiff_t offset(const Operand& operand) const;
 
@@ -59,42 +59,42 @@ private:
     std::size_t index_[kMaxRank];
 };
 
-// The axes from outermost to innermost in memory, by the operands' strides, as NumPy's iterator
-// orders them. The same order is the layout of a new output.
+// Orders the axes from outermost to innermost in memory by the operands' strides, like NumPy's iterator. New
+// outputs have this layout.
 void memory_order(const Shape& shape, const Operand* operands, std::size_t count, int* axes);
 
-// Puts the axes into memory order, drops those of size 1 and merges neighbours that are one run of
-// memory in every operand. At least one axis is left.
+// Puts the axes into memory order, drops axes of size 1, and merges adjacent axes that are one run of memory
+// in every operand. Leaves at least one axis.
 void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t itemsize);
 
-// How a call runs, beyond its data. `poll`: see run_tasks.
+// The kernels and options of a call. `poll`: see run_tasks.
 struct Run {
     const Kernels& kernels;
     bool (*poll)();
-    // The output's pages are mapped and it is none of the inputs: if it is large, its stores should
-    // bypass the cache.
+    // The output's pages are mapped, and it is not an input: if it is large, its stores should bypass the
+    // cache.
     bool may_stream = false;
 };
 
-// How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
-// Tiles of Max have at least `least` elements, so that vectors are whole.
+// The number of items in a task, of `count` items of `item_bytes`: at most kTaskBytes, and some tasks for
+// each thread. Max requires at least `least` items, so that vectors are whole.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes, std::size_t least = 1) {
     const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksPerThread) + 1;
     const std::size_t items = std::max(std::min(fair, kTaskBytes / item_bytes), least);
     return items < kTaskAlignment
                ? items
-               : items / kTaskAlignment * kTaskAlignment;  // shares begin where whole vectors do
+               : items / kTaskAlignment * kTaskAlignment;  // shares begin where whole vectors begin
 }
 
-// How many items a block streams to `to`: up to where a cache line ends, since one that is stored in two
-// parts has to be fetched.
+// The number of items in the next block to stream to `to`. The block ends at the end of a cache line, because
+// a line that is stored in two parts must be fetched.
 inline std::size_t items_to_stream(const char* to, std::size_t itemsize) {
     constexpr std::size_t kLine = 64;
     return (kStreamedBlockBytes - reinterpret_cast<std::uintptr_t>(to) % kLine) / itemsize;
 }
 
-// visit(position, at, rows, n) for elements begin to end of a shape: stacks of `rows` whole rows, n elements
-// of each, but for a piece of a row at the ends. `at` counts the elements that came before.
+// Calls visit(position, at, rows, n) for elements [begin, end) of a shape, in stacks of `rows` whole rows of
+// n elements, except for parts of rows at the ends. `at` counts the elements before.
 template <class Visit>
 void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visit& visit) {
     const int inner = shape.rank - 1;
@@ -114,14 +114,14 @@ void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visi
     }
 }
 
-// A share of rows that is no longer than a poll may wait, however many rows there are.
+// The number of rows in a share. A share never takes longer than a poll may wait.
 inline std::size_t share_rows(std::size_t rows, std::size_t shares, std::size_t row_bytes) {
-    constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // ten milliseconds or so
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // about 10 ms
     const std::size_t fair = std::max(rows / shares, kTaskBytes / row_bytes);
     return std::min(fair, std::max(kMostBytes, kTaskBytes) / row_bytes) + 1;
 }
 
-// share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
+// Calls share(begin, end) over [0, count), in parallel shares of `grain` if that pays off for so many bytes.
 template <class Share>
 bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes,
                   const Share& share) {
@@ -142,7 +142,7 @@ bool fill(const Run& run, Item* items, std::size_t n, Item value) {
         [&](std::size_t begin, std::size_t end) { std::fill(items + begin, items + end, value); });
 }
 
-// share(begin, end) over [0, count) in order, one after the other, with a poll between them.
+// Calls share(begin, end) over [0, count) in order, with polls in between.
 template <class Share>
 bool serial_for(const Run& run, std::size_t count, std::size_t grain, const Share& share) {
     Polling polling(run.poll);
@@ -153,44 +153,44 @@ bool serial_for(const Run& run, std::size_t count, std::size_t grain, const Shar
     return true;
 }
 
-// Each of these returns false if the poll stopped it; what the output then holds is unspecified. The shape
-// and the operands that fold and reduce are given become simpler.
+// Each function below returns false if the poll stopped it; the output is then unspecified. fold and reduce
+// simplify the shape and the operands that they are passed.
 
-// The last operand, the output, becomes the maximum of the others. All have the shape's axes, with stride 0
-// where they are broadcast. The output must not overlap an input, unless each element lies on its own.
+// Sets the last operand, the output, to the maximum of the others. All have the axes of the shape, with
+// stride 0 where they are broadcast. The output must not overlap an input, except element for element.
 bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands);
 
-// Along axes of out-stride 0 the data is reduced. Nothing may be empty; the two must not overlap.
+// Reduces the data along axes where the output has stride 0. Neither is empty, and they do not overlap.
 bool reduce(const Run& run, Shape& shape, Operand (&data_and_out)[2]);
 
 struct Segments {
-    Shape shape;  // of the data; the ids run along its axis 0
+    Shape shape;  // of the data; the ids are along its axis 0
     Operand data;
-    Operand ids;  // their axis 0; or the offsets
+    Operand ids;  // the ids along that axis, or the offsets
     int id_type;  // 0: int32, 1: int64
     char* out;    // (num_segments, the data's other axes), contiguous and native
     std::int64_t num_segments;
-    std::uint64_t fill;       // bits
-    std::uint64_t first = 0;  // bits of what the maxima of rows in any order begin with
-    bool checks;  // the ids, in the same pass; if they are not sorted, what the output holds is unspecified
-    bool trusts;  // them, unread: long runs may be galloped over
-    std::size_t bounds = 0;  // how many offsets there are; 0: ids name the segments
+    std::uint64_t fill;       // bits of the value of empty segments
+    std::uint64_t first = 0;  // bits of the initial maxima, for ids in any order
+    bool checks;  // checks the ids in the same pass; if they are not sorted, the output is unspecified
+    bool trusts;  // the caller guarantees sorted ids: long runs may be galloped over
+    std::size_t bounds = 0;  // the number of offsets; 0: there are ids
 };
-// `sorted` becomes false if the call checks and finds ids that are negative or decrease. Offsets are known to
-// be right; should they have changed meanwhile, the result is wrong and nothing else.
+// Sets `sorted` to false if the call checks ids and finds negative or decreasing ones. Offsets must be valid.
+// If another thread changes them meanwhile, only the result is wrong.
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted);
 
-// The same of ids in any order; those outside 0 to num_segments - 1 are of no segment.
+// Like segment(), for ids in any order. Rows with ids outside [0, num_segments) are dropped.
 bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call);
 
-// Which of the segments have no rows: 1, and 0 for the others. `call` needs no data.
+// Writes 1 for each segment without rows, and 0 for others. `call` needs no data.
 bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty);
 
-// The first row of each segment that holds the result, or -1; call.out holds the results.
+// Finds the first row of each segment that holds the result, or -1; call.out holds the results.
 bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
                         std::int64_t* indices);
 
-// For each of the results, the place among the reduced axes, in C order, of the first element that holds it,
+// Finds, for each result, the index along the reduced axes, in C order, of the first element that holds it,
 // or -1. Results and indices have the data's shape, with stride 0 along the reduced axes.
 struct ArgmaxCall {
     Shape shape;
@@ -199,7 +199,7 @@ struct ArgmaxCall {
 };
 bool argmax_in_axes(const Run& run, const ArgmaxCall& call);
 
-// Whether the n ids are non-negative and never decrease; `run` with the kernels of the ids' type.
+// Sets `sorted` to whether the n ids are non-negative and non-decreasing. `run` has their type's kernels.
 bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted);
 
 }  // namespace maxops

@@ -1,4 +1,4 @@
-// ReduceMax: the output's elements, each the maximum along the reduced axes.
+// ReduceMax: the maximum along the reduced axes, for each element of the output.
 #include <atomic>
 #include <cstring>
 
@@ -10,13 +10,13 @@ namespace {
 
 bool holds_highest(const Kernels& kernels, const char* element) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, element, kernels.itemsize);  // a big-endian machine misses the shortcut, nothing else
+    std::memcpy(&bits, element, kernels.itemsize);  // on big-endian machines, this only misses the shortcut
     return bits == kernels.highest;
 }
 
 class Reduce {
 public:
-    // The axes are simplified; those where the output does not move are reduced.
+    // The axes are simplified. Axes where the output has stride 0 are reduced.
     Reduce(const Kernels& kernels, const Shape& shape, const Operand& data, const Operand& out)
         : kernels_(kernels), data_(data), out_(out) {
         data_in_kept_.swapped = data_in_reduced_.swapped = data.swapped;
@@ -35,7 +35,7 @@ public:
         rows_are_apart_ = row_is_reduced_ && inner > 0 &&
                           reduced_.size[inner] <= kLongRowBytes / kernels.itemsize &&
                           runs_in_place(data_in_reduced_.strides[inner], reduced_.size[inner]);
-        // Parts of the outermost axis are the longest runs of memory, if it has enough for every thread.
+        // Prefer to split the outermost axis, because its parts are the longest runs of memory.
         const std::size_t* sizes = reduced_.size;
         split_ = sizes[0] >= kPartsEnough
                      ? 0
@@ -44,10 +44,10 @@ public:
 
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
-    std::size_t places() const { return reduced_.size[split_]; }  // that parts are made of
+    std::size_t places() const { return reduced_.size[split_]; }  // along the axis that is split
     bool row_is_reduced() const { return row_is_reduced_; }
 
-    // The same over a part of the reduced axis that is split, with another output: (outputs(),) contiguous.
+    // The same reduction over a part of the axis that is split, to a contiguous output of shape (outputs(),).
     Reduce part(std::size_t begin, std::size_t end, char* out) const {
         Reduce part = *this;
         part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[split_];
@@ -62,7 +62,7 @@ public:
         return part;
     }
 
-    // The output's elements from those of `parts` parts, one after the other in `partial`.
+    // Reduces the outputs of `parts` parts, one after the other in `partial`, to the output.
     void finish_parts(std::size_t parts, char* partial) const {
         Shape stacked;
         Operand from(partial), to = out_;
@@ -80,7 +80,7 @@ public:
         Reduce(kernels_, stacked, from, to)(0, outputs());
     }
 
-    // Outputs begin to end, counted in C order over the kept axes.
+    // Computes outputs [begin, end), counted in C order over the kept axes.
     void operator()(std::size_t begin, std::size_t end) const {
         char *keys = scratch<ReduceBuffers>().keys, *values = scratch<ReduceBuffers>().values;
         const int inner = kept_.rank - 1;
@@ -122,7 +122,7 @@ private:
         return !data_.swapped && (stride == item() || n == 1);
     }
 
-    // Rows shorter than a vector that follow one another in memory are taken several at a time, as one row.
+    // The number of adjacent rows to take as one row: several if each is shorter than a vector.
     std::size_t groups_of(std::size_t n) const {
         const int inner = reduced_.rank - 1;
         const std::size_t bytes = n * kernels_.itemsize;
@@ -132,7 +132,7 @@ private:
         return reduced_.size[inner] >= 2 * groups ? groups : 1;
     }
 
-    // All that is reduced into n neighbouring outputs, the first of them at `from`.
+    // Reduces all elements of n adjacent outputs. The first element is at `from`.
     void take_all(char* keys, const char* from, std::size_t n, std::size_t groups) const {
         const int inner = reduced_.rank - 1;
         const std::size_t length = reduced_.size[inner];
@@ -148,8 +148,8 @@ private:
         }
     }
 
-    // One output, over rows that do not follow one another: as columns, several rows at a time, whose maxima
-    // are left. What lies beyond a strip's width is folded onto it.
+    // One output, over rows that are apart in memory: takes several rows at a time, as columns, and merges
+    // the maxima of the columns. Columns past the width of a strip are folded onto the strip.
     void take_rows_apart(char* keys, const char* from) const {
         const int inner = reduced_.rank - 1;
         const std::size_t columns = reduced_.size[inner], rows = reduced_.size[inner - 1];
@@ -202,15 +202,15 @@ private:
             });
     }
 
-    // Whether nothing is above what an output has by now.
+    // Whether an output has the highest value already.
     bool is_saturated(const char* key) const {
         char value[8];
         kernels_.finish(value, key, 1);
         return holds_highest(kernels_, value);
     }
 
-    // visit(block, at, m) for n elements that are copied to one place, as long as it is true. The first block
-    // is short: many rows are saturated by then.
+    // Copies n elements block by block, and calls visit(block, at, m) until it returns false. The first block
+    // is short, because many rows are saturated after it.
     template <class Visit>
     void in_blocks(const char* from, std::ptrdiff_t stride, std::size_t n, const Visit& visit) const {
         char* block = scratch<ReduceBuffers>().gathered;
@@ -226,9 +226,9 @@ private:
     const Kernels& kernels_;
     Operand data_, out_;  // out_'s strides are those of the kept axes
     Shape kept_, reduced_;
-    Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
+    Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along the kept and reduced axes
     bool row_is_reduced_, rows_are_apart_;
-    int split_;  // which of the reduced axes parts are made of
+    int split_;  // the reduced axis that is split into parts
 };
 
 }  // namespace
@@ -236,7 +236,7 @@ private:
 bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     auto& [data, out] = operands;
     const std::size_t itemsize = run.kernels.itemsize;
-    // A maximum does not depend on order or on repetition: turn negative strides round, take repeats once.
+    // A maximum ignores order and repetition: reverse negative strides, and read repeated elements once.
     for (int axis = 0; axis < shape.rank; ++axis) {
         if (out.strides[axis] != 0) continue;
         if (data.strides[axis] == 0) shape.size[axis] = 1;
@@ -250,10 +250,10 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
 
     const std::size_t outputs = whole.outputs();
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
-    // A task takes enough neighbouring columns to read memory in long pieces.
+    // A task takes enough adjacent columns to read long runs of memory.
     const std::size_t least = whole.row_is_reduced() ? kTaskRows : kTaskStripBytes / itemsize;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
-    // Parts enough for every thread, but not so many that their maxima cost what the elements do.
+    // Enough parts for every thread, but not so many that their maxima cost as much as the elements.
     const std::size_t most =
         std::max(kPartsEnough, static_cast<std::size_t>(num_threads())) * kPartsPerThread;
     const std::size_t parts =
@@ -261,10 +261,10 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     if (bytes < kThreadedBytes || outputs / least >= kPartsEnough || parts < 2)
         return parallel_for(run, outputs, grain, bytes, whole);
 
-    // Few outputs of many elements: parts of a reduced axis first, then their maxima.
+    // Few outputs of many elements: reduce parts of a reduced axis, then merge their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
-    // A single output is saturated by the first NaN or True, and then the other parts may stay zero; if the
-    // very first elements do so, no thread need wake.
+    // The first element of the highest value, such as NaN or True, saturates a single output. The other parts
+    // may then stay zero. If the very first elements saturate it, no thread needs to wake.
     std::atomic<bool> is_saturated{false};
     if (outputs == 1 && whole.places() == whole.elements_each()) {
         whole.part(0, std::min(whole.places(), kSaturationPeek), partial.data())(0, 1);

@@ -1,4 +1,4 @@
-// SegmentMax of rows in any order: keys of the whole output, that each row is folded into where its id says.
+// SegmentMax of rows in any order. The output holds keys, and each row is folded into those of its segment.
 #include <atomic>
 #include <memory>
 
@@ -7,7 +7,7 @@
 namespace maxops {
 namespace {
 
-// The output's rows in shares: each(first row, rows).
+// Calls each(first row, count) for the rows of the output, in parallel shares.
 template <class Each>
 bool over_output(const Run& run, const SegmentRows& rows, const Segments& call, const Each& each) {
     const auto count = static_cast<std::size_t>(call.num_segments);
@@ -15,8 +15,8 @@ bool over_output(const Run& run, const SegmentRows& rows, const Segments& call, 
                         [&](std::size_t begin, std::size_t end) { each(begin, end - begin); });
 }
 
-// The same for what cannot be done twice. A child that is forked inside the poll does all tasks again, so the
-// poll is asked between rounds alone, when none is begun.
+// Like over_output, for tasks that must not run twice. A child process that is forked inside the poll runs
+// all tasks again, so the poll runs only between rounds, when no task has begun.
 template <class Each>
 bool once_over_output(const Run& run, const SegmentRows& rows, const Segments& call, const Each& each) {
     const auto count = static_cast<std::size_t>(call.num_segments);
@@ -35,12 +35,12 @@ struct __attribute__((packed, may_alias)) Unaligned {
     Id value;
 };
 
-// Threads may mark a segment at once, all alike.
+// Several threads may mark a segment at once: all of them store 0.
 template <class Id>
 void mark(const RowBlock& block, std::size_t count, std::uint8_t* is_empty) {
     auto* ids = static_cast<const Unaligned<Id>*>(block.ids);
     for (std::size_t i = 0; i < block.n; ++i) {
-        // read once: another thread may change it meanwhile, and what was checked must be what is used
+        // volatile, to read once: another thread may change the id between the check and the use
         const std::int64_t id = static_cast<const volatile Unaligned<Id>*>(ids + i)->value;
         if (static_cast<std::uint64_t>(id) < count)
             __atomic_store_n(is_empty + id, std::uint8_t{0}, __ATOMIC_RELAXED);
@@ -69,10 +69,10 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
         const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
         return (copy == 0 ? call.out : copies.get() + before * row_bytes) + row * row_bytes;
     };
-    // If empty segments hold the value of the lowest key, all segments may be treated alike.
+    // If the fill value is the value of the lowest key, all segments may be treated alike.
     const bool is_plain = call.fill == kernels.neutral;
-    // Else a segment whose first key is the lowest has no rows, unless such an element has come by. Then it
-    // has to be looked up: in an array that is had before anything is written, and touched only then.
+    // Otherwise a segment whose first key is the lowest is empty, unless some row begins with that key. This
+    // array then tells which segments are empty. It is allocated first, and used only then.
     const std::unique_ptr<std::uint8_t[]> is_empty(
         is_plain ? nullptr : new std::uint8_t[static_cast<std::size_t>(call.num_segments)]);
 

@@ -10,7 +10,7 @@ static const ThreadBlock block;
 
 bool reserve_scratch() {
     if (block.get() != nullptr) return true;
-    // A thread's first exception allocates too, and where that fails the process ends: now there is memory.
+    // A thread's first exception also allocates, and the process ends if that fails. So allocate for it now.
     return block.make(kScratchAlignment, kScratchBytes) && std::uncaught_exceptions() >= 0;
 }
 

@@ -19,7 +19,7 @@ struct TileBuffers {
     alignas(64) char tiles[kTileInputs][kTileColumns * kTileRunBytes];
 };
 struct SmallReduceBuffers {
-    alignas(64) char keys[kKeepsGilBytes];  // as much as the data is at most
+    alignas(64) char keys[kKeepsGilBytes];  // the maximum size of the data
 };
 struct ReduceBuffers {
     alignas(64) char keys[kKeyBytes];
@@ -35,7 +35,7 @@ struct IndexBuffers {
 
 struct SegmentBuffers {
     alignas(64) char rows[kGatheredRowsBytes];
-    alignas(64) char ids[kBlockBytes + kOffsetsStore * 8];  // with what may be touched beyond a block's ids
+    alignas(64) char ids[kBlockBytes + kOffsetsStore * 8];  // and stores past a block's last id
     alignas(64) char kernel[kSegmentScratchBytes];
 };
 

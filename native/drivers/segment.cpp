@@ -1,4 +1,4 @@
-// SegmentMax: rows of the data, each into the output row that its id names.
+// SegmentMax: folds each row of the data into the row of the output that its id names.
 #include <atomic>
 
 #include "segment_rows.h"
@@ -6,8 +6,8 @@
 namespace maxops {
 namespace {
 
-// A walk over columns [column, column + width), after row `row - 1`, whose segment goes on in `target`.
-// The walk over the first column is the one that checks the ids, if any does.
+// A walk over columns [column, column + width) from row `row` on. Rows that continue the segment of row `row
+// - 1` go to `target`. Only the walk over the first column checks the ids, if any does.
 SegmentWalk walk_from(const SegmentRows& whole, const Segments& call, std::size_t column, std::size_t width,
                       std::size_t row, char* target) {
     SegmentWalk walk;
@@ -29,8 +29,8 @@ SegmentWalk walk_from(const SegmentRows& whole, const Segments& call, std::size_
     return walk;
 }
 
-// Rows begin to end of the columns that the walk covers, which start at `column`. False if the walk finds
-// the ids unsorted.
+// Takes rows [begin, end) of the columns of the walk, which start at `column`. False if the walk finds
+// unsorted ids.
 bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, std::size_t column,
           std::size_t begin, std::size_t end) {
     whole.for_blocks(column, walk->width, begin, end, [&](const RowBlock& rows) {
@@ -43,13 +43,13 @@ bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, s
     return !walk->is_unsorted;
 }
 
-// Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
-// task are not.
+// If most segments are empty, the whole output is filled first, because that runs in parallel. Gaps are
+// filled within a task.
 bool is_mostly_empty(const SegmentRows& whole, const Segments& call) {
     return static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
 }
 
-// Rows `from` to `to` of the output get the fill value, in shares of their own.
+// Fills rows [from, to) of the output, in shares of their own.
 bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, std::int64_t from,
                std::int64_t to) {
     if (from >= to) return true;
@@ -63,8 +63,8 @@ bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, s
                         });
 }
 
-// Every row of the data, with what lies between their segments; before them all of the output is filled, if
-// `is_filled`.
+// Takes every row of the data, and fills the gaps between their segments; or fills the whole output before,
+// if `is_filled`.
 bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, bool is_filled, bool* sorted) {
     const Kernels& kernels = run.kernels;
     const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
@@ -73,7 +73,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
 
     std::atomic<bool> in_order{true};
 
-    // Wide rows are shared out by columns, and narrow ones by rows.
+    // Wide rows are shared by columns, narrow rows by rows.
     std::size_t columns = width;
     if (row_bytes >= kWideRowBytes) columns = kTaskColumnsBytes / itemsize;
     columns = std::min(columns, whole.most_columns());
@@ -90,10 +90,10 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
         return finished;
     }
 
-    // If a share begins within a segment, its rows' maximum is kept apart, and merged at the end.
+    // If a share begins within a segment, the maximum of those rows goes to `aside`, to be merged at the end.
     const std::size_t grain = share_rows(rows, kSharesEnough, row_bytes + id_bytes);
     const std::size_t shares = (rows + grain - 1) / grain;
-    std::vector<char> aside(shares * row_bytes);  // before anything is written: memory may end
+    std::vector<char> aside(shares * row_bytes);  // before anything is written, because this may fail
     if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
     bool finished = parallel_for(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
         if (!in_order.load()) return;
@@ -139,8 +139,8 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bo
     if (!whole.is_ready()) return false;
     if (whole.width() == 0 || call.num_segments == 0) return true;
     const bool is_filled = is_mostly_empty(whole, call);
-    // Where a bad id would cost much before it is found, the ids are looked at ahead; beside the rest of the
-    // work they are few.
+    // If an invalid id would be found only at a high cost, the ids are checked first. They are few compared
+    // with the rest of the work.
     const bool is_wide =
         whole.width() * run.kernels.itemsize >= kWideRowBytes || whole.most_columns() < whole.width();
     if (call.checks && (is_filled || is_wide)) {

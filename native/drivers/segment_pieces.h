@@ -10,19 +10,19 @@ class SegmentPieces {
 public:
     explicit SegmentPieces(const Segmentation& call);
 
-    // Whether a call is one piece as its data lies, without a look at each axis.
+    // True if a call is certainly one piece. Does not loop over the axes.
     static bool is_one(const Segmentation& call) { return call.data.contiguous && call.axis == 0; }
 
     std::size_t count() const { return outer_.elements(); }
     std::size_t row_width() const { return width_; }
-    // The axes of the data from outermost to innermost, as the walk takes them: the layout of the output.
+    // The axes of the data from outermost to innermost, as in the pieces: the layout of the output.
     const int* axes() const { return axes_; }
 
     // Shape and data of the first piece.
     void get_first(Segments* segments) const;
 
-    // each(segments, piece) for pieces begin to end, until it or the poll says false. `segments` is of the
-    // first one, and becomes that of each.
+    // Calls each(segments, piece) for pieces [begin, end), until it or the poll returns false. `segments` has
+    // the data of the first piece of all, and then that of each piece.
     template <class Each>
     bool operator()(Poll poll, std::size_t begin, std::size_t end, Segments& segments,
                     const Each& each) const {

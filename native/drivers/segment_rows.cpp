@@ -34,13 +34,13 @@ SegmentRows::SegmentRows(const Run& run, const Kernels& id_kernels, const Segmen
         if (size == 1) continue;
         const int last = row_.rank - 1;
         if (last >= 0 && in_row_.strides[last] == stride * static_cast<std::ptrdiff_t>(size))
-            row_.size[last] *= size;  // they are one run
+            row_.size[last] *= size;  // one run of memory
         else
             row_.size[row_.rank++] = size;
         in_row_.strides[row_.rank - 1] = stride;
     }
     width_ = row_.elements();
-    // A row of one element needs no copy if it lies beside the next one, or if there is no data.
+    // Rows of one element are used in place if they are contiguous, or if there is no data.
     rows_in_place_ =
         in_row_.is_contiguous(row_, kernels_.itemsize) &&
         (width_ > 1 || call.data.data == nullptr || call.data.is_contiguous(Shape(rows_), kernels_.itemsize));
@@ -60,7 +60,7 @@ SegmentRows::SegmentRows(const Run& run, const Kernels& id_kernels, const Segmen
     ids_swapped_ = false;
     id_type_ = static_cast<std::size_t>(call.num_segments) > kNarrowIdsMost ? 1 : 0;
     bounded_ = std::min(static_cast<std::size_t>(call.num_segments), call.bounds - 1);
-    rows_ = bounded_ == 0 ? 0 : offset(bounded_);  // those past it are of no segment of the output
+    rows_ = bounded_ == 0 ? 0 : offset(bounded_);  // rows past it belong to no segment of the output
 }
 
 std::size_t SegmentRows::offset(std::size_t i) const {
@@ -69,7 +69,7 @@ std::size_t SegmentRows::offset(std::size_t i) const {
 }
 
 std::int64_t SegmentRows::id_of(std::size_t row) const {
-    if (call_.bounds > 0) {  // the last segment that begins at this row or before
+    if (call_.bounds > 0) {  // the last segment that begins at or before this row
         std::size_t low = 0, high = bounded_;
         while (high - low > 1) {
             const std::size_t middle = low + (high - low) / 2;
@@ -98,8 +98,8 @@ const void* SegmentRows::ids_at(std::size_t row, std::size_t n, char* block) con
     return block;
 }
 
-// How many rows from `row` on are of one segment, if they are so many that ids for them would be a waste, and
-// lie where they can be used; 0 if not. `segment` is that of a row before and becomes this row's.
+// The number of rows from `row` on in one segment, if they are too many to write ids for and are used in
+// place; otherwise 0. Advances `segment` from that of an earlier row to that of `row`.
 std::size_t SegmentRows::long_run(std::int64_t* segment, std::size_t row, std::size_t end) const {
     auto s = static_cast<std::size_t>(*segment);
     while (s + 1 < bounded_ && offset(s + 1) <= row) ++s;
@@ -116,14 +116,14 @@ void SegmentRows::write_ids(std::int64_t* segment, std::size_t row, std::size_t 
         write_ids_as(segment, row, end, reinterpret_cast<std::int64_t*>(block));
 }
 
-// The ids of rows `row` to `end`, the first of which is of `segment`. Each segment's are laid some at a time,
-// over where the next ones will lie: a branch on its length would cost more.
+// Writes the ids of rows [row, end), the first of which is of `segment`. Each segment's ids are stored
+// several at a time, past its end, where later stores overwrite them: a branch on its length would cost more.
 template <class Id>
 void SegmentRows::write_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const {
     auto s = static_cast<std::size_t>(*segment);
     Id* const past = ids + (end - row);
     for (Id* to = ids;;) {
-        // Past the last segment's end there are no rows, unless offsets have changed meanwhile.
+        // There are no rows past the last segment's end, unless another thread has changed the offsets.
         const std::size_t stop = s + 1 < bounded_ ? offset(s + 1) : end;
         Id* const next = stop >= end ? past : stop <= row ? ids : ids + (stop - row);
         const Id id = static_cast<Id>(s);

@@ -1,4 +1,4 @@
-// The rows of a SegmentMax: where they lie, and which segment each is of, by its id or by offsets.
+// The rows of a SegmentMax: their memory, and the segment of each, by its id or by offsets.
 #pragma once
 #include <memory>
 
@@ -7,12 +7,12 @@
 
 namespace maxops {
 
-// Rows that follow one another, contiguous and native, from number `row` on.
+// Consecutive rows from number `row` on, each contiguous and native.
 struct RowBlock {
     std::size_t row, n;
     const char* data;
     std::ptrdiff_t stride;
-    const void* ids;       // contiguous and native; null: all are of `segment`, and they are many
+    const void* ids;       // contiguous and native; null: all rows are of `segment`, and they are many
     std::int64_t segment;  // if there are no ids
 };
 
@@ -20,7 +20,7 @@ class SegmentRows {
 public:
     SegmentRows(const Run& run, const Kernels& id_kernels, const Segments& call);
 
-    // False if the poll stopped what copies offsets that do not lie as one run: then there are no rows.
+    // False if the poll stopped the copy of noncontiguous offsets. The object must not be used then.
     bool is_ready() const { return is_ready_; }
 
     std::size_t rows() const { return rows_; }
@@ -28,20 +28,20 @@ public:
     std::size_t itemsize() const { return kernels_.itemsize; }
     std::size_t row_bytes() const { return width_ * kernels_.itemsize; }
     std::size_t id_bytes() const { return id_kernels_.itemsize; }
-    // The type of the blocks' ids, as the kernels number them.
+    // The type of the blocks' ids, as an index into kernels: 0 is int32, 1 is int64.
     int id_type() const { return id_type_; }
-    // How many columns a block can have at most, and whether threads should share rows by columns.
+    // The maximum number of columns in a block, and whether threads should share rows by columns.
     std::size_t most_columns() const {
         return rows_in_place_ ? width_ : kGatheredRowsBytes / kernels_.itemsize;
     }
     bool is_wide() const { return row_bytes() >= kWideRowBytes || most_columns() < width_; }
 
     std::int64_t id_of(std::size_t row) const;
-    // With -1 and num_segments for all ids that lie outside the output.
+    // Maps ids below 0 to -1, and ids past the output to num_segments.
     std::int64_t clamped(std::int64_t id) const { return id < 0 ? -1 : std::min(id, call_.num_segments); }
     std::int64_t segment_of(std::size_t row) const { return clamped(id_of(row)); }
 
-    // visit(block) for rows begin to end of columns [column, column + width), until it says false.
+    // Calls visit(block) for rows [begin, end) of columns [column, column + width), until it returns false.
     template <class Visit>
     void for_blocks(std::size_t column, std::size_t width, std::size_t begin, std::size_t end,
                     const Visit& visit) const {
@@ -74,16 +74,16 @@ public:
         }
     }
 
-    // A piece of a row, contiguous and native.
+    // Copies a part of a row to contiguous, native memory.
     void pack(char* to, std::size_t row, std::size_t column, std::size_t width) const;
 
-    // Offset `i` of the first rows, which are those of the output's segments: no more than there are.
+    // Offset `i`, clamped to the rows of the data. Requires `i` up to bounded().
     std::size_t offset(std::size_t i) const;
-    // How many segments of the output have offsets.
+    // The number of segments of the output that have offsets.
     std::size_t bounded() const { return bounded_; }
 
 private:
-    // The pieces of n rows, one after the other.
+    // Packs parts of n rows, one after the other.
     void pack_rows(char* to, std::size_t row, std::size_t n, std::size_t column, std::size_t width) const;
     std::size_t most_rows(std::size_t width, std::size_t rows) const;
     const void* ids_at(std::size_t row, std::size_t n, char* block) const;
@@ -105,21 +105,21 @@ private:
     const char* ids_;
     std::ptrdiff_t id_stride_;
     bool ids_swapped_;
-    std::unique_ptr<char[]> own_offsets_;  // a copy, if they do not lie as one run
+    std::unique_ptr<char[]> own_offsets_;  // a copy, unless they are contiguous and native
     bool is_ready_ = true;
     Shape row_;
-    Operand in_row_{};  // an element's place in its row
+    Operand in_row_{};  // the strides of elements in a row
     std::size_t width_;
     bool rows_in_place_, ids_in_place_;
 };
 
-// Calls that differ in where their data and their output lie, each too small to be shared out, by ids that
-// are known to be in order, or by offsets.
+// Calls that differ only in the addresses of their data and their output. Each is too small for several
+// threads, and has offsets, or ids that are known to be sorted.
 class SegmentsAlike {
 public:
-    // The call stays the caller's, who changes its data and its output.
+    // Keeps a reference to the call. The caller changes its data and its output.
     SegmentsAlike(const Kernels& kernels, const Kernels& id_kernels, const Segments& call);
-    // The maxima of the call as it is now.
+    // Computes the maxima of the call as it is now.
     void take() const;
 
 private:

@@ -10,8 +10,8 @@ Spread::Spread(const Run& run, const SegmentRows& rows, std::int64_t num_segment
       num_segments_(num_segments),
       bytes_(rows.rows() * (rows.row_bytes() + rows.id_bytes())) {
     if (rows.is_wide() || bytes_ < kThreadedBytes || num_threads() == 1) return;
-    // Copies pay where they are small beside the data; else each thread has segments of its own, and looks at
-    // all ids for them, so that more threads gain less and less.
+    // Copies pay off if they are small compared with the data. Otherwise each thread has its own segments and
+    // reads all ids, so that more threads gain less and less.
     const auto threads = static_cast<std::size_t>(num_threads());
     const std::size_t copy_bytes = static_cast<std::size_t>(num_segments) * rows.width() * cell_bytes;
     if (copy_bytes * threads <= bytes_ / kCopiesSmall)
@@ -34,14 +34,14 @@ bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
                         });
 }
 
-// More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
+// More tasks than copies, so that the poll runs from time to time. Each task takes a free copy.
 bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
     const std::size_t grain = share_rows(rows, copies_ * kTasksPerCopy, rows_.row_bytes() + rows_.id_bytes());
-    // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
-    // a thread that forks is at none.
+    // No lock, because a process that is forked meanwhile might inherit it locked. The child finds a free
+    // copy, because the thread that forks uses none.
     const auto take_one = [&] {
-        for (;; std::this_thread::yield())  // more threads than copies: their number was raised meanwhile
+        for (;; std::this_thread::yield())  // more threads than copies: the limit was raised meanwhile
             for (std::size_t copy = 0; copy < copies_; ++copy)
                 if (!taken_[copy].exchange(true, std::memory_order_acquire)) return copy;
     };
@@ -52,11 +52,11 @@ bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     });
 }
 
-// Round by round of rows, so that the poll is asked now and then.
+// In rounds of rows, so that the poll runs from time to time.
 bool Spread::by_segments(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows(),
                       round = kRoundBytes * ranges_ / (rows_.row_bytes() + rows_.id_bytes()) + 1;
-    const auto part = [&](std::size_t i) {  // where range i begins
+    const auto part = [&](std::size_t i) {  // the first segment of range i
         const auto count = static_cast<std::size_t>(num_segments_);
         return static_cast<std::int64_t>(count / ranges_ * i + std::min(i, count % ranges_));
     };

@@ -1,4 +1,4 @@
-// The distribution of rows to threads if a row may belong to any segment.
+// Distributes rows to threads if a row may belong to any segment.
 #pragma once
 #include <atomic>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace maxops {
 
-// A part of the work: rows [begin, end) of columns [column, column + width), as far as they are of segments
-// [from, to). Its result goes into copy number `copy` of the output, uncontended; 0 is the output itself.
+// A part of the work: columns [column, column + width) of those rows in [begin, end) that are of segments
+// [from, to). The result goes to copy `copy` of the output, uncontended; 0 is the output itself.
 struct Piece {
     std::size_t column, width, begin, end;
     std::int64_t from, to;
@@ -18,10 +18,10 @@ struct Piece {
 
 class Spread {
 public:
-    // `cell_bytes`: of the output, for each column of a segment.
+    // `cell_bytes`: the size of an element of the output.
     Spread(const Run& run, const SegmentRows& rows, std::int64_t num_segments, std::size_t cell_bytes);
 
-    // How many copies there are, the output itself included. Each begins as the caller lays it.
+    // The number of copies, including the output itself. The caller initializes each.
     std::size_t copies() const { return copies_; }
     // False if the poll stopped it.
     bool operator()(FunctionRef<void(const Piece&)> take) const;
@@ -36,7 +36,7 @@ private:
     const std::int64_t num_segments_;
     const std::size_t bytes_;  // of the data and the ids
     std::size_t copies_ = 1, ranges_ = 1;
-    mutable std::vector<std::atomic<bool>> taken_;  // which copies a task is at
+    mutable std::vector<std::atomic<bool>> taken_;  // which copies a task is using
 };
 
 }  // namespace maxops

@@ -33,7 +33,7 @@ void offer_pages(void* data, std::size_t size) {
     VirtualAlloc(data, size, MEM_RESET, PAGE_READWRITE);
 }
 
-SignalsBlocked::SignalsBlocked() : before_{} {}  // they go to no thread there is: to a new one each
+SignalsBlocked::SignalsBlocked() : before_{} {}  // Windows runs each signal handler in a new thread
 SignalsBlocked::~SignalsBlocked() {}
 
 static void WINAPI free_block(void* block) {

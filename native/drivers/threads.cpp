@@ -27,7 +27,7 @@ struct Job {
     std::atomic<bool> stopped{false};
     std::atomic<int> helpers{0};  // changed with the pool's mutex held
     std::atomic<bool> was_helped{false};
-    Job* after = nullptr;  // in the pool's list
+    Job* after = nullptr;  // the next in the pool's list
 
     bool step() {
         if (stopped.load(std::memory_order_relaxed)) return false;
@@ -42,7 +42,7 @@ struct Job {
     }
 };
 
-// A moment that costs less than sleeping and waking does: about 20 microseconds.
+// Spins for about 20 microseconds, which costs less than to sleep and wake.
 template <class Done>
 bool spin_until(const Done& done) {
     constexpr int kTurns = 1000;
@@ -59,7 +59,7 @@ bool spin_until(const Done& done) {
 
 class Pool {
 public:
-    // Any number of callers may be in here at once, each with its own job.
+    // Any number of callers may call this at once, each with its own job.
     void help(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
         *link_to(nullptr) = &job;
@@ -73,7 +73,7 @@ public:
         else
             wake_.notify_all();
     }
-    // After this no worker touches the job.
+    // After this returns, no worker touches the job.
     void leave(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
         *link_to(&job) = job.after;
@@ -98,7 +98,7 @@ private:
                 std::thread([this] { work(); }).detach();
                 ++workers_;
             } catch (const std::exception&) {
-                count = workers_;  // the system gives no more threads: the existing ones do the work
+                count = workers_;  // no more threads are available: the existing ones do the work
             }
         }
     }
@@ -108,17 +108,17 @@ private:
             job = job->after;
         return job;
     }
-    // The pointer to a job in the list; for null, to its end.
+    // The link that points to a job in the list; for null, the link at the end.
     Job** link_to(Job* job) {
         Job** link = &first_;
         while (*link != job) link = &(*link)->after;
         return link;
     }
-    // The next job, or null if there are more workers than may be. The mutex is held before and after.
+    // Returns the next job, or null if there are too many workers. The mutex is held before and after.
     Job* wait_for_job(std::unique_lock<std::mutex>& lock) {
         Job* job = find_job();
-        // As many as have a CPU to themselves, beside the caller's, may spin for a while; whichever they are,
-        // since it is the system that chooses whom a post wakes.
+        // As many workers may spin for a while as have a CPU to themselves, besides the caller's. Any worker
+        // may spin, because the system chooses which one a post wakes.
         if (job == nullptr && spinning_ < most_spinning_) {
             const std::uint64_t seen = posted_.load();
             ++spinning_;
@@ -158,18 +158,18 @@ private:
     std::mutex mutex_;
     std::condition_variable wake_, idle_;
     Job* first_ = nullptr;                  // the oldest job
-    std::atomic<std::uint64_t> posted_{0};  // jobs ever
+    std::atomic<std::uint64_t> posted_{0};  // jobs posted so far
     int workers_ = 0, asleep_ = 0, spinning_ = 0;
-    const int most_spinning_ = static_cast<int>(std::thread::hardware_concurrency()) - 1;  // it reads a file
+    const int most_spinning_ = static_cast<int>(std::thread::hardware_concurrency()) - 1;  // reads a file
 };
 
-// Never destroyed, since workers may run until the process ends; abandoned in a forked child, which has
-// none of the workers and perhaps a mutex that a thread held at the fork.
+// Never destroyed, because workers may run until the process ends. A forked child abandons it: the child has
+// none of the workers, and a thread may have held the mutex at the fork.
 std::atomic<Pool*> shared_pool{nullptr};
 
 [[maybe_unused]] const int at_forks = at_fork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
 
-// Null if memory does not allow it.
+// Null if out of memory.
 Pool* pool() {
     Pool* now = shared_pool.load();
     if (now == nullptr) {
@@ -198,8 +198,8 @@ Progress progress() {
 
 namespace {
 
-// The pool's help with a job, given back however the caller leaves: also when the interpreter, on its way
-// out, ends the calling thread inside `poll`.
+// The pool's help with a job. The destructor ends it, even if the interpreter is ending and unwinds the
+// calling thread inside `poll`.
 class Help {
 public:
     Help(Pool* pool, Job& job) : pool_(pool), job_(job) {
@@ -213,7 +213,7 @@ public:
     Help(const Help&) = delete;
     Help& operator=(const Help&) = delete;
 
-    // In a child that was forked by a signal's handler inside `poll`: the helpers stayed behind.
+    // Whether this is a child process that a signal handler forked inside `poll`. It has none of the helpers.
     bool was_forked() const { return pool_ != nullptr && shared_pool.load() != pool_; }
 
 private:
@@ -227,9 +227,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// On a busy machine a helper comes too late for a call of microseconds, or is put aside in the middle of a
-// task and the call waits for it. If that goes on, brief calls do without help for a while, and twice as long
-// each time (exponential backoff); what a worker needs to wake up is allowed for.
+// On a busy machine, a helper comes too late for a call of microseconds, or is preempted in the middle of a
+// task, and the call waits for it. If that continues, brief calls run without help for a while, twice as long
+// each time (exponential backoff). The time that a worker needs to wake up is allowed for.
 class Backoff {
 public:
     bool is_waiting() const { return ticks(Clock::now()) < alone_until_.load(std::memory_order_relaxed); }
@@ -280,8 +280,8 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
             if (!polling.is_due()) continue;
             const bool goes_on = polling.goes_on();
             if (help.was_forked()) {
-                // It is unknown which tasks the helpers had done. All can be done twice: a maximum is
-                // idempotent.
+                // It is unknown which tasks the helpers had done. All tasks may run twice, because a maximum
+                // is idempotent.
                 for (std::size_t index = 0; goes_on && index < count; ++index) task(index);
                 return goes_on;
             }

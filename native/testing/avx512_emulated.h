@@ -1,10 +1,10 @@
-// The AVX-512 intrinsics that vec_x86.h and kernels/segment_avx512.h use, in plain C++, by Intel's Intrinsics
-// Guide and Software Developer's Manual: with MAXOPS_EMULATE_AVX512 those kernels run, and are tested, on any
-// x86-64 machine that has AVX2. Never shipped.
+// The AVX-512 intrinsics that vec_x86.h and kernels/segment_avx512.h use, in plain C++, from Intel's
+// Intrinsics Guide and Software Developer's Manual. With MAXOPS_EMULATE_AVX512, those kernels run and are
+// tested on any x86-64 machine with AVX2. Never shipped.
 //
-// Included before anything else. Where the kernels stand, inside namespace maxops, these functions hide the
-// compiler's own of the same names; one that is missing here is a compile error, since the processor's flag
-// for it is off.
+// Included before anything else. The kernels are in namespace maxops, where these functions hide the
+// compiler's own of the same names. An intrinsic that is missing here does not compile, because its processor
+// flag is off.
 #pragma once
 #include <immintrin.h>
 
@@ -88,7 +88,7 @@ static inline Vector load(const Vector& others, std::uint64_t mask, const void* 
         return value;
     });
 }
-// Lanes of T, each stored as a To: its lower bits.
+// Stores the lower bits of each lane of T as a To.
 template <class T, class To>
 static inline void store(void* to, std::uint64_t mask, const __m512i& v) {
     for (std::size_t i = 0; i < 64 / sizeof(T); ++i) {
@@ -98,7 +98,7 @@ static inline void store(void* to, std::uint64_t mask, const __m512i& v) {
     }
 }
 
-// Lane i is lane from(i) of one vector, or of two, of which the second one's come after the first one's.
+// Lane i is lane from(i) of a and b, where the lanes of b follow those of a.
 template <class T, class From>
 static inline __m512i permute(__m512i a, __m512i b, const From& from) {
     constexpr std::size_t kCount = 64 / sizeof(T);
@@ -118,8 +118,8 @@ static inline __m512i expand(__m512i others, std::uint64_t mask, __m512i v) {
     return vector<T>([&](std::size_t i) { return has(mask, i) ? lane<T>(v, count++) : lane<T>(others, i); });
 }
 
-// VRANGE's maximum that keeps its sign, the one that the kernels ask for: -0 < +0, a number wins over a quiet
-// NaN, and a signalling one, made quiet, over all. "Denormals are zero" is obeyed.
+// VRANGE's maximum with its own sign, which the kernels use: -0 < +0, a number wins over a quiet NaN, and a
+// signalling NaN, made quiet, wins over all. It obeys "denormals are zero".
 constexpr int kMaximumWithSign = 5;
 template <class Int>
 static inline Int range(Int a, Int b, Int infinity, int what) {
@@ -188,7 +188,7 @@ MAXOPS_EMULATE(cmpgt_epi32, std::int32_t, __mmask16, x > y)
 MAXOPS_EMULATE(cmpgt_epi64, std::int64_t, __mmask8, x > y)
 #undef MAXOPS_EMULATE
 
-// Shifts: by as many bits as a lane has, or more, a lane loses all but its sign.
+// Shifts by at least the width of a lane leave 0, or the sign if the shift is arithmetic.
 #define MAXOPS_EMULATE(name, T, result)                           \
     static inline __m512i _mm512_##name(__m512i v, unsigned by) { \
         constexpr unsigned kBits = 8 * sizeof(T);                 \
@@ -329,7 +329,7 @@ static inline long long _mm512_reduce_or_epi64(__m512i v) {
     for (std::size_t i = 0; i < 8; ++i) all |= emulated::lane<long long>(v, i);
     return all;
 }
-// Bit 4a + 2b + c of the table for the bits a, b and c.
+// Each bit of the result is bit 4a + 2b + c of the table, for bits a, b and c.
 static inline __m512i _mm512_ternarylogic_epi64(__m512i a, __m512i b, __m512i c, int table) {
     return emulated::vector<std::uint64_t>([&](std::size_t i) {
         const std::uint64_t bits[] = {emulated::lane<std::uint64_t>(c, i),
@@ -345,7 +345,7 @@ static inline __m512i _mm512_ternarylogic_epi64(__m512i a, __m512i b, __m512i c,
     });
 }
 
-// Whether one of the two is a NaN, compared by AVX, which raises what AVX-512 raises.
+// Whether either lane is a NaN, compared by AVX, which raises the same exceptions as AVX-512.
 static inline __mmask16 _mm512_cmp_ps_mask(__m512 a, __m512 b, int what) {
     if (what != _CMP_UNORD_Q) __builtin_trap();
     const auto half = [&](std::size_t k) {

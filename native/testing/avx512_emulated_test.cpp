@@ -1,6 +1,6 @@
-// The intrinsics of avx512_emulated.h against results that Intel's documents state, where these are not
+// Compares the intrinsics of avx512_emulated.h with results from Intel's documents, where these are not
 // obvious; `make emulated` runs it. Compiled with -mavx512f -mavx512bw -mavx512dq -mavx512vl, and without the
-// header, it tries the processor's own, which shows that the results are rightly stated here.
+// header, it tests the processor's own, which shows that the expected results are correct.
 #include <immintrin.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ template <class T, class Vector>
 void expect(const Vector& actual, std::initializer_list<T> expected, const char* what) {
     expect(std::memcmp(&actual, expected.begin(), expected.size() * sizeof(T)) == 0, what);
 }
-// The first lanes of vectors that hold `lanes` and zeros.
+// A vector of these first lanes, and zeros.
 template <class T>
 __m512i of(std::initializer_list<T> lanes) {
     __m512i v = _mm512_setzero_si512();
@@ -45,7 +45,7 @@ void lanes_that_move() {
     EXPECT(_mm512_alignr_epi32(b, a, 0), i32, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     EXPECT(_mm512_alignr_epi64(d, c, 7), i64, 7, 100, 101, 102, 103, 104, 105, 106);
     EXPECT(_mm512_extracti64x4_epi64(c, 1), i64, 4, 5, 6, 7);
-    // Indices are taken modulo the lanes there are.
+    // Indices are taken modulo the number of lanes.
     EXPECT(_mm512_permutexvar_epi32(of<i32>({15, 16, 33, -1}), a), i32, 15, 0, 1, 15, 0);
     EXPECT(_mm512_permutexvar_epi64(of<i64>({7, 8, 17, -1}), c), i64, 7, 0, 1, 7, 0);
     EXPECT(_mm512_permutex2var_epi32(a, of<i32>({15, 16, 31, 32, -1}), b), i32, 15, 100, 115, 0, 115, 0);
@@ -74,7 +74,7 @@ void lanes_by_themselves() {
     expect(_mm512_mask_cmpgt_epi32_mask(0x6, one32, of<i32>({0, 0, 1, 0})) == 0x2, "mask_cmpgt_epi32");
     expect(_mm512_mask_cmpgt_epi64_mask(0xC, one64, of<i64>({0, 0, 1, -1})) == 0x8, "mask_cmpgt_epi64");
 
-    // By more bits than there are: zeros, or the sign.
+    // By at least the width of a lane: zeros, or the sign.
     const __m512i low = of<i32>({-0x7FFEFFFE, 0x00018001});
     EXPECT(_mm512_slli_epi32(low, 16), i32, 0x00020000, static_cast<i32>(0x80010000));
     EXPECT(_mm512_srli_epi32(low, 16), i32, 0x8001, 1);
@@ -100,7 +100,7 @@ void lanes_by_themselves() {
     EXPECT(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(minus)), i64, 0xFFFFFFFF, 0xFFFFFFFF);
 }
 
-// Lanes whose bit is off lie in a protected page.
+// Lanes whose bit is off are in a protected page.
 void masked_memory() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* pages = mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -125,11 +125,11 @@ void masked_memory() {
     _mm512_mask_storeu_epi64(end - 16, 0x3, v);
     EXPECT(_mm512_mask_loadu_epi64(nines, 0x1, end - 16), u8, 4, 3, 2, 1, 5, 0, 0, 0, 9);
     EXPECT(_mm512_maskz_loadu_epi64(0x2, end - 16), u8, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 0);
-    // The first lanes off, the last ones on: what lies before the page is not touched either.
+    // The first lanes are off, the last ones on: the memory before the page is not touched either.
     _mm512_mask_storeu_epi32(first - 60, 0x8000, v);
     EXPECT(_mm512_maskz_loadu_epi32(0x8000, first - 60), std::int32_t, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
            0, 0, 0x08090A0B);
-    // The lower bits, not saturated.
+    // Truncated, not saturated.
     _mm512_mask_cvtepi32_storeu_epi8(end - 2, 0x3, v);
     EXPECT(_mm_maskz_loadu_epi8(0xF, end - 4), u8, 7, 0, 4, 5, 0);
     _mm512_mask_cvtepi32_storeu_epi16(end - 4, 0x1, v);
@@ -160,7 +160,7 @@ void maxima_of_floats() {
     };
     const auto floats = [](__m512i v) { return _mm512_castsi512_ps(v); };
     const auto doubles = [](__m512i v) { return _mm512_castsi512_pd(v); };
-    // The same bit patterns as doubles: sign, exponent and the first and last of the fraction's bits.
+    // The same bit patterns as doubles: sign, exponent, and the highest and lowest bits of the fraction.
     const auto wide = [](i32 x) {
         const i64 sign = x < 0 ? std::numeric_limits<i64>::min() : 0, exponent = x >> 23 & 0xFF,
                   fraction = x & 0x7FFFFF;

@@ -1,6 +1,6 @@
-// Calls that meet, for ThreadSanitizer (`make races`): what Python's free threads would do to the pool, the
-// output cache, each thread's scratch and the settings. No interpreter is in it, so no GIL hides anything.
-// Every result is compared with a plain loop's; what it prints in the end is how many were.
+// Concurrent calls, for ThreadSanitizer (`make races`): they use the pool, the output cache, each thread's
+// scratch and the settings as Python's free threads would. There is no interpreter, so no GIL hides a race.
+// Every result is compared with that of a plain loop. Prints the number of comparisons.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #include "../drivers/scratch.h"
 #include "../drivers/threads.h"
 
-// All that the cache has of Python: here its capsule is what it would hold.
+// The only part of Python that the cache uses. Here a capsule is the pointer that it would hold.
 extern "C" PyObject* PyCapsule_New(void* held, const char*, void (*)(PyObject*)) {
     return static_cast<PyObject*>(held);
 }
@@ -42,7 +42,7 @@ bool go_on() {
     return true;
 }
 
-// A contiguous array of int64 in memory of its own.
+// A contiguous array of int64 that owns its memory.
 struct Array {
     std::vector<std::int64_t> values;
     std::ptrdiff_t sizes[2], strides[2];
@@ -128,7 +128,7 @@ void call_operators(unsigned seed) {
     }
 }
 
-// As NumPy allocates the arrays of maxops, and frees them on whichever thread.
+// Allocates and frees memory as NumPy does for arrays of maxops.
 void use_cache(unsigned seed) {
     const auto& allocator = reinterpret_cast<PyDataMem_Handler*>(output_handler())->allocator;
     std::mt19937 random(seed);
@@ -163,7 +163,7 @@ void change_settings() {
 
 int main() {
     std::thread settings(change_settings);
-    for (unsigned round = 0; round < kRounds; ++round) {  // of threads that begin and end
+    for (unsigned round = 0; round < kRounds; ++round) {  // each round starts and ends threads
         std::vector<std::thread> threads;
         for (unsigned caller = 0; caller < kCallers; ++caller) {
             threads.emplace_back(call_operators, round * kCallers + caller);
