@@ -57,7 +57,7 @@ class Parameter:
     Torch's schemas and the options of the command line derive from it. Tests compare requests (`maxops.calls`),
     signatures and the core's names (`arguments.def`) with it. If `statement` is empty, the clause is among the rules of
     the row. An input is a positional argument of operators, and not an attribute. An alias is another name of a
-    parameter. `help` is empty for parameters without a command line option, such as gradients and devices.
+    parameter. `help` is empty for parameters without a command-line option, such as `ties` and `dim`.
     """
 
     name: str
@@ -89,9 +89,9 @@ class Spec:
 
     ``rules`` maps the short name of each clause to (statement, source, level). ``broadcast`` is "none" (equal shapes),
     "numpy", or "strict" (like "numpy", except that size 0 does not broadcast with size 1). ``index_dtypes`` are the
-    dtypes
-    of ids and num_segments, or of an array of axes. ``leaves_open`` lists the questions that the source leaves open and
-    that the `nan` clause decides. Plain functions have ``parameters``; standards have ``inputs`` and ``attributes``.
+    dtypes of indices, of ids and num_segments, or of an array of axes. ``leaves_open`` lists the questions that the
+    source leaves open and that the `nan` clause decides. Only plain functions have ``parameters``, and only operators
+    of standards have ``inputs``.
     """
 
     standard: str
@@ -488,8 +488,8 @@ ALL = (
 
 # ------------------------------------------------------------------------------------- the plain functions
 
-# They follow the newest version of each operator. Extensions are rules of maxops. A rule of the standard also has a
-# clause here, so that errors of the plain functions never cite a standard.
+# The plain functions follow the newest version of each operator. Extensions are rules of maxops. A rule of the standard
+# also has a clause here, so that errors of the plain functions never cite a standard.
 
 
 def _as(row: Spec, short: str) -> tuple[str, tuple[str, str, Level]]:

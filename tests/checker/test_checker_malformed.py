@@ -155,7 +155,7 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     ),
     "reads a value that is nowhere": (
         lambda: Part([_node("Max", ["nowhere", "x"], "y")]),
-        "'nowhere' is not the output of an earlier node",
+        "'nowhere' is not a graph input",
     ),
     "is cyclic": (
         lambda: Part([_node("Max", ["b"], "a"), _node("Max", ["a"], "b"), _node("Max", ["x"], "y")]),
@@ -167,7 +167,7 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
         lambda: Part([_node("Max", ["x"], "y"), _node("Odd", ["x"], "odd", "com.example")]),
         "no operator set of the domain 'com.example'",
     ),
-    "makes nothing of its output": (lambda: Part([_node("Max", ["x"], "other_y")]), "'y' is not the output of a node"),
+    "makes nothing of its output": (lambda: Part([_node("Max", ["x"], "other_y")]), "'y' is not a graph input"),
     "holds a tensor that is too short": (
         lambda: Part(initializers=[TensorProto(name="w", data_type=FLOAT, dims=[4], raw_data=bytes(8))]),
         "must have 16 bytes, got 8",
@@ -377,7 +377,7 @@ def test_a_step_of_training_reads_what_the_model_makes() -> None:
     made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "algorithm")
     assert not check(made).broken
     made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "initialization")
-    assert [each.message for each in _broken(check(made)) if "'z' is not the output of" in each.message]
+    assert [each.message for each in _broken(check(made)) if "'z' is not a graph input" in each.message]
 
 
 @pytest.mark.parametrize("standard", [None, "sonnx"])

@@ -468,8 +468,8 @@ def test_what_a_standard_does_not_have() -> None:
     assert not strict.passed
     other = check(made, "openvino")
     assert [judged.note for judged in other.outside] == [
-        "maxops follows no OpenVINO specification of Max",
-        "maxops follows no OpenVINO specification of ReduceMax",
+        "maxops does not follow OpenVINO's definition of Max",
+        "maxops does not follow OpenVINO's definition of ReduceMax",
     ]
 
 

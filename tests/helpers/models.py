@@ -134,10 +134,10 @@ _saved("cycle_of_one", "has a cycle", "'a' -> 'a'")(lambda: model([node("Max", [
 _saved("unsorted", "node (Max) that makes 'y'", "'a' is produced later", "'late'", "topological")(
     lambda: model([node("Max", ["a"], "y"), node("Max", ["x"], "a", "late")])
 )
-_saved("undefined_input", "node 'top' (Max)", "'nowhere' is not the output of an earlier node")(
+_saved("undefined_input", "node 'top' (Max)", "'nowhere' is not a graph input")(
     lambda: model([node("Max", ["x", "nowhere"], "y", "top")])
 )
-_saved("undefined_output", "output 'z' is not the output of a node")(lambda: model(MAX.graph.node, outputs=("z",)))
+_saved("undefined_output", "output 'z' is not a graph input")(lambda: model(MAX.graph.node, outputs=("z",)))
 _saved("made_twice", "'y' has been used as output names multiple times")(
     lambda: model([node("Max", ["x"], "y"), node("Max", ["x"], "y")])
 )

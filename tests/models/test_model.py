@@ -78,7 +78,7 @@ def test_newer_operator_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_external_data_needs_a_file() -> None:
-    with pytest.raises(ModelError, match="read only for a model that is loaded from a file"):
+    with pytest.raises(ModelError, match="can read only if the model is loaded from a file"):
         from_proto(external(location="good.bin"))
 
 

@@ -656,7 +656,7 @@ def test_without_openvino_an_error_names_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (
-        "maxops.openvino.register, as rewrite, requires the package 'openvino', which is not installed: "
+        "maxops.openvino.register, like rewrite, requires the package 'openvino', which is not installed: "
         'pip install "maxops[openvino]"'
     )
 

@@ -135,8 +135,8 @@ def test_constants_are_kept_as_they_are_read(held: bytes, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("kind", "shape", "held", "message"),
     [
-        ("boolean", (3,), b"\0\1\2", "contains a byte other than 0 and 1"),
-        ("boolean", (1,), b"\xff", "contains a byte other than 0 and 1"),
+        ("boolean", (3,), b"\0\1\2", "contains a byte other than 0 or 1"),
+        ("boolean", (1,), b"\xff", "contains a byte other than 0 or 1"),
         ("i8", (1,) * 70, b"\1", "NumPy does not support the shape"),
     ],
 )
@@ -238,7 +238,7 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (GOOD.replace('keep_dims="true"', 'keep_dims="perhaps"'), "keep_dims must be true or false, got 'perhaps'"),
         (reduce_net(4), "int64 \\(1,\\) requires 8 bytes, got 4"),
         (reduce_net(8, offset=1), "bytes 1 to 9"),
-        (reduce_net(8, offset=2**62 - 8), "which has 8 bytes$"),
+        (reduce_net(8, offset=2**62 - 8), r"extend past the end of .* \(8 bytes\)$"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "got '-8'"),
         (reduce_net(8, shape="?"), "must have a fixed shape"),
         (GOOD.replace('shape="3"', 'shape="3]"'), "got '3\\]'"),

@@ -30,5 +30,5 @@ def test_a_file_of_arrays_is_no_model(save: object, name: str, tmp_path: Path) -
     path = tmp_path / name
     with path.open("wb") as file:
         save(file, np.ones(3))
-    with pytest.raises(ModelError, match=r"is a \.np[yz] .*with arrays, not an ONNX model.*--input NAME=FILE"):
+    with pytest.raises(ModelError, match=r"is a \.np[yz] .*, not an ONNX model.*--input NAME=FILE"):
         load(path)

@@ -15,7 +15,7 @@ from maxops.onnx.structure import canonical
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
-    """Check every max node of a model against every clause of a standard, without running the model.
+    """Check every max node of a model against each clause of its operator in a standard, without running the model.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] a, float[3] b, float[n] c) => (y, z) '
@@ -32,8 +32,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. External data is not read;
     from an IR's .bin file, only small constants such as axes are read.
 
-    Raises ModelError for a file that is not a model. A fault of a model is a finding; a fault that no clause of an
-    operator covers has the clause "model".
+    Raises ModelError for a file that is not a model, and UnknownOperatorError for an unknown standard. A fault of a
+    model is a finding; a fault that no clause of an operator covers has the clause "model".
     """
     chosen = standards.known(standard)
     if not isinstance(model, ModelProto) and Path(model).suffix.lower() == ".xml":

@@ -27,7 +27,7 @@ class Known:
     """The known facts about a value. `dtype` is a maxops dtype, the name of a type that maxops lacks, or None.
 
     ``dims`` is None for an unknown rank. ``declared`` says whether the model declares the type. ``constant`` is the
-    value if it is small and in the model. ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
+    value of a small constant in the model. ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
     """
 
     name: str

@@ -52,7 +52,7 @@ class _Reader:
         self.nodes: list[Node] = []
         self.faults: list[Finding] = []
         self._weights, self._standard = weights, standard
-        # with such a Parameter, a port without sizes may have any rank; otherwise, it is a scalar
+        # if a Parameter has an unknown rank, a port without sizes may have any rank; otherwise, it is a scalar
         self._any_rank = any(layers.is_any_rank(data.attrib) for data in root.iter("data"))
         self._waiting: deque[tuple[str, Element, int]] = deque([("net", root, 0)])
 
@@ -61,7 +61,7 @@ class _Reader:
             path, element, depth = self._waiting.popleft()
             if depth > MAX_NESTING:
                 self.faults.append(
-                    Finding(path, MODEL, "unknown", f"bodies nested deeper than {MAX_NESTING} are not read")
+                    Finding(path, MODEL, "unknown", f"bodies nested deeper than {MAX_NESTING} levels are not read")
                 )
                 continue
             net = _Net(path)
@@ -119,7 +119,7 @@ class _Reader:
     def _add_values(self, net: _Net, layer: Layer) -> None:
         """Add the facts about the layer's output ports; the layer's data takes precedence over its ports.
 
-        A port with wrong sizes has an unknown rank.
+        A port with invalid sizes has an unknown rank.
         """
         own = layers.own_dims(layer, "") if self._has_own_dims(layer) else None
         for port, texts in layer.outputs.items():
@@ -131,7 +131,7 @@ class _Reader:
             net.values[layer.id, port] = net.written[layer.id, port] = Known(layer.name, dtype, own, declared)
             dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "the output port")
             if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
-                raise ModelError(f"the sizes {dims} have too many elements")
+                raise ModelError(f"the shape {dims} has too many elements")
             fact = dims if own is None else own
             net.values[layer.id, port] = Known(layer.name, dtype, fact, declared)
             net.written[layer.id, port] = Known(layer.name, judged_type, dims, declared)
@@ -140,7 +140,7 @@ class _Reader:
             if not _same_type(dtype, written):
                 raise ModelError(f"output port {port} has type {written}, but the layer produces {dtype}")
             if own is not None and dims and not _may_be(dims, own):
-                raise ModelError(f"output port {port} has shape {text(dims)}, but the data has {text(own)}")
+                raise ModelError(f"output port {port} has shape {text(dims)}, but the layer's data has {text(own)}")
         if layer.type == "Const":
             shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
             if isinstance(kind := layers.element_type(layer), DType):
@@ -169,7 +169,7 @@ class _Reader:
         return net.values.get(net.sources.get((layer.id, port), ("", "")), Known(f"input port {port}"))
 
     def _constant(self, net: _Net, layer: Layer, port: str) -> Array | None:
-        """Return a small constant that feeds a port, such as the axes."""
+        """Return the constant that feeds a port, or None if it is large or unknown."""
         feeder = net.sources.get((layer.id, port), ("", ""))[0]
         source = net.layers.get(feeder)
         try:

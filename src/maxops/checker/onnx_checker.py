@@ -49,7 +49,7 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
 
 
 def _verdict(refusal: str) -> Verdict:
-    """Return the verdict of a refusal: broken, or unknown if the refusal does not prove it."""
+    """Return the verdict of a refusal: broken, or unknown if the refusal does not prove a fault."""
     # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
     is_inside = refusal.count("Inference error(s)") > 1
     # a function's operator set should match the model's, but runtimes accept others, too

@@ -86,7 +86,7 @@ def _words(check: Callable[[], None]) -> list[str]:
 
 
 def _sizes_in(info: TypeProto) -> list[int]:
-    """Return the sizes in the type of a tensor, or of the elements of a sequence or map, except -1 (unknown)."""
+    """Return the sizes in a type, also inside a sequence, optional or map, except -1 (unknown)."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
         sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]

@@ -1,4 +1,4 @@
-"""Analyzes the functions of a model: their calls, whether they may be inlined, and each body as a model."""
+"""Analyzes the functions of a model: their calls, whether inference can follow them, and each body as a model."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Functions:
         deepest = max(depth.values(), default=0)
         if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
-                f"the functions expand to {whole} nodes in {deepest} levels, which exceeds the limits of "
-                f"{MAX_NODES} and {MAX_DEPTH}, so types are not inferred through their calls"
+                f"the functions expand to {whole} nodes in {deepest} levels, but the limits are {MAX_NODES} nodes and "
+                f"{MAX_DEPTH} levels, so types are not inferred through their calls"
             )
         return ""
 
@@ -89,7 +89,7 @@ def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir
 
 
 def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep: bool) -> Iterator[AttributeProto]:
-    """Yield a node's attributes; `values` replace the function's, and `keep` keeps attributes without a value."""
+    """Yield a node's attributes with `values` for references; `keep` keeps references that have no value."""
     for attribute in node.attribute:
         value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is None and not keep:

@@ -1,4 +1,4 @@
-"""Reads the max nodes of an ONNX model from its graph, from graphs inside nodes, and from called functions."""
+"""Reads the max nodes of an ONNX model from its graph, training graphs, graphs inside nodes, and functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-# Calls of a function with the same types are judged once; further different calls are not judged.
+# Calls of a function with the same types are judged once. Of different calls, only this number is judged.
 MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
@@ -65,7 +65,7 @@ class _Graph:
     """A graph to read, with inferred types and the values of outer graphs.
 
     ``visible`` holds the outer names that the graph may read. ``inputs`` holds the inputs of a function, and
-    ``outputs`` its outputs with types declared by the caller.
+    ``outputs`` holds its outputs whose types the caller declares.
     """
 
     path: str
@@ -83,7 +83,7 @@ class _Graph:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function to read with these inputs, outputs and attributes; None for unknown attributes."""
+    """A function to read with these inputs, outputs and attributes; `attributes` is None if unknown."""
 
     path: str
     key: FunctionKey
@@ -155,7 +155,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Read the training graphs: a training step is read with the model's graph, and an initialization alone."""
+        """Read the training graphs: each training step with the model's graph, and each initialization alone."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):
@@ -198,7 +198,7 @@ class _Reader:
 
     def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
         finding = Finding(where, MODEL, verdict, message)
-        if finding not in self.faults[-1:]:  # such as a file that is missing for many tensors
+        if finding not in self.faults[-1:]:  # for example, several tensors may need the same missing file
             self.faults.append(finding)
 
     # ------------------------------------------------------------------------------------------------ graphs
@@ -353,7 +353,7 @@ class _Reader:
         except ModelError as error:
             text = str(error).removeprefix(": ")
             if written or any(not node.domain for node in users):
-                # too new is not wrong
+                # a model that is too new is not wrong
                 self._fault(where, text, "unknown" if "update the onnx package" in text else "broken")
             return _Opset(None, text, named)
 
@@ -411,7 +411,7 @@ class _Reader:
             if attribute.ref_attr_name:
                 found[name] = OPEN
                 if not task.in_function:
-                    self._fault(where, f"the attribute {name!r} refers to a function attribute outside of a function")
+                    self._fault(where, f"{name!r} refers to a function attribute, but the node is not in a function")
             elif kind is None:
                 found[name] = Invalid(f"no max operator has an attribute {name!r}")
             elif attribute.type != kind:
@@ -430,7 +430,7 @@ def _is_max(node: NodeProto) -> bool:
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
-    """Return the spec of ONNX's operator that a node of the `maxops` domain follows, with its axes as an input."""
+    """Return the spec of ONNX's operator that a `maxops` node follows, with axes as an input, or why there is none."""
     version = _version_of(node)
     if version is OPEN:
         return None, "the version is set by the caller of the function"
@@ -443,7 +443,7 @@ def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
 
 
 def _version_of(node: NodeProto) -> Any:
-    """Return the version of ONNX's operator that a node of the `maxops` domain names, or None."""
+    """Return the version of ONNX's operator that a `maxops` node names, OPEN if a caller sets it, or None."""
     given = [attribute for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
     return (OPEN if given[0].ref_attr_name else given[0].i) if given else None
 

@@ -24,7 +24,7 @@ LARGEST_READ = 16384  # bytes
 
 @dataclass(frozen=True)
 class Value:
-    """The type of a value, whether the model declares it, and the tensor of a constant, which may be sparse.
+    """The type of a value, whether the model declares it, a constant's tensor, and whether it is stored as sparse.
 
     ``written`` is the declared type, which may contradict ``type``.
     """
@@ -80,8 +80,8 @@ class Value:
 def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
     """Return the graph of each model with types from tensors and inference, or an error.
 
-    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. One process creates
-    and infers all models.
+    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. A sandbox creates
+    and infers the models.
     """
     schemas.register()
     found: list[bytes | ModelError]
@@ -169,7 +169,7 @@ def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, in
 
 
 def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
-    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3, models name none
+    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3, models import none
     return schemas.since(node.op_type, version, node.domain) > 0
 
 
@@ -308,7 +308,7 @@ def in_words(info: TypeProto) -> str:
 
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
-    """Return the sizes; negative sizes, which are separate faults, are unknown."""
+    """Return the sizes, with None for negative sizes."""
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 

@@ -73,7 +73,7 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
 
 
 def flag(node: Node, name: str) -> Ruling | int:
-    """Return the attribute (0 or 1), or the ruling if it is invalid."""
+    """Return the attribute (0 or 1), or the ruling if it is invalid or unknown."""
     given = node.attributes.get(name, {"keepdims": 1}.get(name, 0))
     if given is OPEN:
         return unknown(f"{name} is set by the caller of the function")

@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 
 class _Axes(NamedTuple):
-    """The axes of a node: a list, an omitted input, or the ruling on unknown or invalid axes."""
+    """The axes of a node: a list, `absent` for an omitted or empty list, or the ruling on unknown or invalid axes."""
 
     given: tuple[int, ...] | None = None
     absent: bool = False
@@ -72,7 +72,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
-    """Check for repeated axes, which break no clause: ONNX does not say whether an axis may be repeated."""
+    """Check for repeated axes; the verdict is unknown, because ONNX does not say whether an axis may be repeated."""
     axes = _axes_of(node, row)
     if axes.given is None:
         return holds("the node has no axes") if axes.ruling is None else unknown("the axes are unknown")
@@ -146,7 +146,7 @@ def _keepdims(node: Node, row: Spec) -> Ruling:
 
 
 def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
-    """Return the axes in 0..r-1, or None unless all of them are known and valid."""
+    """Return the axes in 0..r-1, or None if any of them is unknown or invalid."""
     axes, rank, noop = _axes_of(node, row), _rank(node), _noop(node, row)
     if rank is None or axes.ruling is not None or (axes.absent and isinstance(noop, Ruling)):
         return None

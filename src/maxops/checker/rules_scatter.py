@@ -97,7 +97,7 @@ def _axis(node: Node, row: Spec) -> Ruling:
 
 
 def _axis_number(node: Node) -> int | None:
-    """Return the axis of ScatterElements, counted from the start, or None if it is unknown or missing."""
+    """Return the axis of ScatterElements as a non-negative integer, or None if it or the rank is unknown or invalid."""
     given, (data, _) = node.attributes.get("axis", 0), _shapes(node)
     if not isinstance(given, int) or data is None or not -len(data) <= given < len(data):
         return None
@@ -125,7 +125,7 @@ def _indices(node: Node, row: Spec) -> Ruling:
 
 
 def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Array | None:
-    """Return the sizes of data that the indices must not exceed, if all are known."""
+    """Return the sizes of data along the indexed axes, or None if they are unknown."""
     if data is None:
         return None
     if row.has("axis"):
@@ -138,7 +138,7 @@ def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Ar
 
 
 def _reduction(node: Node, row: Spec) -> Ruling:
-    """Judge the reduction, which is always "max" in ONNX's own domain: other nodes are not read."""
+    """Judge the reduction, which is always "max" in the default ONNX domain, because other scatters are not read."""
     given = node.attributes.get("reduction", "none")
     if given is OPEN:
         return unknown("reduction is set by the caller of the function")

@@ -164,7 +164,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 
 
 def _integers(known: Known | None) -> Array | None:
-    """Return the constant, if it is an array of integers."""
+    """Return the constant, or None if it is not an array of signed integers."""
     if known is None or known.constant is None or known.constant.dtype.kind != "i":
         return None
     return known.constant

@@ -8,7 +8,7 @@ Verdict = Literal["holds", "broken", "unknown"]
 
 
 class Ruling(NamedTuple):
-    """A verdict and its reason; `at_run_time` marks a clause that no model can decide statically."""
+    """A verdict and its reason; `at_run_time` marks a clause that can be decided only at run time."""
 
     verdict: Verdict
     message: str

@@ -27,8 +27,8 @@ Work = Callable[[], bytes]
 def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
     """Return the result or the ModelError of each task; if a task ends the process, the error describes how.
 
-    One process runs all tasks. If a task ends the process, a new process runs the remaining tasks. The limits apply to
-    each task. Raises ModelError if no process starts.
+    One process runs all tasks. If a task ends the process, a new process runs the remaining tasks. The limits on time
+    apply to each task. Raises ModelError if no process starts.
     """
     resource = resource_of("the inference of types in a sandbox")
     results: list[bytes | ModelError] = []

@@ -19,13 +19,13 @@ _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("p
 def as_sarif(
     reports: Sequence[Report], version: str, errors: Sequence[str] = (), *, everything: bool = False
 ) -> dict[str, Any]:
-    """Return the reports as a SARIF log: broken clauses, and clauses that the models leave open.
+    """Return the reports as a SARIF log of faults, broken and open clauses, and nodes outside a requested standard.
 
     `errors` lists the errors of the models that could not be judged. If the list is not empty, the log says that the
     run was not successful.
 
-    With `everything`, the log includes the clauses that hold and the clauses known only at run time. GitHub's code
-    scanning shows every result as a problem, even results of the kind "pass", so omit them for GitHub.
+    With `everything`, the log includes the clauses that hold and the clauses known only at run time. Do not set it for
+    GitHub's code scanning, which shows every result as a problem, even results of the kind "pass".
     """
     rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -52,7 +52,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
     seen: Counter[str] = Counter()
 
     def result(rule: str, kind: str, level: str, node: str, text: str) -> dict[str, Any]:
-        # a node has a clause once, but may have several faults; several nodes may have one name
+        # a node has a clause once, but may have several faults; several nodes may share a name
         same = f"{rule} {node} {text if rule == MODEL else ''}"
         seen[same] += 1
         if seen[same] > 1:

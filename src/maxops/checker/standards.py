@@ -26,5 +26,5 @@ def unversioned(standard: str, operator: str) -> tuple[Spec | None, str]:
     known = standard != "OpenVINO"
     return (
         None,
-        f"{standard} has no {operator}" if known else f"maxops follows no {standard} specification of {operator}",
+        f"{standard} has no {operator}" if known else f"maxops does not follow {standard}'s definition of {operator}",
     )

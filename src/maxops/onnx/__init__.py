@@ -1,4 +1,4 @@
-"""ONNX models: maxops runs the max operators, and onnx's reference evaluator runs all other operators."""
+"""ONNX models: maxops runs the max operators, and onnx's reference evaluator or ONNX Runtime runs the others."""
 
 from maxops.extras import needed
 

@@ -28,8 +28,8 @@ class Representation(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit inputs with defaults: either all of them or the last ones. The result is a tuple in the order of
-        the graph's outputs, which can also be indexed by their names.
+        A list may omit optional inputs and inputs with defaults: either all of them or the last ones. The result is a
+        tuple in the order of the graph's outputs; it can also be indexed by their names.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))
@@ -51,7 +51,7 @@ def in_list(model: Model, count: int) -> tuple[Value, ...]:
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Map input names to arrays in the order of the graph's inputs; inputs with defaults may be omitted."""
+    """Map input names to arrays in graph order; optional inputs and inputs with defaults may be omitted."""
     values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
@@ -60,7 +60,7 @@ def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
 
 
 class Backend(BaseBackend):
-    """A backend that runs any ONNX model on the CPU: max operators on maxops, others on onnx's reference evaluator.
+    """A backend that runs ONNX models on the CPU: max operators on maxops, others on onnx's reference evaluator.
 
     >>> import numpy as np
     >>> from onnx import helper
@@ -70,7 +70,7 @@ class Backend(BaseBackend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Return whether the model is well formed and fully supported by maxops."""
+        """Return whether `prepare` accepts the model and the device."""
         _refuse(kwargs)
         try:
             from_proto(model)

@@ -1,6 +1,6 @@
 """Runs models with other operators: maxops runs the max operators, and another evaluator runs the rest.
 
-The evaluator is onnx's reference evaluator, which supports every operator but is slow, or ONNX Runtime.
+The evaluator is onnx's reference evaluator, which runs more models but is slower, or ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def evaluator(
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
-    # by name, because it imports this module, and its package is an extra
+    # imported by name, because it imports this module, and its package is an extra
     module = import_module("maxops.onnxruntime.evaluated")
     made: Evaluator = module.SessionEvaluator(path or written, written, source, defaults)
     return made
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator of a model; `other` runs the operators that are not max operators."""
+    """Return the runtime of each operator of a model except Constant; `other` runs all but the max operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
@@ -67,7 +67,7 @@ def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
 
 
 class GraphEvaluator:
-    """Runs a whole model without functions on onnx's reference evaluator; `placements` describe the original model."""
+    """Runs a model with inlined functions on onnx's reference evaluator; `placements` describes the original model."""
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
@@ -103,7 +103,7 @@ class GraphEvaluator:
 
 
 def _failed(error: BaseException) -> NodeProto | None:
-    """Return the node that raised an error, from the innermost graph that names it."""
+    """Return the innermost node that was running when an error was raised, or None."""
     node = None
     for frame, _ in walk_tb(error.__traceback__):
         if isinstance(operator := frame.f_locals.get("self"), OpRun):
@@ -112,5 +112,5 @@ def _failed(error: BaseException) -> NodeProto | None:
 
 
 def in_words(error: Exception) -> str:
-    """Return an error from a different package as one line."""
+    """Return the type and message of an error from another package as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

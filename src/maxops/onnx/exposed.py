@@ -27,13 +27,13 @@ class Judged(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """A model's bytes, its outputs by name, its max nodes outside of subgraphs, and their initializers."""
+    """A model's bytes, the names of its outputs, its max nodes outside of subgraphs, and their initializers."""
 
     model: bytes
     outputs: tuple[str, ...]
     nodes: tuple[Judged, ...]
     constants: Mapping[str, Array]
-    inside: int  # max nodes in subgraphs, whose values cannot be outputs
+    inside: int  # the number of max nodes in subgraphs, whose values cannot be outputs
 
 
 def expose(model: Path | bytes, source: str) -> Exposed:

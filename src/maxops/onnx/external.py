@@ -1,4 +1,4 @@
-"""Finds the external data files of a model, and copies them with the model."""
+"""Finds the external data files of a model, and the files to copy when the model is written to another folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
 
 
 def without_external(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy with empty tensors instead of external ones, for checks without the folder."""
+    """Return the model, or a copy with empty tensors instead of external ones, which can be checked without files."""
     if not any(external_tensors(model)):
         return model
     result = ModelProto()
@@ -58,7 +58,7 @@ def _empty(tensor: TensorProto) -> None:
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
-    """Return the data files by their location in the model; each file is inside the folder of the model's file.
+    """Return the data files, keyed by location in the model; each file is inside the folder of the model's file.
 
     If the model's file is a link, the data may be links to files inside the target's folder, as in Hugging Face's
     cache.
@@ -89,7 +89,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """Return the target of a path with all links resolved. Error messages start with `where`."""
+    """Return a path with all links resolved. Error messages start with `where`."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """Return the files to copy, by target, to move the data to a folder. Existing files there must be identical.
+    """Return the files that must be copied to a folder, by target. Files that already exist there must be identical.
 
     Targets must be inside the folder; links to targets outside it are refused.
     """
@@ -110,7 +110,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
     for location, path in found.items():
         target = folder / os.path.normpath(location)
         if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
-            raise OutputError(f"{target} resolves to a path outside {folder}, where the model's data must be")
+            raise OutputError(f"{target} resolves to a path outside {folder}, but the model's data must be inside")
         try:
             if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
                 raise OutputError(f"{target} already exists and differs from {path}, the model's data")
@@ -128,7 +128,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 def follow_links(model: ModelProto, path: Path) -> Path:
     """Return the folder of a model's data: the file's folder or, if file and data are links, their targets' folder.
 
-    The files may have different names in that folder; the model's tensors are updated to use them.
+    The files may have other names in that folder; the locations in the model's tensors are updated.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     found = [

@@ -29,13 +29,12 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     >>> sorted(op.name() for op in table)
     ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
 
-    Pass the table as ``custom_translation_table``. `maximum` becomes Max and `reduce_max` becomes ReduceMax, which
-    every runtime supports. `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it with
-    standard operators.
+    Pass the table as ``custom_translation_table``. `maximum` becomes Max, and `reduce_max` becomes ReduceMax.
+    `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it with standard operators.
 
-    Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's
-    operators lack (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``, ``sorted=False``,
-    ``out_of_range`` and ``initial``), and DTypeError for unsupported types.
+    Raises ModuleNotFoundError without PyTorch; the export also requires onnxscript. The export raises ModelError for
+    options that ONNX's operators lack (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``,
+    ``sorted=False``, ``out_of_range``, ``fill_value`` and ``initial``), and DTypeError for unsupported types.
     """
     import torch  # noqa: PLC0415 - slow to import
 

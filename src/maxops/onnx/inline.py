@@ -62,7 +62,7 @@ def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Ite
 
 
 def called(model: ModelProto) -> list[FunctionKey]:
-    """Return the functions that the model calls, directly or indirectly; each caller precedes its callees.
+    """Return the functions that the main graph calls, directly or indirectly; each caller precedes its callees.
 
     Raises ModelError for functions that call themselves, and for calls with too many inputs or outputs.
     """
@@ -101,11 +101,11 @@ def _has_given_reduction(node: NodeProto) -> bool:
 
 
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
-    """Return a copy of a model with calls replaced by the bodies of the chosen functions.
+    """Return a copy of a model in which the bodies of the chosen functions replace the calls to them.
 
-    A function that calls a chosen function is chosen, too. Other functions are kept. If a function imports a different
-    operator set from the model's, `onnx.version_converter` converts its nodes. Raises ModelError for functions that
-    call themselves, for invalid calls, and for failed conversions.
+    A function that calls a chosen function must be chosen, too. Other functions are kept. If a function's operators
+    have different versions in the model's operator sets, `onnx.version_converter` converts its nodes. Raises ModelError
+    for functions that call themselves, invalid calls, failed conversions, and results that are too large.
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
@@ -134,8 +134,8 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
     """Yield functions to inline together: all of them, or one function at a time.
 
-    When a function is inlined alone, all its calls are already in the graph, which provides their defaults and the
-    types that a conversion requires.
+    When a function is inlined alone, all calls to it are already in the graph, where they get the defaults of
+    attributes, and where the types that a conversion requires are known.
     """
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
@@ -151,7 +151,7 @@ def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
 
 
 def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
-    """Inline all functions of the model; `more` lists functions whose calls determine types."""
+    """Inline all functions of the model; types are first inferred through calls to the functions in `more`, if any."""
     names = ", ".join(map(label, keys))
     given = model
     functions = [*more]
@@ -165,7 +165,7 @@ def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionP
         raise ModelError(f"cannot inline the functions {names}, because the model is too large: {error}") from error
     if left := {label(call_key(node)) for node in calls(result.graph.node, keys)}:
         raise ModelError(
-            f"cannot inline the functions {', '.join(sorted(left))}: onnx.inliner does not replace their calls"
+            f"cannot inline the functions {', '.join(sorted(left))}: onnx.inliner does not replace the calls to them"
         )
     if functions:
         _forget_types(result, _typed(given) - _typed(model))
@@ -194,7 +194,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Rename values that share a name after a conversion. A reference is to the most recent value with its name."""
+    """Rename values that share a name after a conversion. A name refers to the most recent value with this name."""
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:
@@ -226,10 +226,10 @@ def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """Prepare an equivalent function that leaves the inliner as little work as possible."""
+    """Change a function, without changing its meaning, so that the inliner has as little work as possible."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
-        if entry.domain not in versions:  # because a conversion infers the types of the whole model
+        if entry.domain not in versions:  # a conversion infers the types of the whole model
             model.opset_import.append(entry)
         version = versions.setdefault(entry.domain, entry.version)
         if means_the_same(function, entry.domain, version):
@@ -245,7 +245,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
 
 
 def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
-    """Return whether a function's operators of a domain, and `more`, mean the same in a different operator set."""
+    """Return whether a function's operators of a domain, and `more`, mean the same in another operator set."""
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
@@ -262,7 +262,7 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
-    """Refuse calls with more inputs or outputs than the function, which the inliner does not check."""
+    """Refuse calls with more inputs or outputs than the function has, which the inliner does not check."""
     holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
     for holder in holders:
         for node in calls(holder.node, functions):

@@ -1,4 +1,4 @@
-"""Loads a file or a ModelProto as a checked model. Every error names the file and, if possible, the node."""
+"""Loads a file or a ModelProto as a checked model. Every ModelError names the source and, if possible, the node."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
 from maxops.shown import shown
 
-MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
+MAX_MESSAGE = 2**31 - 1  # bytes; the maximum size of a protobuf message
 _CHUNK = 1 << 20
 MAX_NESTING = 32  # graphs; each takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
-    """Load and check a model from a file; external data is read only from the file's own folder.
+    """Load and check a model from a file; external data must be inside the file's folder.
 
     >>> import numpy as np, onnx, tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
@@ -45,12 +45,13 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     >>> folder.cleanup()
 
     The max operators are Max, ReduceMax, ScatterElements and ScatterND with the reduction "max", and SegmentMax of the
-    domain `maxops`. If all other operators are Constant and Identity, maxops runs the whole model. In other models,
-    onnx's reference evaluator runs the other operators; ``on="onnxruntime"`` selects ONNX Runtime for them, which is
-    faster but runs fewer models. `Model.placements` lists the runtime of each operator.
+    domain `maxops`. maxops runs the whole model if it has only ONNX's max operators, Constant and Identity, and no
+    functions, sequences or optionals. In other models, onnx's reference evaluator runs the other operators;
+    ``on="onnxruntime"`` selects ONNX Runtime for them, which is faster but runs fewer models. `Model.placements` lists
+    the runtime of each operator.
 
-    Raises ModelError for a file that cannot be read, is not well formed, or has operators that no installed runtime
-    supports. Raises the error of a clause if the model breaks it. The message names the file and the node.
+    Raises ModelError for a file that cannot be read, is not well formed, or has operators that the evaluator does not
+    support. If the model breaks a clause, `load` or `Model.run` raises the error of the clause.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
@@ -63,7 +64,7 @@ def read(path: Path) -> ModelProto:
             status = os.fstat(file.fileno())
             if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # a device may be endless
                 raise ModelError(f"{path} is a device, not an ONNX model file")
-            # too long a file is not read at all, because it may not fit in memory
+            # a file that is too long is not read, because it may not fit in memory
             length = status.st_size
             if length <= MAX_MESSAGE:
                 return parse(content(file), str(path))
@@ -87,19 +88,19 @@ def _too_long(source: str, length: int) -> ModelError:
     )
 
 
-# The first bytes of array files, which are passed instead of models by mistake.
+# The first bytes of array files, which users may pass instead of a model by mistake.
 _DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip file"}
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """Parse the message in a file's bytes to its canonical form, unchecked; errors name the `source`."""
+    """Parse a file's bytes, and return the message in canonical form, unchecked; errors name the `source`."""
     if not data:
         raise ModelError(f"{source} is empty, not an ONNX model")
     for start, kind in _DATA_FILES.items():
         if data.startswith(start):
             raise ModelError(
-                f"{source} is {kind} with arrays, not an ONNX model; pass the model first and this file as an "
-                "input: maxops run MODEL --input NAME=FILE"
+                f"{source} is {kind}, not an ONNX model; pass the model first, and files of arrays as inputs: "
+                "maxops run MODEL --input NAME=FILE"
             )
     if len(data) > MAX_MESSAGE:
         raise _too_long(source, len(data))
@@ -114,7 +115,7 @@ def parse(data: bytes, source: str) -> ModelProto:
 
 
 def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
-    """Check a model that is in memory; errors name the `source`.
+    """Load and check a model that is in memory; errors name the `source`.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> larger (float[n] a, float[n] b) => (float[n] y) '
@@ -173,22 +174,22 @@ def opset_of(proto: ModelProto, source: str) -> int:
         return 1
     of_others = all(entry.domain for entry in proto.opset_import)
     if of_others and all(node.domain for node in structure.all_nodes(proto)):
-        return int(onnx.defs.onnx_opset_version())  # no node is of ONNX's own domain
+        return int(onnx.defs.onnx_opset_version())  # no node is in the default ONNX domain
     return imported_opset(proto.opset_import, source)
 
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
-    """Return the only operator set of ONNX's own domain that a model or a function imports."""
+    """Return the only version of the default ONNX operator set that a model or a function imports."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
-        raise ModelError(f"{source}: expected an operator set of ONNX's own domain in opset_import, got none")
+        raise ModelError(f"{source}: expected an operator set of the default ONNX domain in opset_import, got none")
     if len(versions) > 1:
-        raise ModelError(f"{source}: expected one operator set of ONNX's own domain in opset_import, got {versions}")
+        raise ModelError(f"{source}: expected one version of the default ONNX domain in opset_import, got {versions}")
     return known_opset(versions[0], source)
 
 
 def known_opset(version: int, source: str) -> int:
-    """Return an operator set of ONNX's own domain if the onnx package knows it."""
+    """Return a version of the default ONNX operator set; raise ModelError if the onnx package does not support it."""
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= version <= newest:
         raise ModelError(
@@ -206,7 +207,7 @@ def _is_plain(proto: ModelProto) -> bool:
 
 
 def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
-    """Return the container of a type (sequence or optional), and the type inside it."""
+    """Return the container of a type ("" if it has none), and the type inside it."""
     is_optional = kind.HasField("optional_type")
     held = kind.optional_type.elem_type if is_optional else kind
     if held.HasField("sequence_type"):
@@ -215,7 +216,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """Load a model with other operators, which onnx checks and another evaluator runs together with maxops."""
+    """Load a model that maxops cannot run alone; onnx checks it, and an evaluator runs it with maxops operators."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -244,7 +245,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
-    """Return the model with its functions inlined; maxops operators keep their versions."""
+    """Return the model with its functions inlined; max operators keep their versions."""
     try:
         return moved(proto, inline_all=True)
     except MaxopsError as error:
@@ -281,7 +282,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         container, held = container_of(info.type)
         form = held.WhichOneof("value")
         if form != "tensor_type":
-            actual = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
+            actual = "a value without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
             if container:
                 actual = f"{'an' if container.startswith('optional') else 'a'} {container} of {actual}"
             raise ModelError(

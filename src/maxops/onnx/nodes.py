@@ -1,4 +1,4 @@
-"""Converts a node of a graph to a step. New ONNX operators are added only here."""
+"""Checks a node of a graph, and converts it to a step."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from maxops.onnx.tensors import to_array
 from maxops.plan import Array
 from maxops.spec import SCATTERS, Spec
 
-DOMAINS = ("", "ai.onnx")  # two names of one domain
+DOMAINS = ("", "ai.onnx")  # the two names of the default ONNX domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-# The attributes of Constant other than a tensor, with the field of the value and the dtype of the array.
+# The attributes of Constant that hold numbers, with the protobuf field of the value and the dtype of the array.
 PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
@@ -39,12 +39,12 @@ def label(node: NodeProto) -> str:
 
 
 def is_ours(node: NodeProto) -> bool:
-    """Return whether maxops itself runs the node."""
+    """Return whether `step` or `constant` supports the node."""
     return is_max(node) or (not node.domain and node.op_type in OPERATORS)
 
 
 def is_max(node: NodeProto) -> bool:
-    """Return whether a node of ONNX's own domain computes a maximum, judged by its operator or its reduction."""
+    """Return whether a node is a max operator of the default ONNX domain; a scatter needs the reduction "max"."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:
@@ -56,7 +56,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     """Refuse unsupported operators, and nodes that violate the schema of their operator."""
     if not is_ours(node):
         raise ModelError(
-            f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS)} of ONNX's own domain, and "
+            f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS)} of the default ONNX domain, and "
             f'{" and ".join(SCATTERS)} with the reduction "max"; extract the part of the graph with these operators '
             "(onnx.utils.extract_model), or run the model in another runtime"
         )
@@ -66,7 +66,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
             raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
         if attribute.ref_attr_name:
             raise ModelError(
-                f"{where}: the attribute {attribute.name!r} refers to a function attribute outside of a function"
+                f"{where}: {attribute.name!r} refers to a function attribute, but the node is not in a function"
             )
         seen.add(attribute.name)
     context = CheckerContext()
@@ -82,7 +82,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 
 
 def step(node: NodeProto, where: str, opset: int) -> Step:
-    """Return the step of a checked node that is a maximum or Identity."""
+    """Return the step of a checked max operator or Identity."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
@@ -109,8 +109,8 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
     newest = since(operator, opset, "")
     if row is None and operator in SCATTERS:
         raise ModelError(
-            f'{where}: {operator} has the reduction "max" since operator set 18, and the model imports operator set '
-            f"{opset}; convert the model with onnx.version_converter"
+            f'{where}: {operator} has the reduction "max" only from operator set 18, but the model imports operator '
+            f"set {opset}; convert the model with onnx.version_converter"
         )
     if row is None or row.version != newest:
         raise ModelError(

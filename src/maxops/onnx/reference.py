@@ -139,5 +139,5 @@ def _row(node: OpRun, since_version: int | None) -> Spec:
     opset = opsets.get("", opsets.get("ai.onnx"))
     row = None if opset is None else spec.in_opset(node.op_type, opset)
     if row is None:
-        raise ModelError(f"maxops does not support {node.op_type} of operator set {opset}")
+        raise ModelError(f"maxops does not support {node.op_type} from operator set {opset}")
     return row

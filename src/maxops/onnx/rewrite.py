@@ -47,12 +47,12 @@ from maxops.spec import Spec
 
 OPERATORS = (*NEWEST, "SegmentMax")
 FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before, every initializer is also an input
-FIRST_WITH_INTEGERS = 9  # the first operator sets whose Constant holds integers, and has `value_ints`
-FIRST_WITH_INTS = 12
+FIRST_WITH_INTEGERS = 9  # the first operator set whose Constant may hold integers
+FIRST_WITH_INTS = 12  # the first operator set whose Constant has `value_ints`
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """Return a copy of a model, its subgraphs and its functions with the max operators in the domain "maxops".
+    """Return a copy of a model whose max operators, also in subgraphs and functions, are in the domain "maxops".
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -62,9 +62,9 @@ def rewrite(model: ModelProto) -> ModelProto:
 
     The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps
     the semantics of its operator set's version; SegmentMax is already in the domain. If the axes of a ReduceMax are an
-    attribute, they become an input. Functions with such nodes are inlined if ONNX Runtime would not infer the types of
-    their results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for inputs
-    and attributes that the version lacks, and if `onnx.checker` refuses the result.
+    attribute, they become an input. Functions with max operators are inlined if ONNX Runtime would not infer the types
+    of their results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for
+    inputs and attributes that the version lacks, and if `onnx.checker` refuses the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -126,13 +126,13 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
 
 
 def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
-    """Return the functions that a model has before its rewrite but not after."""
+    """Return the names of the functions that a model has before its rewrite but not after it."""
     left = {function_key(function) for function in after.functions}
     return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
 
 def counts(model: ModelProto) -> dict[str, int]:
-    """Count the nodes of each maxops operator in the `maxops` domain."""
+    """Count the nodes of each operator of the `maxops` domain."""
     found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
     return {operator: found.count(operator) for operator in OPERATORS if operator in found}
 
@@ -154,7 +154,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
-        raise ModelError(f"{where}: maxops does not support {node.op_type} of operator set {opset}")
+        raise ModelError(f"{where}: maxops does not support {node.op_type} from operator set {opset}")
     if len(node.output) != 1 or not node.input:
         has = f"{counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}"
         raise ModelError(f"{where}: expected one or more inputs and one output, got {has}")
@@ -179,7 +179,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse attributes that an operator of the `maxops` domain lacks, because a runtime would silently ignore them."""
+    """Refuse unknown and invalid attributes of a `maxops` operator; a runtime would silently ignore unknown ones."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
@@ -198,7 +198,7 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
     """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
 
     ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore, a function with such a node is
-    kept only if the graph itself calls it and declares the types of all its outputs.
+    kept only if all calls to it are in the main graph, and their outputs are graph outputs with declared types.
     """
     functions = by_key(model)
     holding = {key for key, function in functions.items() if _holds_ours(function)}
@@ -214,7 +214,7 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
 
 
 def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
-    """Return whether onnx.checker and ONNX Runtime accept a function with maxops nodes that only the graph calls."""
+    """Return whether onnx.checker and ONNX Runtime accept a function with maxops nodes if only the graph calls it."""
     declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
     axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
     return (
@@ -256,7 +256,7 @@ def _axes(node: NodeProto) -> AttributeProto | None:
 
 
 def _give_axes(model: ModelProto, opset: int | None) -> None:
-    """Turn axes attributes into inputs: Constants, or initializers if Constants can only be floats."""
+    """Turn axes attributes into inputs: Constants, or initializers if Constants can hold only floats."""
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for holder in holders:  # the list grows during the loop
@@ -283,7 +283,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
 
 
 def _give_shapes(model: ModelProto) -> None:
-    """Declare missing shapes in inner graphs, because ONNX Runtime infers no shapes for maxops nodes."""
+    """Declare missing shapes of inner graphs' outputs, because ONNX Runtime infers no shapes for maxops nodes."""
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:
@@ -322,7 +322,7 @@ def _constant(axes: AttributeProto, name: str) -> NodeProto:
 
 
 def _row(operator: str, opset: int | None) -> Spec | None:
-    """Return the version of an operator in an operator set; None if onnx or this maxops is too old."""
+    """Return the spec of an operator in an operator set, or None if onnx or maxops does not support it."""
     row = None if opset is None else spec.in_opset(operator, opset)
     if opset is None or row is None or opset > onnx.defs.onnx_opset_version():
         return None
@@ -332,7 +332,7 @@ def _row(operator: str, opset: int | None) -> Spec | None:
 def _opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
     versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
     if len(versions) > 1:
-        raise ModelError(f"the model must import one operator set of ONNX's own domain, got {versions}")
+        raise ModelError(f"the model must import only one version of the default ONNX operator set, got {versions}")
     return versions[0] if versions else None
 
 

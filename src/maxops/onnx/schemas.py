@@ -1,7 +1,7 @@
 """The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's max operators.
 
-The max operators are for runtimes that compute ONNX's own operators incorrectly. `register` registers them with the
-onnx package, so that its checker and its shape inference accept them.
+The max operators are for runtimes that compute ONNX's own operators incorrectly. `register` registers all operators of
+the domain with the onnx package, so that its checker and its shape inference accept them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ATTRIBUTE_KINDS = {
     "fill_mode": AttributeProto.STRING,
     SINCE_VERSION: AttributeProto.INT,
 }
-# The exceptions of onnx's C++ code about a model. Its functions call each other, so each may raise all of them.
+# The exceptions that onnx's C++ code raises for a model. Its functions call each other, so each may raise any of them.
 REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
 Parameter = OpSchema.FormalParameter
@@ -63,8 +63,8 @@ def register() -> None:
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
     """Return the version of an operator in an operator set, or 0 if the onnx package lacks it.
 
-    Also returns 0 for numbers that do not fit in a C int, and for bytes, because protobuf returns names that are not
-    UTF-8 as bytes.
+    Also returns 0 for operator sets below 1 or too large for a C int, and for bytes, because protobuf returns names
+    that are not UTF-8 as bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)
@@ -77,7 +77,7 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """Return the spec of a maxops operator: OpenVINO's SegmentMax, or ONNX's version (None: the newest).
+    """Return the spec of a maxops operator: OpenVINO's SegmentMax, or a version of ONNX's operator (None: the newest).
 
     Raises UnknownOperatorError for a version that ONNX lacks.
     """
@@ -115,7 +115,7 @@ def _reduce_max() -> OpSchema:
         "ReduceMax",
         DOMAIN,
         VERSION,
-        "ONNX's ReduceMax, with the axes as an input at every version.",
+        "ONNX's ReduceMax, with the axes as an input in every version.",
         inputs=[
             Parameter("data", "T", "Any rank."),
             Parameter(
@@ -174,7 +174,7 @@ def _scatter(operator: str) -> OpSchema:
         Attribute("reduction", OpSchema.AttrType.STRING, "max", required=True),
     ]
     if row.has("axis"):
-        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis of the indices."))
+        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis of data to index."))
     schema = OpSchema(
         operator,
         DOMAIN,
@@ -221,7 +221,7 @@ def _infer_max(context: Any) -> None:
 
 
 def _infer_reduce_max(context: Any) -> None:
-    """Infer the shape without the reduced axes, if the axes are known."""
+    """Infer the type of the result, and its shape if the axes are known."""
     data = context.get_input_type(0)
     if data is None:
         return
@@ -256,7 +256,7 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 
 def _infer_segment_max(context: Any) -> None:
-    """Infer the output's type and shape from data; num_segments may determine the first size."""
+    """Infer the output's type and shape from data; the first size is known only if num_segments is a constant."""
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:
@@ -285,7 +285,7 @@ def _infer_segment_max(context: Any) -> None:
 
 
 def _segments(known: TensorProto) -> int | None:
-    """Return num_segments, if it is a valid constant."""
+    """Return the value of num_segments, or None if the constant is invalid or external."""
     array = _array(known)
     if array is None or array.shape != () or array.dtype.kind != "i" or array.item() < 0:
         return None
@@ -293,7 +293,7 @@ def _segments(known: TensorProto) -> int | None:
 
 
 def _array(known: TensorProto) -> Array | None:
-    """Return a constant's array, if it is in the model and well formed."""
+    """Return a constant's array, or None if it is external or malformed."""
     if known.data_location == TensorProto.EXTERNAL:
         return None
     try:

@@ -1,6 +1,6 @@
 """SegmentMax in ONNX: a node in the domain `maxops`, and a function of standard operators.
 
-`segment_max_node` creates a node; `portable` replaces such nodes with functions that any runtime can run.
+`segment_max_node` creates a node; `portable` replaces such nodes with calls to functions that any runtime can run.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def segment_max_node(
 
 
 def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) -> FunctionProto:
-    """Return SegmentMax of one type as an ONNX function of standard operators, with an optional `num_segments`.
+    """Return SegmentMax for one dtype as an ONNX function of standard operators; `num_segments` adds that input.
 
     >>> from maxops import dtypes
     >>> segment_max_function(dtypes.FLOAT32, "ZERO", num_segments=False).name
     'SegmentMax_float32_ZERO'
 
-    For ids that SegmentMax allows, the results have the same bits on onnx's reference evaluator. A runtime's own
-    ScatterND and Where may differ: see docs/integrations/onnx.md.
+    For ids that SegmentMax allows, the function on onnx's reference evaluator returns the same bits as maxops. A
+    runtime's own ScatterND and Where may differ: see docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 
@@ -105,7 +105,7 @@ class _Body:
     def _count(self, ids: str) -> str:
         if self._has_count:
             return self._add("Reshape", self._add("Cast", "num_segments", to=TensorProto.INT64), self._integers([1]))
-        # with -1, the count is 0 if there are no ids
+        # the added -1 makes the count 0 if there are no ids
         last = self._add("ReduceMax", self._add("Concat", self._integers([-1]), ids, axis=0), keepdims=1)
         return self._add("Add", last, self._integers([1]))
 
@@ -121,7 +121,7 @@ class _Body:
         return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
 
     def _seen(self, where: str, rows: str, shape: str) -> str:
-        """Return, for each segment, whether a condition holds in any of its rows."""
+        """Return, for each element of the output, whether a condition holds in any row of its segment."""
         found = self._add("Cast", where, to=TensorProto.INT64)
         return self._add(
             "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
@@ -136,7 +136,7 @@ class _Body:
         return self._add("Constant", value_ints=values)
 
     def _bits(self, bits: int) -> str:
-        """Return a scalar of the type from its bits, because a conversion from a float would change a NaN's bits."""
+        """Return a scalar of the dtype from its bits, because a conversion from a float would change a NaN's bits."""
         size = self._dtype.numpy.itemsize
         tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)
@@ -157,8 +157,8 @@ def portable(model: ModelProto) -> ModelProto:
     >>> [node.op_type for node in portable(model).graph.node]
     ['SegmentMax_float32_ZERO']
 
-    Raises ModelError if a node's type is unknown, if the model's operator set is older than 18, or if `onnx.checker`
-    refuses the model.
+    Raises ModelError if the dtype of a node's data is unknown, if the model's operator set is older than 18, or if
+    `onnx.checker` refuses the model.
     """
     register()
     model = canonical(model)

@@ -12,16 +12,16 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 
-# ONNX's own domain has two names. Models in canonical form use only the empty one.
+# The default ONNX domain has two names. Models in canonical form use only the empty one.
 ALIAS = "ai.onnx"
-# Before IR version 3, models name no operator set and use the first.
+# Before IR version 3, models do not import an operator set, and use operator set 1.
 FIRST_IR_WITH_OPSETS = 3
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def canonical(model: ModelProto) -> ModelProto:
-    """Return the model, or a changed copy, with ONNX's own domain named "" everywhere.
+    """Return the model, or a changed copy, with the default ONNX domain named "" everywhere.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["ai.onnx": 13]> f (float[n] x) => (float[n] y) { y = Max(x) }'
@@ -48,7 +48,7 @@ def canonical(model: ModelProto) -> ModelProto:
 
 
 def canonical_node(node: NodeProto) -> NodeProto:
-    """Return a node outside of a model and without graphs, with ONNX's own domain named ""."""
+    """Return a copy of a node with the default ONNX domain named ""; nodes in its graphs are unchanged."""
     result = NodeProto()
     result.CopyFrom(node)
     _name_domain(result)
@@ -61,7 +61,7 @@ def _name_domain(node: NodeProto) -> None:
 
 
 def _name_imports(holder: ModelProto | FunctionProto) -> None:
-    """Import ONNX's own domain as "" only; its two names are merged if their versions agree."""
+    """Import the default ONNX domain only as ""; imports of its two names are merged if their versions agree."""
     own = {entry.version for entry in holder.opset_import if entry.domain == ""}
     for index in reversed(range(len(holder.opset_import))):
         entry = holder.opset_import[index]
@@ -107,7 +107,7 @@ def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def training_graphs(model: ModelProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs of `training_info` with their fields: an initialization of the model, and a training step."""
+    """Yield the graphs of `training_info` with their locations: initializations of the model, and training steps."""
     for number, info in enumerate(model.training_info):
         for field in ("initialization", "algorithm"):
             if info.HasField(field):
@@ -130,7 +130,7 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def all_graphs(model: ModelProto) -> list[GraphProto]:
-    """Return every graph of a model: its own, the training graphs, and those inside nodes, even in functions."""
+    """Return every graph of a model: the main graph, the training graphs, and the graphs in nodes and functions."""
     return [*_outermost_graphs(model), *(graph for node in all_nodes(model) for _, graph in graphs_of(node))]
 
 
@@ -147,13 +147,13 @@ def all_names(model: ModelProto) -> set[str]:
 
 
 def check_names(graph: GraphProto, source: str) -> None:
-    """Refuse names that are not text: protobuf returns them as bytes."""
+    """Refuse names that are not UTF-8, which protobuf returns as bytes."""
     _check_text([value.name for value in (*graph.input, *graph.output, *graph.initializer)], source)
     check_node_names(graph.node, source)
 
 
 def check_node_names(found: Iterable[NodeProto], source: str) -> None:
-    """Refuse names in nodes, such as the nodes of a function, that are not text."""
+    """Refuse names that are not UTF-8 in nodes, such as the nodes of a function."""
     for node in found:
         _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
         for attribute in node.attribute:
@@ -167,7 +167,7 @@ def _check_text(names: Iterable[object], source: str) -> None:
 
 
 def initial_names(graph: GraphProto) -> set[str]:
-    """Return the values that a graph's nodes may read before any node has run."""
+    """Return the names of the values that a graph's nodes may read before any node has run."""
     return (
         {value.name for value in graph.input}
         | {tensor.name for tensor in graph.initializer}
@@ -176,13 +176,13 @@ def initial_names(graph: GraphProto) -> set[str]:
 
 
 def check_unique(graph: GraphProto, source: str) -> None:
-    """Refuse names that two inputs, two initializers or two nodes' outputs share."""
+    """Refuse repeated names of inputs, initializers or outputs, and nodes' outputs that reuse a name."""
     made = [name for node in graph.node for name in node.output if name]
     for kind, names in (
         ("inputs", [value.name for value in graph.input]),
         ("initializers", [tensor.name for tensor in graph.initializer]),
         ("outputs of the graph", [value.name for value in graph.output]),
-        ("nodes' outputs, inputs and initializers", [*initial_names(graph), *made]),
+        ("inputs, initializers and nodes' outputs", [*initial_names(graph), *made]),
     ):
         seen: set[str] = set()
         for name in names:
@@ -212,14 +212,14 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, r
             raise ModelError(
                 f"{source}: output {value.name!r} is a value of an outer graph; a node of this graph must produce it"
             )
-        raise ModelError(f"{source}: output {value.name!r} is not the output of a node, an input or an initializer")
+        raise ModelError(f"{source}: output {value.name!r} is not a graph input, an initializer or a node's output")
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
     where = f"{source}: {nodes.label(node)}"
     if name not in makers:
         raise ModelError(
-            f"{where}: input {name!r} is not the output of an earlier node, an input or an initializer of the graph"
+            f"{where}: input {name!r} is not a graph input, an initializer or the output of an earlier node"
         )
     try:
         TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()

@@ -19,7 +19,7 @@ MODEL = "model.onnx"
 
 @dataclass(frozen=True)
 class DataSet:
-    """One set of inputs and the expected outputs, by name."""
+    """One set of inputs and its expected outputs, by name."""
 
     name: str
     inputs: dict[str, Any]
@@ -27,7 +27,7 @@ class DataSet:
 
 
 def data_set_folders(folder: Path) -> list[Path]:
-    """Return the folders of the data sets, by number."""
+    """Return the folders of the data sets, in the order of their numbers."""
     found = [path for path in folder.glob("test_data_set_*") if path.is_dir()]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 

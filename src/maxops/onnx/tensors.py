@@ -1,4 +1,4 @@
-"""Converts TensorProto messages to arrays, bit for bit, in a model and in files of their own."""
+"""Converts TensorProto messages in models and in separate files to arrays, bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from maxops.model import Container, OtherType
 from maxops.plan import Array
 from maxops.sizes import Dims, Size
 
-# ONNX's numbers of the types; `real` has none.
+# ONNX's numbers for the types; `real` has none.
 NUMBERS: dict[DType, int] = {
     dtype: TensorProto.DataType.Value(dtype.onnx.upper()) for dtype in dtypes.ALL if dtype is not dtypes.REAL
 }
@@ -29,21 +29,21 @@ EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
 
 def type_name(elem_type: int) -> str:
-    """Return ONNX's name for an element type, which maxops may not know."""
+    """Return ONNX's name for an element type, or its number if the onnx package does not know it."""
     if elem_type not in TensorProto.DataType.values():
         return f"type number {elem_type}"
     return str(TensorProto.DataType.Name(elem_type)).lower()
 
 
 def other_type(elem_type: int) -> OtherType | None:
-    """Return an element type that ONNX has but maxops lacks."""
+    """Return an element type that maxops lacks, or None if it is undefined or unknown to the onnx package."""
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
         return None
     return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
 
 
 def dims_of(shape: TensorShapeProto) -> Dims:
-    """Return the sizes of a shape: an integer, the name of a symbolic size, or None if unknown."""
+    """Return the sizes of a shape: integers, names of symbolic sizes, or None for unknown sizes."""
     return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
 
 
@@ -65,7 +65,7 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
-    """Return the tensor's data, read-only. Error messages start with `where`.
+    """Return the tensor's data as a read-only array. Error messages start with `where`.
 
     The onnx package reads external data only inside `folder`; without a folder, external data is refused.
     """
@@ -76,7 +76,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     external = tensor.data_location == TensorProto.EXTERNAL
     if external and folder is None:
         raise ModelError(
-            f"{where} has external data, which is read only for a model that is loaded from a file; load the model "
+            f"{where} has external data, which maxops can read only if the model is loaded from a file; load the model "
             "with onnx.load, which includes the data"
         )
     if external:
@@ -84,17 +84,17 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     check_size(tensor, dtype, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
-    except (ValidationError, ValueError, OSError, RuntimeError) as error:  # RuntimeError is C++'s about a file
+    except (ValidationError, ValueError, OSError, RuntimeError) as error:  # RuntimeError is from onnx's C++ code
         raise ModelError(f"{where}: {error}") from error
     if dtype is dtypes.BOOL and array.size and array.view(np.uint8).max() > 1:
-        raise ModelError(f"{where} is bool, but contains a byte other than 0 and 1")
+        raise ModelError(f"{where} is bool, but contains a byte other than 0 or 1")
     array.flags.writeable = False
     return array
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
-    """Refuse keys that the format does not define for data in a separate file."""
-    # onnx only warns about an unknown key, so it would read a mistyped offset as 0
+    """Refuse unknown or repeated keys of external data, and values that are not UTF-8."""
+    # onnx only warns about an unknown key, so it would ignore a misspelled `offset` and read from byte 0
     keys = [entry.key for entry in tensor.external_data]
     for key in keys:
         if key not in EXTERNAL_KEYS:
@@ -108,7 +108,7 @@ def check_keys(tensor: TensorProto, where: str) -> None:
 
 
 def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
-    """Compare the dimensions with the data before memory is allocated."""
+    """Check that the data matches the dimensions and the dtype, before memory is allocated."""
     dims = tuple(tensor.dims)
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has negative dimensions: {dims}")
@@ -127,7 +127,7 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
     if not tensor.HasField("raw_data") and dtype.kind != "float":
         _check_range(np.asarray(getattr(tensor, field)), dtype, where)
     elif not tensor.HasField("raw_data") and field == "int32_data":
-        _check_range(np.asarray(getattr(tensor, field)), dtypes.UINT16, where)  # 16-bit floats, as their bits
+        _check_range(np.asarray(getattr(tensor, field)), dtypes.UINT16, where)  # the bits of 16-bit floats
 
 
 def _check_range(stored: Array, dtype: DType, where: str) -> None:
@@ -153,7 +153,7 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
 
 
 def read_held_file(path: Path, container: Container) -> Any:
-    """Return the data of a SequenceProto or OptionalProto file: a list of arrays, or None for an empty optional."""
+    """Return the data of a SequenceProto or OptionalProto file: an array, a list, or None for an empty optional."""
     message = OptionalProto() if container.startswith("optional") else SequenceProto()
     kind = type(message).__name__
     try:

@@ -45,7 +45,7 @@ class SessionEvaluator:
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
-        # in models of IR version 3, ONNX Runtime treats defaults as constants
+        # in models of IR version 3 or older, ONNX Runtime treats defaults as constants
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class SessionEvaluator:
             if inputs[name].tobytes() != array.tobytes():
                 raise ModelInputError(
                     f"{self._source}: input {name!r} has a default, which ONNX Runtime treats as a constant in models "
-                    f"of IR version 3; {_ELSEWHERE}"
+                    f"of IR version 3 or older; {_ELSEWHERE}"
                 )
         given = {name: _in_order(value) for name, value in inputs.items()}
         given = {name: array for name, array in given.items() if name in self._taken}

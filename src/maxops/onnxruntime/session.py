@@ -20,7 +20,7 @@ from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 from maxops.plan import Array
 
-# The option for the folder of a model's external data, for models that are passed as bytes.
+# The session option for the folder of external data, which is needed for models that are passed as bytes.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 # Options with registered operators, because onnxruntime rejects a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
@@ -57,9 +57,9 @@ def session(
 
     `model` is a model in memory or the path of a file, which may have external data in its folder. All other arguments,
     such as `providers`, are passed to `onnxruntime.InferenceSession`; the operators are registered with `sess_options`.
-    Arrays may have any shape, and any dtype that the operator version supports. The operators run on the CPU. Raises
-    ModelError if the file or bytes are not a model. Calls that violate a clause raise an onnxruntime error that names
-    the clause.
+    Arrays may have any shape, and any dtype that the operator version supports. The max operators run on the CPU.
+    Raises ModelError if the model cannot be read or rewritten. Calls that violate a clause raise an onnxruntime error
+    that names the clause.
     """
     proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
@@ -101,7 +101,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Return an entry of options, or "" if the entry is missing; onnxruntime treats both alike."""
+    """Return an entry of options, or "" if it is missing; onnxruntime treats a missing entry like ""."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:

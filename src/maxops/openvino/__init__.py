@@ -1,4 +1,4 @@
-"""OpenVINO: maxops reads and runs IRs without OpenVINO, and adds its operators to OpenVINO's compiled models."""
+"""OpenVINO: maxops reads and runs IRs without OpenVINO, and adds its own operators to models for OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["IRWarning", "load", "register", "rewrite"]
 
 
 def register(core: Any) -> None:
-    """Register the operators of maxops with an `openvino.Core`, so that it can read the models that `rewrite` returns.
+    """Register the operators of maxops with an `openvino.Core`, so that it can read saved models that contain them.
 
     `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError if OpenVINO is not installed.
     """
@@ -34,5 +34,5 @@ def rewrite(model: Any) -> Any:
 
 def _module(name: str) -> ModuleType:
     # reading and running IRs does not require OpenVINO
-    with needed("maxops.openvino.register, as rewrite,", "openvino"):
+    with needed("maxops.openvino.register, like rewrite,", "openvino"):
         return import_module(f"maxops.openvino.{name}")

@@ -1,4 +1,4 @@
-"""Makes calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
+"""Creates calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxops.errors import AttributeValueError, AxesError, ShapeError
 from maxops.plan import Array
 
 _LETTERS = {"float": "f", "int": "i", "uint": "u"}
-# OpenVINO's names of the types (`real` has none), and the names that an IR uses for a port's type.
+# OpenVINO's names for the types (`real` has none), and the names that an IR uses for a port's type.
 NAMES: dict[DType, str] = {
     dtype: f"{_LETTERS[dtype.kind]}{dtype.bits}"
     for dtype in dtypes.ALL
@@ -24,16 +24,16 @@ DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
 # OpenVINO's other types, and its names for unknown types.
 OTHER_TYPES = ("u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string")
 OPEN_TYPES = ("undefined", "dynamic")
-# Values of a layer's type attribute, in any case: a maxops dtype, the name of another type, or None (unknown).
+# Types by a layer's type attribute, case-insensitive: a maxops dtype, another type's name, or None (unknown).
 ELEMENT_TYPES: dict[str, DType | str | None] = DTYPES | {name: name for name in OTHER_TYPES} | dict.fromkeys(OPEN_TYPES)
-# Values of a port's precision, case-sensitive; an empty one, as in OpenVINO's documentation, is unknown.
+# Types by a port's precision, case-sensitive; an empty precision, as in OpenVINO's documentation, is unknown.
 PORT_TYPES: dict[str, DType | str | None] = (
     ELEMENT_TYPES
     | {name: dtype for dtype, name in PORT_NAMES.items()}
     | {name.upper(): name for name in OTHER_TYPES}
     | {"BIN": "u1", "bin": "u1", "UNSPECIFIED": None, "": None}
 )
-# The broadcast modes of Maximum, by their names in an IR, in any case.
+# The broadcast modes of Maximum, by their case-insensitive names in an IR.
 AUTO_BROADCAST = {"numpy": "numpy", "none": "none", "explicit": "none", "pdpd": "pdpd"}
 
 

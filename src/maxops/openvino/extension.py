@@ -22,7 +22,7 @@ from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
 
-VERSION = layers.OURS  # OpenVINO's own operators have opset1 to opset16
+VERSION = layers.OURS  # the versions of OpenVINO's own operators are opset1, opset2 and so on
 
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Convert(_Operator):
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """Return the plugin's own choice of type if the second input is a constant that maxops did not mark."""
+        """Return the type of the second input, which the plugin may choose if unmarked, and the shape of the first."""
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the sizes if the axes are a constant; otherwise return the rank, if it is known."""
+        """Return the sizes if the axes are a constant; otherwise, unknown sizes, or None if the rank is unknown."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])

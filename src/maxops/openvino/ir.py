@@ -1,6 +1,6 @@
 """Loads an IR file as a checked model.
 
-The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, where possible,
+The XML is read without entities, DTDs or network access (defusedxml). Every error names the file and, if possible,
 the layer.
 """
 
@@ -51,10 +51,10 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. Raises ModelError for other layers
-    and for malformed files. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as
-    in OpenVINO's documentation, which causes an IRWarning. Arrays must have the shapes and types of the Parameters; an
-    unknown size may have any value.
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. SegmentMax's attribute is
+    `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as in OpenVINO's documentation; the latter causes an
+    IRWarning. Arrays must have the shapes and types of the Parameters; an unknown size matches any size. Raises
+    ModelError for other layers and malformed files, and AttributeValueError for invalid attributes of SegmentMax.
     """
     path = Path(path)
     source = str(path)
@@ -102,7 +102,7 @@ def load(path: str | PathLike[str]) -> Model:
 
 
 def parse_net(path: Path, source: str) -> Element:
-    """Read the <net> of an IR file, without entities, document types or network."""
+    """Read the <net> of an IR file, without entities, document types or network access."""
     try:
         root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
     except OSError as error:

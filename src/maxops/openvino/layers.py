@@ -34,7 +34,7 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
-# OpenVINO's operator sets with each type of layer. The default is ORDINARY for types in INPUTS, and EVERY for others.
+# The operator sets that contain each type of layer. The default is ORDINARY for types in INPUTS, and EVERY for others.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
 # The attribute of a layer's data that holds the output type.
@@ -47,7 +47,7 @@ TYPE_ATTRIBUTES = {
     "RandomUniform": "output_type",
     "Eye": "output_type",
 }
-# OpenVINO accepts layer types in any case, except Const.
+# OpenVINO ignores the case of layer types, except that of Const.
 SPELLED = {kind.casefold(): kind for kind in (*INPUTS, *TYPE_ATTRIBUTES) if kind != "Const"}
 OURS = "maxops"  # the version of the operators that replace OpenVINO's
 MOVED = ("Maximum", "ReduceMax", "SegmentMax")
@@ -99,7 +99,7 @@ def read(element: Element, source: str) -> Layer:
 
 
 def identifier(text: str) -> str:
-    """Return the id of a layer or a port as a number; an id that is not a number is unchanged.
+    """Return the normalized id of a layer or a port; an id that is not a number is unchanged.
 
     >>> identifier(" 01"), identifier("x")
     ('1', 'x')
@@ -109,7 +109,7 @@ def identifier(text: str) -> str:
 
 
 def _number_of(text: str) -> int | None:
-    """Parse a number as OpenVINO does, with spaces, a sign and leading zeros; return None for other text."""
+    """Parse a number as OpenVINO does, with leading spaces, a plus sign and leading zeros; None for other text."""
     found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
     return int(found[1]) if found else None
 
@@ -201,7 +201,7 @@ def output_port(layer: Layer, where: str) -> str:
 
 
 def parameter(layer: Layer, where: str) -> Value:
-    """Return an input of the model."""
+    """Return the model input that a Parameter layer declares."""
     return Value(layer.name, dtype(layer, where), own_dims(layer, where))
 
 

@@ -1,8 +1,8 @@
 """Adds the operators of maxops to a model.
 
 OpenVINO's CPU plugin converts most types. `rewrite` excludes maxops operators from this conversion: it marks them, the
-constants and model inputs that they read, and their outputs, so that the plugin does not convert them. A Convert
-connects such a tensor with other operators.
+constants and model inputs that they read, and the model outputs that they return. A Convert connects marked nodes with
+other operators.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARKED = """<net name="marked" version="11"><layers>
 <output><port id="0" precision="I64"/></output></layer>
 <layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
 <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
-# The operators with bodies, which are separate models, and the number of bodies.
+# The operators with bodies, which are separate models, and the number of bodies of each.
 BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
 MOVED: dict[tuple[str, str], type[Maximum | ReduceMax | SegmentMax]] = {
     ("Maximum", "opset1"): Maximum,
@@ -59,7 +59,7 @@ def rewrite(model: Any) -> Any:
         if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
     for result in model.get_results():
-        # otherwise, a conversion to f16 would come between them
+        # otherwise, a conversion to f16 would come between the result and its source
         if _is_marked(result.input(0).get_source_output().get_node()):
             _mark(result)
     model.validate_nodes_and_infer_types()
@@ -81,9 +81,9 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _with_known_inputs(model: Any) -> list[Any]:
-    """Return maxops operators with inputs that became constants, which OpenVINO can compute without the model's inputs.
+    """Replace inputs that do not depend on the model's inputs with constants; return the operators that read them.
 
-    OpenVINO would compute them when it compiles the model, and then convert the constant, which maxops did not mark.
+    Otherwise, OpenVINO would compute the constants when it compiles the model, and then convert them.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
@@ -99,7 +99,7 @@ def _with_known_inputs(model: Any) -> list[Any]:
         found = result.input(0).get_source_output().get_node()
         if found.get_type_name() == "Constant":
             port.replace_source_output(found.output(0))
-            if not changed or changed[-1] is not node:  # == would create an operator of both
+            if not changed or changed[-1] is not node:  # == would create an operator that compares both
                 changed.append(node)
     return changed
 
@@ -147,9 +147,9 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
 
 
 def _only_to_outputs(node: Any) -> list[Any] | None:
-    """Return the Identities between the node and the model's outputs, or None if other operators are between them.
+    """Return the Identities between the node and the model's outputs, or None if other operators read their values.
 
-    The reader of ONNX models adds an Identity for a ReduceMax that returns its input.
+    OpenVINO's reader of ONNX models adds an Identity for a ReduceMax that returns its input.
     """
     found: list[Any] = []
     for reader in _readers(node.output(0)):

@@ -1,4 +1,4 @@
-"""Reads the .bin file of an IR, piece by piece and never past its end."""
+"""Reads the .bin file of an IR, one constant at a time and never past its end."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> N
 
 
 class Weights:
-    """The weights file, which is opened when the first constant is read."""
+    """The weights file, which is opened only while a constant is read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def check(self, offset: int, size: int, where: str) -> None:
-        """Refuse an extent past the file's end, without opening the file; a missing file is not an error here."""
+        """Refuse data that extends past the file's end, without opening the file; a missing file is not an error."""
         if self._path.is_file():
             self._check(offset, size, where)
 
@@ -40,11 +40,11 @@ class Weights:
         length = self._path.stat().st_size
         if offset + size > length:
             raise ModelError(
-                f"{where}: bytes {offset} to {offset + size} are past the end of {self._path}, which has {length} bytes"
+                f"{where}: bytes {offset} to {offset + size} extend past the end of {self._path} ({length} bytes)"
             )
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
-        """Return a constant's array, read-only. Error messages start with `where`."""
+        """Return a constant as a read-only array. Error messages start with `where`."""
         check_size(dtype, shape, size, where)
         try:
             self._check(offset, size, where)
@@ -52,7 +52,7 @@ class Weights:
         except OSError as error:
             raise ModelError(f"{where}: the weights {self._path} cannot be read: {error.strerror}") from error
         if dtype is dtypes.BOOL and data.size and data.view(np.uint8).max() > 1:
-            raise ModelError(f"{where}: the type is boolean, but the data contains a byte other than 0 and 1")
+            raise ModelError(f"{where}: the type is boolean, but the data contains a byte other than 0 or 1")
         try:
             array = data.reshape(shape)
         except ValueError as error:
