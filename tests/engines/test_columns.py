@@ -263,7 +263,7 @@ def test_labels_that_differ_are_an_error() -> None:
         (frame, frame.iloc[::-1], "'z' and 'x' at position 0"),
         (frame, cba, "'c' and 'a' at position 0"),
     ):
-        with pytest.raises(ShapeError, match=f"{says}.*does not align labels: align them first"):
+        with pytest.raises(ShapeError, match=f"{says}.*does not align labels; align them first"):
             mo.maximum(first, second)
     assert_same_bits(mo.maximum(*abc.align(cba)), np.array([1, 2, 3]))
     nans = (pd.Series([value, 2], index=[np.nan, 1.0]) for value in (1, 3))  # which equal nothing

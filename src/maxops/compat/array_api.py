@@ -5,8 +5,8 @@
 >>> array_api.max(np.array([[1, 5], [7, 2]]), axis=0)
 array([7, 5])
 
-Where the standard does not specify the result, NaN propagates, +0 is greater than -0, and the maximum of an empty array
-is -Inf or the lowest integer. bool is supported; complex numbers are not.
+NaN propagates. Where the standard does not specify the result, +0 is greater than -0, and the maximum of an empty array
+is -Inf, the lowest integer or False. bool is supported; complex numbers are not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
     array([4, 5], dtype=int16)
 
-    Arrays of different dtypes are promoted by the rules of the standard.
+    Arrays of different dtypes are promoted by the rules of their library.
 
     Source: array API standard 2024.12, `maximum`.
     """
@@ -50,7 +50,7 @@ def _promoted(*arrays: Any) -> tuple[Any, ...]:
         return arrays
     torch = sys.modules.get("torch")
     tensors = [torch is not None and isinstance(array, torch.Tensor) for array in typed]
-    if any(tensors) and not all(tensors):  # no library promotes both dtypes; `maximum` reports them
+    if any(tensors) and not all(tensors):  # no library promotes both; `maximum` raises an error if they differ
         return arrays
     if hasattr(typed[0], "__array_namespace__"):
         namespace = typed[0].__array_namespace__()

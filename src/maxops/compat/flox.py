@@ -14,8 +14,8 @@ the same as in flox; ``engine`` has no effect. Differences:
 - Complex numbers, dates, strings and sparse arrays are passed to flox.
 - bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
 - Do not pass ``skipna`` with an aggregation to flox's own functions: `max` propagates NaN, and `nanmax` skips it. With
-  ``fill_value``, they fill all-NaN groups only if ``min_count`` is 1.
-- `xarray_reduce` passes datasets that mix floats with other dtypes, and dimensions without labels, to flox.
+  ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
+- `xarray_reduce` passes datasets that mix floats with other dtypes, and reductions along unlabeled dimensions, to flox.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _grouped(
     dtype: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the maximum of each group along the last axis, like a flox engine."""
+    """Return the maximum of each group along an axis, like a flox engine."""
     dtype = np.dtype(array.dtype if dtype is None else dtype)
     row = dtypes.of(dtype)
     if type(array) is not np.ndarray or row is None or row is dtypes.REAL:
@@ -91,7 +91,7 @@ _HERE = {"max": max, "nanmax": nanmax}
 
 
 def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Add the aggregation to the options; groups that contain only NaN are filled like empty groups, as in flox."""
+    """Add the aggregation to the options. With a fill value, nanmax fills all-NaN groups by default, as in flox."""
     is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
     return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
 

@@ -10,8 +10,8 @@ Differences:
 - Subnormal numbers are preserved; JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
 - Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
 - Complex numbers are not supported, and results are never weakly typed.
-- ``segment_max`` with ``indices_are_sorted=True`` checks that the ids are sorted. Out-of-range ids are dropped, as in
-  JAX by default. ``bucket_size`` is not supported, and ``mode`` must be None, "drop" or "fill".
+- With ``indices_are_sorted=True``, ``segment_max`` checks the order of the ids, except under ``jit`` on GPUs and TPUs.
+  Out-of-range ids are dropped, as in JAX. ``bucket_size`` is not supported; ``mode`` must be None, "drop" or "fill".
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def max(
     >>> max(jnp.array([[1, 5], [7, 2]]), axis=0, where=jnp.array([[True], [False]]), initial=3)
     Array([3, 5], dtype=int32)
 
-    Raises NotImplementedError for ``out``, and ValueError for an empty reduction without ``initial``, as JAX does.
+    Like JAX, raises NotImplementedError for ``out``, and ValueError if ``where`` or empty data lacks ``initial``.
 
     Source: JAX, `jax.numpy.max`.
     """
@@ -185,7 +185,7 @@ def segment_max(
     del unique_indices  # maxops does not need this promise
     if bucket_size is not None or mode not in (None, "drop", "fill"):
         raise NotImplementedError(
-            "maxops.compat.jax.segment_max supports only mode 'drop' or 'fill', and no bucket_size"
+            "maxops.compat.jax.segment_max does not support bucket_size, and mode must be None, 'drop' or 'fill'"
         )
     array = jnp.asarray(data)
     if array.dtype == bool:

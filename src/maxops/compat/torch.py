@@ -11,15 +11,16 @@ Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0. Gradients follow the same order: -0
   and +0 do not tie, and two NaNs tie.
-- With ``include_self=False``, only the elements of src receive gradients. PyTorch loses the share of equal elements of
-  input.
+- With ``include_self=False``, the gradient of a maximum goes only to elements of src. PyTorch loses the share of the
+  elements of input that equal the maximum.
 - If several elements equal the maximum, the index of the first one is returned, on every device.
 - ``segment_reduce`` accepts every dtype that maxops supports, and checks offsets.
-- Invalid arguments raise the errors of maxops: a repeated ``dim`` raises `AxesError`, and an out-of-range index raises
+- Some invalid arguments raise errors of maxops: a repeated ``dim`` raises `AxesError`, and an out-of-range index raises
   `SegmentIdsError`.
-- Other calls are passed to PyTorch: complex numbers and other unsupported dtypes, empty tensors, ``segment_reduce``
-  with ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
-- ``scatter_reduce`` and ``index_reduce`` support only ``reduce="amax"``, and ``segment_reduce`` only ``"max"``.
+- Unsupported calls are passed to PyTorch, such as calls with complex numbers or empty tensors, ``segment_reduce`` with
+  ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
+- ``scatter_reduce`` and ``index_reduce`` support only ``reduce="amax"``, and ``segment_reduce`` supports only
+  ``reduce="max"``.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def max(
     other: Tensor | None = None,
     out: Any = None,
 ) -> Any:
-    """Return the maximum of all elements, the values and indices along ``dim``, or the `maximum` of two tensors.
+    """Return the maximum of all elements, the maxima along ``dim`` with their indices, or the `maximum` of two tensors.
 
     >>> max(torch.tensor([[1, 5], [7, 2]]))
     tensor(7)
@@ -265,12 +266,12 @@ def segment_reduce(
 
 
 def _is_taken(tensor: object) -> bool:
-    """Return whether maxops supports a tensor; PyTorch raises its own error for empty tensors."""
+    """Return whether maxops supports a tensor; PyTorch handles empty tensors."""
     return isinstance(tensor, torch.Tensor) and tensor.dtype in _LOWEST and tensor.numel() > 0
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
-    """Return whether maxops supports two tensors along a dimension; otherwise, PyTorch raises its own error."""
+    """Return whether maxops supports two tensors along a dimension; otherwise, PyTorch runs the call."""
     taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
     return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
 
@@ -299,7 +300,7 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _given(result: Tensor, out: Tensor | None) -> Tensor:
-    """Return the result, written to `out` as PyTorch does if `out` is passed."""
+    """Return the result; if `out` is passed, write the result to it as PyTorch does."""
     return result if out is None else torch.maximum(result, result, out=out)
 
 

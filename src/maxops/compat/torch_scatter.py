@@ -11,8 +11,8 @@ index receives the gradient. Differences:
 - NaN is ignored, including in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN,
   and keeps NaN in ``out``. +0 is greater than -0.
 - If several elements equal the maximum, the index of the first one is returned.
-- An out-of-range index, or a decreasing index in ``segment_max_coo``, raises an error; torch_scatter does not check the
-  index.
+- An out-of-range index raises an error, and so does a decreasing 1-D index in ``segment_max_coo`` without ``out``;
+  torch_scatter does not check the index.
 - bool is supported. `scatter`, `segment_coo` and `segment_csr` support only ``reduce="max"``.
 """
 
@@ -155,10 +155,11 @@ def scatter_max(
 
     Args:
         src: the source tensor.
-        index: segment ids in any order: one per slice along ``dim``, or in a shape that broadcasts to src.
+        index: segment ids in any order: one per slice along ``dim``, or a tensor that expands to the shape of src
+            after axes of size 1 are appended.
         dim: the axis to reduce.
         out: the output tensor; its elements are included in the maxima.
-        dim_size: the number of segments; by default the highest index plus one.
+        dim_size: the number of segments, by default the highest index plus one; ignored if ``out`` is passed.
 
     Returns:
         The maxima, in ``out`` if it is passed, and their positions along ``dim``. A position is ``src.size(dim)`` if no
@@ -182,7 +183,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the results of `scatter_max` along the last axis of a sorted index with the leading dimensions of src.
+    """Return the results of `scatter_max` along the last axis of a sorted index whose axes are the first axes of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],

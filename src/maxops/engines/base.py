@@ -31,7 +31,7 @@ def by_operator(
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
 ) -> Run:
-    """Return a `run` function that calls the function of the operator."""
+    """Return a `run` function that passes each call to the function for its operator."""
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,
         ReduceCall: reduce_max,
@@ -67,10 +67,10 @@ _imported: dict[str, Engine] = {}
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: its name, its array types, its module, and other engines whose arrays it accepts (`beside`).
+    """An engine: its name, its array types, its object or module, and other engines whose arrays it accepts (`beside`).
 
-    A type is a class, or a string "module:class" that is looked up after the module is imported. `options` names the
-    options "out" and "dim" if the engine supports them.
+    A type is a class, or a string "module:class" that is looked up after the module is imported. `options` is the
+    subset of "out" and "dim" that the engine supports.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Row:
 
 
 def check_options(row: Row, call: Call) -> None:
-    """Raise an error for an option that the engine does not support, or an invalid value of `ties`."""
+    """Raise an error for an option that the engine does not support, or for an invalid value of `ties`."""
     check_ties(call)
     if call.out is not None and "out" not in row.options:
         raise OutputError(

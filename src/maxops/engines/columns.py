@@ -1,6 +1,6 @@
 """Convert columns and tables of pandas, Polars and Arrow to NumPy arrays without changing values, or raise an error.
 
-The libraries' own conversions to NumPy turn integers with nulls, and columns of several dtypes, into floats. This
+The libraries' own conversions to NumPy may turn integers with nulls, and columns of several dtypes, into floats. This
 module reads the element type first, and never requests an array of another dtype.
 """
 
@@ -31,7 +31,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
 
 
 def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
-    """Raise an error if two values have different labels along an axis, counted from the last axis."""
+    """Raise an error if two values have different labels along the same axis; axes are counted from the last."""
     seen: dict[int, tuple[str, Any]] = {}
     for name, value in named:
         for axis, labels in _labels(value).items():
@@ -40,7 +40,7 @@ def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
 
 
 def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
-    """Raise an error if ids and data have different labels along an axis; the planner rejects an invalid axis."""
+    """Raise an error if ids and data along `axis` have different labels; the planner rejects an invalid axis."""
     rows, ids = _labels_along(data, axis), _labels_along(segment_ids, 0)
     if rows is not None and ids is not None:
         _check_equal(row, "segment_ids", ids, "data", rows)
@@ -50,8 +50,8 @@ def _check_equal(row: Spec, name: str, labels: Any, before: str, other: Any) -> 
     if not _are_equal(labels, other):
         raise ShapeError(
             f"{row.name} {name} and {before} have different labels: {_first_difference(labels, other)}; maxops does "
-            "not align labels: align them first (left.align(right), right.reindex(left.index), table.select(names)), "
-            "or drop them with .to_numpy()",
+            "not align labels; align them first with left.align(right), right.reindex(left.index) or "
+            "table.select(names), or drop them with .to_numpy()",
             row.clause("labels"),
         )
 
@@ -171,7 +171,7 @@ def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
 
 
 def _arrow_element(kind: Any) -> Any:
-    """Return the NumPy dtype of Arrow's numbers and bools; None for other types."""
+    """Return the NumPy dtype of an Arrow type, or None if there is none."""
     try:
         dtype = np.dtype(kind.to_pandas_dtype())
     except NotImplementedError:
@@ -183,7 +183,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """Return the row and column labels of a value, keyed by axis, counted from the last."""
+    """Return the row and column labels of a value, keyed by axis; axes are counted from the last."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}
@@ -197,7 +197,7 @@ def _labels(value: Any) -> dict[int, Any]:
 
 
 def _labels_along(value: Any, axis: Any) -> Any:
-    """Return the labels of a value along an axis; None if it has none, such as the rows of a Polars table."""
+    """Return the labels of a value along an axis, or None if there are none, as for the rows of a Polars table."""
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None

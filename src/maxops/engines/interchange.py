@@ -22,7 +22,7 @@ _CPU = 1  # DLPack's number for the CPU
 
 
 def run(call: Call) -> Any:
-    """Run a call on the memory of the arrays, without copies."""
+    """Run a call on the memory of the arrays, without copies if possible."""
     if isinstance(call, MaxCall):
         columns.check_labels(call.row, call.arrays)
     elif isinstance(call, SegmentCall):
@@ -95,7 +95,7 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
     if len(spaces) > 1:
         raise EngineError(
             f"{call.row.name} got arrays from different libraries: {', '.join(s.__name__ for s in spaces.values())}; "
-            "convert them all to one library",
+            "convert them to arrays of one library",
             call.row.clause("arrays"),
         )
     (space,) = spaces.values()
@@ -107,7 +107,7 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
 
 def _no_way_back(call: Call, error: Exception) -> EngineError:
     return EngineError(
-        f"{call.row.name} result cannot be converted to the library of the arrays: {type(error).__name__}: "
+        f"{call.row.name} result cannot be converted to an array of the inputs' library: {type(error).__name__}: "
         f"{error}; convert the arrays with numpy.asarray(...)",
         call.row.clause("arrays"),
     )

@@ -45,7 +45,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def _identity(plan: Plan[ReduceCall]) -> Any:
-    """Return a copy of the data, bit for bit, and zeros as indices."""
+    """Return a copy of the data, bit for bit, and, if requested, zeros as indices."""
     call = plan.call
     indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if call.return_indices else []
     out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if call.out is None else call.out
@@ -64,7 +64,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
         call.num_segments,
         fill_value=call.fill_value,
         out=call.out,
-        check_ids=False,  # the planner has checked them
+        check_ids=False,  # the planner has checked them if requested
         offsets=call.offsets,
         sorted=call.sorted,
         axis=call.axis,
@@ -130,10 +130,10 @@ def memory_info() -> MemoryInfo:
     >>> memory_info().kept <= memory_info().limit
     True
 
-    ``limit`` is the maximum size of the cache in bytes, ``kept`` its current size, and ``blocks`` its number of unused
-    blocks of memory. ``reused`` and ``fresh`` count the outputs in reused blocks and in new memory. The operating
-    system may reclaim cached pages when memory is low. The default limit is a sixteenth of the memory, and at most
-    1 GiB. MAXOPS_OUTPUT_CACHE sets it to a number of bytes, such as 268435456, 256M or 2G, or to 0 for no cache.
+    ``limit`` is the maximum size of the cache in bytes, ``kept`` is its current size, and ``blocks`` is its number of
+    unused blocks of memory. ``reused`` and ``fresh`` count the outputs in reused blocks and in new memory. The
+    operating system may reclaim cached pages when memory is low. The default limit is a sixteenth of the memory, and at
+    most 1 GiB. MAXOPS_OUTPUT_CACHE sets it to a number of bytes, such as 268435456, 256M or 2G, or to 0 for no cache.
     """
     return MemoryInfo(*_native.cache_info())
 
@@ -181,8 +181,7 @@ def _openmp_count(text: str) -> int | None:
     """Return the number in OMP_NUM_THREADS, or the first of a list of nesting levels; None if unset or invalid.
 
     An invalid value causes a warning instead of an error, as in OpenMP runtimes, because the variable is not specific
-    to
-    maxops.
+    to maxops.
     """
     if not text:
         return None

@@ -34,7 +34,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     call = plan.call
     if call.noop_with_empty_axes:
         return _give(call.out, call.data.copy(), *([np.zeros(plan.shape, np.int64)] if call.return_indices else []))
-    # merge the reduced axes, because NumPy reduces with Python functions along one axis only
+    # merge the reduced axes, because NumPy reduces with Python functions only along one axis
     axes = sorted(call.axes)
     kept = tuple(size for axis, size in enumerate(call.data.shape) if axis not in axes)
     length = prod(call.data.shape[axis] for axis in axes)
@@ -42,7 +42,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if call.initial is not None:  # last, because ties keep the first
+        if call.initial is not None:  # last, because ties keep the first element
             all_rows = np.concatenate([rows, np.broadcast_to(call.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)

@@ -1,4 +1,4 @@
-"""The table of engines, and the dispatch of calls by the types of all arguments.
+"""The table of engines, and the dispatch of calls by the types of their arrays.
 
 A lookup imports nothing, because arrays of a library exist only after the library is imported.
 """
@@ -34,7 +34,7 @@ _rows = [
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy", options=_OUT),
 ]
-# Arrays in files, whose `__array__` would read the whole file: the class, and a hint.
+# Arrays in files, whose `__array__` would read the whole array: the class, and a hint.
 _READ_WHOLE = (
     ("zarr:Array", "read it in chunks with dask.array.from_zarr(...), or load all of it with [...]"),
     ("h5py:Dataset", "read it in chunks with dask.array.from_array(...), or load all of it with [...]"),
@@ -62,8 +62,8 @@ def register_engine(
     array([4, 5])
 
     Args:
-        name: the name of the engine in messages and in ``beside`` of other engines. It replaces an engine of the same
-            name.
+        name: the name of the engine in messages and in ``beside`` of other engines. An engine of the same
+            name is replaced.
         types: the class or classes of the arrays. A string "module:class" is looked up after the module is imported.
         engine: an object with a function ``run``, or the name of a module with one, which is imported at the first
             call. ``run`` receives each call as a `maxops.calls.MaxCall`, `ReduceCall` or `SegmentCall` with the
@@ -89,7 +89,7 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing, which warns if a traced function changes global state."""
+    """Return whether Dynamo is tracing; Dynamo warns if a traced function changes global state."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_dynamo_compiling())
 
@@ -107,7 +107,7 @@ def row_of(kind: type) -> Row | None:
 
 
 def _how_to_read(kind: type) -> str | None:
-    """Return a hint for arrays of a class whose `__array__` would read or compute all of the array; else None."""
+    """Return a hint for a class of arrays whose `__array__` would read or compute the whole array, or None."""
     if hasattr(kind, "__dask_graph__"):  # a collection of Dask that is not a dask.array.Array
         return "convert it to a dask.array.Array with .values, or load all of it with .compute()"
     return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)

@@ -119,7 +119,7 @@ run: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 def _check(call: Call) -> None:
-    """Raise an error for Datasets and for arrays with pandas extension dtypes."""
+    """Raise an error for Datasets, DataTrees, and arrays with pandas extension dtypes."""
     row = call.row
     for name, value in call.arrays:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
@@ -190,7 +190,7 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
     # without names, xarray reduces nothing; without axes, ONNX reduces everything
     if not listed and not noop_with_empty_axes:
         raise AttributeValueError(
-            f"{row.name} dim must name at least one dimension; pass ... for all", row.clause("dim")
+            f"{row.name} dim must name at least one dimension; pass dim=... for all", row.clause("dim")
         )
     axes = tuple(_axis_of(row, data, name) for name in listed)
     if len(set(axes)) < len(axes):
@@ -298,7 +298,7 @@ def _most_derived(arrays: Iterable[Any], base: type[Named]) -> type[Named]:
 
 def _of_class(kind: Any, result: Any) -> Any:
     """Convert the result to the class of the data, because xarray.apply_ufunc returns xarray's own classes."""
-    if type(result) is kind or issubclass(kind, xr.IndexVariable):  # an IndexVariable holds a 1-D index
+    if type(result) is kind or issubclass(kind, xr.IndexVariable):  # an IndexVariable can hold only a 1-D index
         return result
     if isinstance(result, xr.Variable):
         return kind(result.dims, result.data, result.attrs)

@@ -1,7 +1,7 @@
 """The engine for Dask arrays, which is lazy, works chunk by chunk, and uses only public Dask functions.
 
 Each task calls the engine for its chunk, so chunks may be arrays from any supported library. Nothing is computed until
-the user computes the result. Invalid values, such as unsorted ids, raise an error at that time.
+the user computes the result. Invalid values in Dask arrays, such as unsorted ids, raise an error at that time.
 """
 
 from maxops.extras import needed
@@ -20,5 +20,5 @@ __all__ = ["run"]
 
 run: Run = by_operator(maximum, reduce_max, segment_max)
 
-# A row is identified by its name, in the keys of a graph and in pickles.
+# In the keys of a graph, a row is identified by its standard and name.
 normalize_token.register(Spec, lambda row: (row.standard, row.name))

@@ -14,7 +14,7 @@ from maxops.errors import ShapeError
 from maxops.plan import Array, abstract, array_of
 from maxops.spec import Spec
 
-Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them NaN
+Chunks = tuple[float, ...]  # the sizes along one axis: all integers or all NaN
 
 
 # With `array.query-planning`, Dask arrays do not support the selection of blocks yet, and arrays of rank 2 or more
@@ -30,8 +30,8 @@ def unknown(chunks: Chunks) -> bool:
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
     """Return an abstract array with the shape and dtype of a Dask array; return other values unchanged.
 
-    An axis of unknown size has size 1, which broadcasts to every other size, or `rows` if it is `axis`. Raises an error
-    for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
+    An axis of unknown size gets size 1, which broadcasts to every other size, but `axis` gets size `rows` if passed.
+    Raises an error for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
     """
     if not isinstance(value, da.Array):
         return value
@@ -56,7 +56,7 @@ def in_chunks(array: Array, others: Sequence[Any]) -> Any:
 
 
 def first_of_other_axes(array: Any) -> Any:
-    """Return only the first block along every axis except the first, or all blocks if blocks cannot be selected."""
+    """Return only the first block along every axis except axis 0, or all blocks if blocks cannot be selected."""
     if array.ndim == 1 or not BLOCKS_CAN_BE_CHOSEN:
         return array
     return array.blocks[(slice(None), *[0] * (array.ndim - 1))]
@@ -73,7 +73,8 @@ def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[lis
     """Align the chunks of arrays along an axis, counted from the last, so that the arrays broadcast block by block.
 
     Returns the new chunks of each array, the chunks of the result, and whether tasks must check the sizes of blocks.
-    Several blocks of unknown size must have equal sizes, because a block of size 1 must not broadcast to another block.
+    Along an axis with several blocks of unknown size, matching blocks must have equal sizes, because a block of size 1
+    must not broadcast to another block.
     """
     chunks: list[Chunks] = [array.chunks[axis] for _, array in arrays]
     open_ended = [sizes for sizes in chunks if unknown(sizes)]
@@ -106,7 +107,7 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
-    """Rechunk an array along its first axes; axes that already have the given chunks are unchanged."""
+    """Rechunk an array along its first axes; axes with the same or unknown new chunks are unchanged."""
     target = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
     if target and not any(array.shape):  # Dask does not rechunk an array if all sizes are 0
         return da.empty_like(array, chunks=tuple(target.get(axis, old) for axis, old in enumerate(array.chunks)))

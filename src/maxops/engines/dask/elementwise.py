@@ -1,4 +1,4 @@
-"""Runs Max on Dask arrays: aligns the chunks of the arrays, and calls maxops on each block."""
+"""Runs Max on Dask arrays: aligns the chunks of the arrays, and calls maxops on matching blocks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
-    """Return the maximum of one block per input; `equal` lists axes and the inputs whose blocks must match there."""
+    """Return the maximum of one block per input; along an axis in `equal`, the listed inputs must have equal sizes."""
     row = call.row
     for axis, numbers in equal:
         first = numbers[0]

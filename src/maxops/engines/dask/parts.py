@@ -30,9 +30,9 @@ from maxops.plan.faults import IdFault, first_id_faults, raise_first_id_fault
 
 ROW = spec.SEGMENT_MAX
 
-# Unsorted ids are looked up in a table of the segments in their range if it has at most this many segments per row:
-# beyond this limit, sorting the ids is faster. At the limit, the table (nine bytes per segment) needs about as much
-# memory as sorting.
+# Unsorted ids are looked up in a table of all segments in their range if the table has at most this many segments per
+# row. Beyond this limit, sorting the ids is faster. At the limit, the table (up to nine bytes per segment) needs about
+# as much memory as sorting.
 MOST_SEGMENTS_PER_ROW = 8
 
 
@@ -41,11 +41,11 @@ class Part:
     """The maxima of the segments in some consecutive rows.
 
     `ids` holds the unique segment ids, as a range if there is no gap. `values` and `indices` have one row per segment;
-    an index counts from the first of these rows, so a block does not depend on its position. `rows` and `named` are the
-    numbers of rows and ids, and `edges` holds the first and the last id.
+    indices count from the first of the consecutive rows, so a part does not depend on its position. `rows` and `named`
+    are the numbers of rows and ids, and `edges` holds the first and the last id.
 
-    An invalid id is not an error yet, because earlier rows may contain one, too: `faults` holds the first fault of each
-    kind, with its position among these rows. `count` is the number of segments if only tasks that receive offsets know
+    An invalid id is not an error yet, because earlier rows may also contain one: `faults` holds the first fault of each
+    kind, with its position in these rows. `count` is the number of segments if only the tasks that receive offsets know
     it.
     """
 
@@ -60,7 +60,7 @@ class Part:
     mismatch: bool = False  # a block has different numbers of ids and rows
 
     def __sizeof__(self) -> int:
-        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
+        """Return the size including the arrays, which Dask uses for scheduling and spilling."""
         return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 
@@ -73,7 +73,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return for each block its first offset's segment, the number of rows before it, and the total number of rows."""
+    """Return for each block the segment of its first offset, the number of earlier rows, and the number of all rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -120,7 +120,7 @@ def of_offsets(
     (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # necessary if all offsets are passed
     lengths = np.diff(np.clip(offsets, begin, begin + len(block)))
     named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)
-    ids = np.full(len(block), -1, np.int64)  # rows without a segment, if ids are not checked
+    ids = np.full(len(block), -1, np.int64)  # rows without a segment, if offsets are not checked
     ids[: len(named)] = named
     part = _part(block, ids, call._replace(check_ids=False))
     return part if call.num_segments is not None else replace(part, count=count)
@@ -200,7 +200,7 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
 
 
 def _as_range(ids: Any) -> Any:
-    """Convert ascending ids to a range if there is no gap; tasks with narrow rows would mostly communicate ids."""
+    """Convert ascending ids without gaps to a range, because tasks with narrow rows communicate mostly ids."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
@@ -296,7 +296,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return the results for `count` segments, given the parts of all rows after the first `before` rows."""
+    """Return the results for `count` segments, given the parts that contain them; `before` rows precede these parts."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
@@ -337,7 +337,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """Merge the metadata of parts into one part; also return the nonempty parts, with indices from the first row."""
+    """Return one part with all metadata, and the nonempty parts with indices relative to the first row of all parts."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []
@@ -367,7 +367,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise an error if the numbers of ids and rows differ in total, as for a call in memory, or in some blocks."""
+    """Raise an error for unequal numbers of ids and rows: in total, as for a call in memory, or only in some blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

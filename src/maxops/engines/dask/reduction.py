@@ -1,4 +1,4 @@
-"""Runs ReduceMax on Dask arrays: each block computes its maxima, and a tree of tasks merges them."""
+"""Runs ReduceMax on Dask arrays: each task computes the maxima of a block, and a tree of tasks merges them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Part:
     """The partial result that a task communicates, for one block or for adjacent blocks.
 
     `values` holds the maxima, with size 1 along the reduced axes, or empty data. `indices` holds the indices of the
-    first maxima, counted along the reduced axes of these blocks only; `extent` holds the sizes of these axes. A block
+    first maxima, counted along the reduced axes of these blocks only; `extent` holds the sizes of these axes. A part
     does not depend on its position, and sizes may be unknown in advance.
     """
 
@@ -61,16 +61,16 @@ class Part:
 
     @property
     def empty(self) -> bool:
-        """True if the part has no elements."""
+        """True if a reduced axis has size 0."""
         return 0 in self.extent
 
     def __sizeof__(self) -> int:
-        """Return the size including the arrays; Dask uses it to choose workers and to decide what to write to disk."""
+        """Return the size including the arrays, which Dask uses for scheduling and spilling."""
         return int(sizeof(self.values) + sizeof(self.indices))
 
 
 def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
-    """Return the block itself as a plain array."""
+    """Return a copy of the block and, if requested, zeros as indices."""
     return run(ReduceCall(block, noop_with_empty_axes=True, return_indices=indices and not computing_meta))
 
 

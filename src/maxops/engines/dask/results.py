@@ -1,6 +1,6 @@
 """Extracts the results of a call from an array whose blocks are tuples, with one element per result.
 
-Users never see such an array. A Dask graph has one result, but a call may have three results.
+Users never see such an array. A Dask graph has one result, but a call may have up to three.
 """
 
 from __future__ import annotations

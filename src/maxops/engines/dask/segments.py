@@ -1,4 +1,4 @@
-"""Runs SegmentMax on Dask arrays: each block of rows computes the maxima of its segments, and a tree merges them.
+"""Runs SegmentMax on Dask arrays: each task computes the maxima of a block of rows, and a tree of tasks merges them.
 
 With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore the communication
 between tasks is proportional to the result, for any number of blocks and segments.
@@ -36,7 +36,7 @@ ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
 
 # A block of the result is about as large as the largest block of data, because workers can hold blocks of this size.
-# Below this limit, the overhead of a task is too high.
+# For smaller blocks, the overhead of a task is too high.
 LEAST_BYTES = 1 << 20
 # A graph with more blocks does not fit into memory.
 MOST_BLOCKS = 1 << 20
@@ -48,7 +48,7 @@ def segment_max(call: SegmentCall) -> Any:
     named = ids if offsets is None else offsets
     axis = axis_of(ROW, call.axis, data.ndim) if getattr(data, "ndim", 0) else 0
     rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[axis])
-    # Values in memory are checked now; offsets only if the number of rows is known.
+    # Values in memory are checked now, except offsets if the number of rows is unknown.
     values_known = named is not None and not isinstance(named, da.Array) and (offsets is None or rows_known)
     rows = {"data": _length(ids), "segment_ids": _length(data, axis)}
     plan = plan_segment_max(
@@ -94,7 +94,7 @@ def _moved(array: Any, source: int, destination: int) -> Any:
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
-    """Return the first and last block with rows of a range of segments, and the number of rows before them."""
+    """Return the range of blocks with rows of a range of segments, and the number of rows before these blocks."""
     if bounds:
         first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
     else:
@@ -164,7 +164,7 @@ def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
     rows = data.chunks[0]
     axes = tuple(range(data.ndim))
     wide = data.ndim + 1
-    # Each task receives all offsets if only their values determine which offsets a block needs.
+    # Each task receives all offsets, unless they are in memory and the sizes of the blocks are known.
     bounds, index, firsts = offsets, (wide,), None
     if isinstance(offsets, da.Array):
         if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]):

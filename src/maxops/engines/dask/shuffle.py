@@ -1,4 +1,4 @@
-"""Distributes the parts of SegmentMax to the blocks of the result in stages: n log n tasks instead of n**2.
+"""Distributes the parts of SegmentMax to the blocks of the result in stages, with n log n tasks instead of n**2.
 
 A stage cuts a few consecutive parts into the same number of classes of segments, and merges the pieces of each class
 into one part. A class is not a range of segments, but contains every k-th block of the result. Consecutive parts of
@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 # Maps a range of segments to the range of parts that contain them, and the number of rows before these parts.
 Span = Callable[[int, int], tuple[int, int, int]]
 
-# The parts that a task merges: a level of a tree communicates no more than the result, and few levels suffice.
+# The number of parts that a task merges: each level of a tree communicates at most the result, and few levels suffice.
 AT_ONCE = 16
 # In a stage, r parts in r classes take r + 1 tasks per part. With log(n, r) stages, the total is lowest for r = 4.
 CLASSES = 4
@@ -34,7 +34,7 @@ CLASSES = 4
 def shuffled(
     found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
 ) -> Any:
-    """Return the results in blocks of the given sizes from the parts of all blocks of data; several results are tuples.
+    """Return the results in blocks of the given sizes from the parts of all data blocks; several results form tuples.
 
     All sizes except the last are equal. `span` is passed if it is known before the ids are computed.
     """
@@ -76,18 +76,18 @@ class _Tasks:
         return sources[0] if len(sources) == 1 else self._add(self._merge, sources)
 
     def few(self, sources: list[Key], most: int = AT_ONCE) -> list[Key]:
-        """Merge these parts in a tree until at most `most` parts remain."""
+        """Merge parts in a tree until at most `most` parts remain."""
         while len(sources) > most:
             sources = [self._one(group) for group in _groups(sources, AT_ONCE)]
         return sources
 
     def in_groups(self, sources: list[Key], most: int) -> list[Key]:
-        """Merge these parts into at most `most` parts, in groups of about equal size."""
+        """Merge parts into at most `most` parts, in groups of about equal size."""
         size = ceil(len(sources) / most)
         return [self._one(self.few(group)) for group in _groups(sources, size)]
 
     def known(self, sources: list[Key], span: Span, sizes: Sequence[int]) -> Iterator[tuple[int, list[Key], int]]:
-        """Yield each block of the result, the parts with its segments, and the number of rows before them."""
+        """Yield each block of the result, the parts with its segments, and the number of rows before these parts."""
         for block, size in enumerate(sizes):
             low = block * self._rows
             begin, end, before = span(low, low + size)
@@ -111,7 +111,7 @@ def _groups(keys: list[Key], size: int) -> list[list[Key]]:
 
 
 def _classes(sources: int) -> int:
-    """Return the lowest number of classes that needs no more stages than CLASSES."""
+    """Return the lowest number of classes that needs no more stages than CLASSES classes."""
     stages = 1
     while CLASSES**stages < sources:
         stages += 1

@@ -1,8 +1,8 @@
 """The engine for JAX arrays on any device, with support for `jit`, `vmap` and `grad`.
 
 Shapes and dtypes are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
-are checked before the call. Under `jit`, they are checked at run time on the CPU, where JAX raises its own error with
-the same text. On other devices they are not checked.
+are checked before the call. Under `jit`, they are checked at run time and only on the CPU, and JAX raises its own
+error with the same text.
 """
 
 from __future__ import annotations

@@ -64,13 +64,13 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """Return the index of the first element that equals each maximum, without the reduced axes."""
+    """Return the index of the first element that equals each maximum, or -1, without the reduced axes."""
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Return the first row that equals the maximum of each segment; batch axes are as in `segment_max`."""
+    """Return the first row with the maximum of each segment and column, or -1; batch axes are as in `segment_max`."""
     return _in_segments("maxops_argmax_in_segments", how, index_dtype(), data, ids, values)
 
 

@@ -84,7 +84,7 @@ def has_symbolic_shape(value: Any) -> bool:
 def as_jax(row: Spec, name: str, value: Any) -> Any:
     """Return a checked array for JAX; raise an error if JAX would convert its elements."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
-        raise DTypeError(f"{row.name} {name} has dtype real, but JAX has no exact rationals", row.clause("types"))
+        raise DTypeError(f"{row.name} {name} has dtype real, but JAX does not support rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")
     if jax.dtypes.canonicalize_dtype(native) != native:
         raise DTypeError(
@@ -204,7 +204,7 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """Return a JAX array; without int64 in JAX, values become int32 and ids past the last segment are dropped."""
+        """Return a JAX array. Without int64 in JAX, values become int32, and invalid values remain invalid."""
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))

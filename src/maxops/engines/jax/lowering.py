@@ -18,8 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from maxops.engines.jax import custom_calls
 
 _Function = Callable[..., jax.Array]
-# The operations whose regions may contain a custom call: functions and control flow. XLA does not support custom calls
-# in the functions of reductions, scatters and similar operations.
+# The operations whose regions may contain a custom call: functions and control flow.
 _REGIONS_OF_CUSTOM_CALLS = ("func.func", "stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation")
 
 _only_keys = False
@@ -47,9 +46,9 @@ def are_native() -> bool:
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
     """Return whether a call may be lowered to a custom call, which only the CPU supports.
 
-    Exported programs must run without custom calls. Also, XLA aborts the process if a function that is passed to
-    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains a custom call. Such functions work
-    on scalars, for which custom calls are not faster.
+    Exported programs must run without custom calls. XLA aborts the process if a function that is passed to
+    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains a custom call. The passed functions
+    work on scalars, for which custom calls are not faster.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:
@@ -70,10 +69,10 @@ def primitive(
 ) -> _Function:
     """Create a JAX primitive, and return a function that calls it with arrays and hashable parameters.
 
-    `ours` implements the primitive with custom calls, and `keys` implements it for all devices; both take parameters by
-    name. The parameter `native` allows `ours`. Only `jvp`, which follows JAX's convention for primitives, receives
-    `ties`. `vmap` receives the size of the mapped axis, the arrays with this axis first, and the parameters; it returns
-    a result with this axis first.
+    `ours` implements the primitive with custom calls, and `keys` implements it for all devices. They do not receive the
+    parameters `native`, which allows `ours`, and `ties`, which affects only gradients. `jvp` follows JAX's convention
+    for primitives. `vmap` receives the size of the mapped axis, whether each array has it, the arrays with this axis
+    first, and all parameters; it returns a result with this axis first.
     """
     made = Primitive(f"maxops_{name}")
 

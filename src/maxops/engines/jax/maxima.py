@@ -2,8 +2,8 @@
 
 Under vmap, each operator remains one call, and the mapped axis becomes an extra axis. The elements that equal the
 maxima receive the gradient. The gradient rule is a forward rule in JAX's own operations, linear in the tangents, so JAX
-can transpose it for `grad` and differentiate it again for higher orders. It uses masks instead of gathers, so its
-transpose has no scatter.
+can transpose it for `grad` and differentiate it again. It uses masks instead of gathers, so its transpose has no
+scatter.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _first_in_axes_vmap(
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
-    """Return the first row that equals the maximum of each segment, or -1; batch axes are as in `segment_max`."""
+    """Return the first row with the maximum of each segment and column, or -1; batch axes are as in `segment_max`."""
     if data.size == 0 or values.size == 0:
         return argmax.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)

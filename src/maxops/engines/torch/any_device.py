@@ -1,7 +1,7 @@
 """Implements the operators with torch's own operators, for every device except the CPU, which uses the native core.
 
 Torch's float maxima do not specify the bits of NaN or the sign of zero, and depend on whether a device flushes
-subnormals. Therefore the only float operation is the test for NaN. All other operations use integers:
+subnormals. Therefore float operations are used only to detect NaN. All other operations use integers:
 
 - `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If any element is
   nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bit pattern.

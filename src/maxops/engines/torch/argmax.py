@@ -1,7 +1,7 @@
 """Locates the maxima for gradients: a mask of all elements that equal a maximum, or the index of the first one.
 
-An element equals a maximum if their bits are equal, or if both are NaN. All functions use torch's own operators, so
-their results support gradients, batches and graphs.
+An element equals a maximum if their bits are equal, or if both are NaN. All functions use operators of torch or maxops,
+so their results support gradients, batches and graphs.
 
 Only inputs are saved, and the maxima are recomputed, so results may be changed in place before backward. Each call
 reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
@@ -71,7 +71,7 @@ def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """Return one mask per needed input, which selects the elements that receive the gradient, and the ties or None."""
+    """Return a mask of the elements of each needed input that receive the gradient, and the number of ties or None."""
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
@@ -114,7 +114,7 @@ def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Ten
 
 
 def in_axes(ctx: Any) -> Any:
-    """Return the index of each first maximum along the reduced axes, flattened to one axis."""
+    """Return the index of each first maximum, as if the reduced axes were flattened to one axis."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
     return torch.ops.maxops.reduce_max(*arguments(again))[1]

@@ -20,7 +20,7 @@ from maxops.engines import table
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-# Modes of `make_fx(..., pre_dispatch=True)`, which are on no stack.
+# Modes of `make_fx(..., pre_dispatch=True)`, which are not on the dispatch stack.
 _pre_dispatch = partial(
     any,
     getattr(
@@ -98,8 +98,8 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
     )
 
 
-# Small calls run natively, without Python, if no mode or transform is active, and no tensor has a gradient, a negative
-# bit, another subclass or another device. False with torch before 2.10, because the core does not accept its tensors.
+# Small calls run natively, without Python, if no mode or transform is active, and no tensor requires a gradient, has
+# the negative bit, or is of another class or device. False with torch before 2.10, which the core does not support.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),

@@ -69,7 +69,7 @@ def reduce_max(call: ReduceCall) -> Any:
         with outputs.memory(out) as memory_of_out:
             result = engine.run(call.map(_view, _scalar, out=memory_of_out))
         if out is None and call.noop_with_empty_axes and (call.axes is None or np.size(call.axes) == 0):
-            same, *indices = as_tuple(result)  # the data itself
+            same, *indices = as_tuple(result)  # a copy of the data
             return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
         return _tensors(out, result)
     planned = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False).call
@@ -168,7 +168,7 @@ def _number(row: Spec, num_segments: Tensor) -> Any:
     """Read the value of num_segments, which determines the shape of the result."""
     try:
         return num_segments.detach().cpu().numpy()
-    except RuntimeError as error:  # under vmap, on meta, or in a mode without data
+    except RuntimeError as error:  # under vmap, on the meta device, or in a mode without data
         raise NumSegmentsError(
             f"{row.name} num_segments must be an integer here, because the value of the tensor cannot be read: {error}",
             row.clause("num_segments"),

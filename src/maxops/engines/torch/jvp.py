@@ -1,7 +1,7 @@
 """Computes forward-mode gradients (JVP), for `torch.func.jvp` and similar functions.
 
-As in backward gradients, the tangent of a maximum is the tangent of the first element that equals it, or the mean over
-all such elements.
+As in backward gradients, the tangent of a maximum is the tangent of the first element that equals it, or the mean
+tangent of all such elements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from maxops.shapes import reduced
 
 
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Enable outer forward gradients in a rule, because torch disables them there, and they would be zero."""
+    """Enable outer forward gradients in a rule, because torch disables them there, and they would otherwise be zero."""
 
     @wraps(rule)
     def run(*args: Any) -> Any:

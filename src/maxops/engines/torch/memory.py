@@ -77,7 +77,7 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 def result(array: Array) -> torch.Tensor:
-    """Return the NumPy engine's result as a contiguous tensor, as in torch; NumPy's layout follows the inputs."""
+    """Return the NumPy engine's result, whose layout follows the inputs, as a contiguous tensor, as in torch."""
     return tensor_of(np.asarray(array, order="C"))
 
 
@@ -133,7 +133,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
 
 
 class _Unlocked:
-    """Exposes the memory of a read-only array as writable; as bytes if NumPy has no name for the dtype."""
+    """Exposes the memory of a read-only array as writable, as raw bytes if NumPy has no name for the dtype."""
 
     def __init__(self, array: Array) -> None:
         self._array = array  # must outlive every read of its memory
@@ -141,7 +141,7 @@ class _Unlocked:
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """Return an abstract array with the shape and dtype of a tensor, and the example's sizes for symbols."""
+    """Return an abstract array for a tensor, with its dtype and sizes. Symbols become their `example`, or 1."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
     return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 

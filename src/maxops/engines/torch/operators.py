@@ -1,6 +1,6 @@
 """Registers the operators with torch: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-Each operator has a schema, and implementations for the CPU, other devices, fake tensors, gradients and batches.
+They have schemas, and implementations for the CPU, other devices, fake tensors, vmap and, except `scalar`, gradients.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MA
 
 
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
-    """Convert a Python scalar to the dtype and device of a tensor; raise an error if the conversion is not exact."""
+    """Convert a Python scalar to the dtype and device of a tensor. Floats are rounded; other values must be exact."""
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 

@@ -30,7 +30,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
     if out.layout is not torch.strided or out.is_nested or out.is_quantized:
         raise OutputError(f"{spec.name} out must be a strided, dense tensor")
     if not torch.compiler.is_compiling() and out.is_inference() and not torch.is_inference_mode_enabled():
-        raise OutputError(f"{spec.name} out is an inference tensor, which can be written only in torch.inference_mode")
+        raise OutputError(f"{spec.name} out is an inference tensor, which is writable only in torch.inference_mode")
     if out.device != device:
         raise OutputError(
             f"{spec.name} out is on {out.device}, but the inputs are on {device}; move all tensors to one device"

@@ -1,7 +1,7 @@
 """A fast path for calls on plain tensors that require gradients but no other feature of torch.
 
-Such calls are not planned. Backward is one native pass. `gradients` computes higher-order gradients, and gradients that
-the core does not support.
+Valid calls are not planned, and the core computes their gradients. `gradients` computes higher-order gradients, and
+gradients that the core does not support.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _spread(
 ) -> tuple[Any, ...] | None:  # fmt: skip
     """Return the gradients of the tensors with a bit in `needed`, or None if the core does not support them.
 
-    If the core does not accept the tensors (Parameters, large calls, torch before 2.10), they are passed as arrays.
+    If the core does not accept the tensors (large calls, torch before 2.10), they are passed as arrays.
     """
     options, tensors = (ties == "first", needed, length, inner), (maxima, gradient.contiguous(), *tensors)
     found = _native.spread(*options, ids, by_offsets, *tensors)
@@ -171,7 +171,7 @@ def _options(call: SegmentCall) -> dict[str, Any]:
 
 
 class SegmentMax(Function):
-    """The autograd function of SegmentMax along the first axis. Its arguments include the call and the ids."""
+    """The autograd function of SegmentMax along axis 0. Its arguments include the call, and the ids or offsets."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[SegmentCall], Any], call: SegmentCall, data: Tensor, ids: Tensor) -> Any:

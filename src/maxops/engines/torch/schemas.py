@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def _fields(row: Spec, *first: str) -> dict[str, str]:
-    """Return the fields of a call that torch must see; exported programs rely on their order."""
+    """Return the types of the fields of a call that torch must see; exported programs rely on their order."""
     kinds = {
         each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
         for each in row.parameters

@@ -1,6 +1,6 @@
 """Functions for torch's compilers. They call the registered operators, which check calls with and without data.
 
-`torch.compile` traces this module, but cannot trace the planner. Options are not part of a graph, so they are checked
+`torch.compile` traces this module, but cannot trace the planner. Options are constants in a graph, so they are checked
 during tracing, and the operators check everything else. `torch.export` and `torch.jit.trace` run the module. Only such
 calls import it, because its imports are slow.
 """
