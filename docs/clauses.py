@@ -46,7 +46,7 @@ def page_of(clause: str) -> str:
     >>> page_of("ONNX.Max-13.shape")
     'clauses/ONNX.Max.shape.md'
 
-    Names of pages differ by more than case, because file systems of macOS and Windows ignore case:
+    The names of pages differ by more than case, because file systems of macOS and Windows ignore case:
 
     >>> page_of("SONNX.Max.NaN"), page_of("SONNX.Max.nan")
     ('clauses/SONNX.Max.NaN.md', 'clauses/SONNX.Max.nan-2.md')
@@ -84,7 +84,7 @@ def _page(name: str, versions: Versions) -> str:
     by = f"of [{row.standard} {row.operator}]({row.url})" if row.url else f"of `maxops.{row.operator}`"
     parts = [f"# {newest.id}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
     if newest.level == "undecided":
-        parts.append("The specification leaves this open, and maxops [decided](../semantics.md).")
+        parts.append("The specification leaves this open; maxops [decides it](../semantics.md).")
     parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]
     if found := _findings().get(name):
         lines = []
@@ -93,7 +93,7 @@ def _page(name: str, versions: Versions) -> str:
             lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
             "## Results of runtimes",
-            "The kit judges each runtime by every standard, including those that the runtime does not claim:",
+            "The kit judges each runtime by every standard, even if the runtime does not claim to implement it:",
             "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]

@@ -1,6 +1,6 @@
 """Draws the figures of the documentation as SVG: the order of floats, segments, chunks, calls, and findings.
 
-The colours are readable on light and dark pages, and the width fits a phone. `docs/generate.py` writes the files.
+The colors are legible on light and dark pages, and the width fits a phone. `docs/generate.py` writes the files.
 """
 
 from __future__ import annotations

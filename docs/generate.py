@@ -4,9 +4,9 @@ The generated files are the README's table, docs/operators.md, docs/speed*.md, d
 drawings, and the matrix of evidence (proofs/matrix) in the package, with a summary in docs/evidence.md. Files of
 benchmarks and of the ledger are rewritten in their canonical form.
 
-    python docs/generate.py [--check]
+    python docs/generate.py [--check] [--release]
 
-With --check, nothing is written, and a stale page is an error.
+With --check, nothing is written, and a stale page is an error. With --release, so is a benchmark for a different core.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
 def pictures_of(file: Path, run: Json, check: bool) -> tuple[dict[str, str], int]:
     """Return the captions of a benchmark's plots by file name, and 1 if a plot is stale.
 
-    Plots of another run are drawn again. Each plot contains the digest of its run, because releases of matplotlib draw
-    the same plot with different bytes.
+    Plots of an earlier run are drawn again. Each plot contains the digest of its run, because releases of matplotlib
+    draw the same plot with different bytes.
     """
     digest, stale = hashlib.sha256(file.read_bytes()).hexdigest(), 0
     paths = {name: file.with_name(f"{file.stem}-{name}.svg") for name in page.PICTURES}

@@ -2,9 +2,9 @@
 
     python docs/links.py build/site
 
-mkdocs --strict checks the links in the sources of pages; this checks the built pages, including docstrings and the
-theme. Links to other sites are not followed. The reference must have an anchor for every public name, error, command,
-exit code and clause.
+mkdocs --strict checks the links in the sources of pages; this script checks the built pages, including docstrings and
+the theme. Links to other sites are not followed. The reference must have an anchor for every public name, error,
+command, exit code and clause.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class ReduceCall(NamedTuple):
         return [] if self.initial is None else [("initial", self.initial)]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> ReduceCall:
-        """The call with its array and scalars replaced by functions' results, and with other changes."""
+        """Return the call with its array and scalars replaced by functions' results, and with other changes."""
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
@@ -122,7 +122,7 @@ class SegmentCall(NamedTuple):
         return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """The call with its arrays and scalars replaced by functions' results, and with other changes."""
+        """Return the call with its arrays and scalars replaced by functions' results, and with other changes."""
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 

@@ -34,15 +34,15 @@ class MaxopsError(Exception):
 
 
 class DTypeError(MaxopsError, TypeError):
-    """A dtype is not supported, dtypes differ, or an argument is not an array."""
+    """A dtype is not supported, dtypes differ, an argument is not an array, or a dtype cannot represent a scalar."""
 
 
 class EngineError(MaxopsError, TypeError):
-    """No engine supports the given kinds of arrays together, or an engine does not support an option."""
+    """No engine supports the arrays or their combination, or an engine requires another package or argument."""
 
 
 class ShapeError(MaxopsError, ValueError):
-    """Shapes are incompatible, or a rank is not allowed."""
+    """Shapes are incompatible, a rank is not allowed, or labels differ."""
 
 
 class InputCountError(MaxopsError, TypeError):
@@ -54,7 +54,7 @@ class AttributeValueError(MaxopsError, ValueError):
 
 
 class AxesError(MaxopsError, AxisError):
-    """Axes are out of range, repeated, or not integers. Also a `numpy.exceptions.AxisError`."""
+    """Axes are out of range, repeated, not integers, or given twice. Also a `numpy.exceptions.AxisError`."""
 
     axis: int | None = None  # None, as in NumPy for an AxisError with a custom message
     ndim: int | None = None
@@ -64,11 +64,11 @@ class AxesError(MaxopsError, AxisError):
 
 
 class SegmentIdsError(MaxopsError, ValueError):
-    """Segment ids are negative, unsorted, or have the wrong length or rank."""
+    """Segment ids are out of range or unsorted, or have the wrong length or rank."""
 
 
 class OffsetsError(MaxopsError, ValueError):
-    """Segment offsets decrease, or do not run from 0 to the number of rows."""
+    """Segment offsets decrease, do not run from 0 to the number of rows, or have the wrong rank."""
 
 
 class IndicesError(MaxopsError, ValueError, IndexError):
@@ -80,7 +80,7 @@ class NumSegmentsError(MaxopsError, ValueError):
 
 
 class OutputError(MaxopsError, ValueError):
-    """The ``out`` argument cannot store the result."""
+    """The ``out`` argument or an output file cannot store the result."""
 
 
 class RunFileError(MaxopsError, ValueError):
@@ -88,7 +88,7 @@ class RunFileError(MaxopsError, ValueError):
 
 
 class OutputTooLargeError(MaxopsError, MemoryError):
-    """The output does not fit in this machine's memory."""
+    """An array does not fit in this machine's memory."""
 
 
 class EmptyReductionError(MaxopsError, ValueError):
@@ -96,7 +96,7 @@ class EmptyReductionError(MaxopsError, ValueError):
 
 
 class UnknownOperatorError(MaxopsError, LookupError):
-    """A standard, operator or version is unknown to maxops."""
+    """A standard, operator, version or clause is unknown to maxops."""
 
 
 class VersionError(MaxopsError, TypeError):
@@ -104,7 +104,7 @@ class VersionError(MaxopsError, TypeError):
 
 
 class ConfigurationError(MaxopsError, ValueError):
-    """An environment variable or setting has an invalid value."""
+    """An environment variable or setting has an invalid value, or the system does not support it."""
 
 
 class ModelError(MaxopsError, ValueError):

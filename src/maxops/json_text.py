@@ -1,4 +1,4 @@
-"""Write compact JSON with one line for each entry, for readable diffs."""
+"""Format compact JSON with one line for each entry, for readable diffs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from maxops.physical_memory import physical_memory
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Return the properties of the machine that affect benchmarks."""
+    """Return the properties of the machine and of the installation that affect benchmarks."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
@@ -44,7 +44,7 @@ def installed(distribution: str) -> str:
 
 
 def _lines(file: str) -> list[str]:
-    """Return the lines of a file of the kernel, or an empty list if the file is not readable."""
+    """Return the lines of a file in /proc or /sys, or an empty list if the file is not readable."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -61,7 +61,7 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the source tree that contains a package, or "" for an installed package."""
+    """Return the commit of the Git checkout that contains a package, or "" if there is none."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""

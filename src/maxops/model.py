@@ -15,19 +15,19 @@ from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.plan import Array
 from maxops.sizes import Dims
 
-# The runtime for operators of other kinds in a model: onnx's reference evaluator, or ONNX Runtime.
+# The runtime for operators that maxops does not implement: onnx's reference evaluator, or ONNX Runtime.
 Other = Literal["onnx", "onnxruntime"]
 
-# The container of a value's arrays: none, a list, or an optional.
+# The container of a value's arrays: none, a sequence, an optional, or an optional sequence.
 Container = Literal["", "sequence", "optional", "optional sequence"]
 
-# A callback before each node, with the number of the node from 0, the number of nodes, and the name of the node.
+# A callback before each node: its index, the number of nodes, and its name. An evaluator's graph counts as one node.
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
 class OtherType:
-    """An element type that no max operator supports but other operators do, such as complex64 or strings."""
+    """An element type that other operators support but no max operator supports, such as complex64 or strings."""
 
     name: str
     numpy: np.dtype[Any]
@@ -37,7 +37,7 @@ class OtherType:
 
 
 def has_type(array: Any, dtype: DType | OtherType) -> bool:
-    """Return whether an array has an element type."""
+    """Return whether the elements of an array have the given type."""
     if isinstance(dtype, DType):
         return dtypes.of(array.dtype) is dtype
     return array.dtype.kind in "UO" if dtype.numpy.kind == "O" else array.dtype == dtype.numpy
@@ -113,7 +113,7 @@ def _is_list(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Step:
-    """One node: its inputs ("" for an omitted input), its outputs, and its computation."""
+    """One node: its inputs ("" for an omitted input), its output, and its computation."""
 
     label: str
     inputs: tuple[str, ...]
@@ -143,12 +143,12 @@ class Evaluator(Protocol):
     placements: tuple[Placement, ...]
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run the model on one array per input, and return the requested outputs."""
+        """Run the model on one value per input, and return the requested outputs by name."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A well-formed model. `constants` holds initializers and Constant nodes.
+    """A well-formed model. `constants` holds the values of initializers and Constant nodes.
 
     An input that is also in `constants` has that constant as its default.
     """
@@ -191,7 +191,8 @@ class Model:
         the model's order.
 
         An input with a default may be omitted; `maxops.onnx.load` has an example. Raises ModelInputError for invalid
-        inputs and unknown outputs, and the planner's errors, prefixed with the node.
+        inputs or output names, ModelError for an output that contradicts its declaration, and the planner's errors,
+        prefixed with the node.
         """
         if inputs is not None:
             args = (*args, inputs)
@@ -202,7 +203,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """Return the names of the requested outputs; raise an error if one does not exist."""
+        """Return the names of the requested outputs; raise an error if one is unknown or repeated."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there
@@ -210,11 +211,11 @@ class Model:
         if isinstance(output_names, str) or not isinstance(output_names, Sequence):
             raise ModelInputError(
                 f"{self.source}: output_names must be None or a list of names, got {type(output_names).__name__}; "
-                f"the model's outputs are {listed}"
+                f"the model's outputs: {listed}"
             )
         for name in output_names:
             if name not in there:
-                raise ModelInputError(f"{self.source}: output {name!r} is unknown; the model's outputs are {listed}")
+                raise ModelInputError(f"{self.source}: output {name!r} is unknown; the model's outputs: {listed}")
         if len({*output_names}) < len(output_names):
             raise ModelInputError(
                 f"{self.source}: output_names must not contain duplicates, got {list(output_names)!r}"
@@ -278,7 +279,7 @@ class Model:
             if name not in known:
                 fixed = "is a constant of the model" if name in self.constants else "is unknown"
                 listed = ", ".join(map(str, self.inputs)) or "none"
-                raise ModelInputError(f"{self.source}: input {name!r} {fixed}; the model's inputs are {listed}")
+                raise ModelInputError(f"{self.source}: input {name!r} {fixed}; the model's inputs: {listed}")
         if missing := [value for value in self.required if value.name not in inputs]:
             raise ModelInputError(f"{self.source}: missing inputs: {', '.join(map(str, missing))}")
         sizes: dict[str, tuple[int, str]] = {}
@@ -305,7 +306,7 @@ class Model:
         return given
 
     def _taken(self, array: Any) -> Array:
-        """Return an input for the computation; other evaluators require the native byte order."""
+        """Return an input for the computation; evaluators require the native byte order."""
         taken: Array = np.asarray(array)
         return taken if self.evaluator is None else taken.astype(taken.dtype.newbyteorder("="), copy=False)
 

@@ -50,7 +50,7 @@ from maxops.typing import (
 def run(call: Call | ScatterCall) -> Any:
     """Run a request of `maxops.calls`.
 
-    Requests for plain functions run on the engine for their arrays; all others run on NumPy.
+    Requests for plain functions run on the engine for their arrays; all others run on the NumPy engine.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
@@ -299,11 +299,12 @@ def reduce_max(
     Returns:
         ``out``, or a new array of the data's kind; an array at rank 0 too. The maximum of no elements is -Inf, the
         lowest integer, or False. With ``return_indices``, a pair: the maxima, and an int64 array of the same shape
-        with the index of the first element that equals each maximum, or -1 if there is none, or only ``initial``
-        does. Indices count along the reduced axis, or through several reduced axes in C order.
+        with the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
+        reduction is empty. Indices count along the reduced axis, or through several reduced axes in C order.
 
     Raises:
         DTypeError: the type is not supported.
+        ShapeError: initial is not a scalar.
         AxesError: an axis is out of range, repeated, or not an integer.
         AttributeValueError: an option has an invalid value.
         EmptyReductionError: a reduction is empty, and the type has no lowest value.
@@ -524,7 +525,7 @@ def segment_max(
             ``offsets[i]`` to ``offsets[i + 1] - 1``.
         sorted: False accepts ids in any order.
         out_of_range: "error" or "drop" (the row), for ids that are negative or >= num_segments. Default: "error" for
-            unsorted ids; for sorted ids, as in OpenVINO, an error below 0, and "drop" above.
+            unsorted ids; for sorted ids, as in OpenVINO, an error if negative, and "drop" if >= num_segments.
         axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments replace it in
             the result.
         dim: for xarray, the name of that axis, in place of ``axis``.
@@ -538,16 +539,16 @@ def segment_max(
     Returns:
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
         arguments' kind. New NumPy arrays have the memory order of the data, or the segments outermost if each piece of
-        the data along ``axis`` is small. With ``return_indices`` or ``return_empty``, a tuple: the maxima; an int64
-        array of the same shape with the index of the first row that contains each maximum, or -1 if there is none; a
-        bool array of shape
-        ``(num_segments,)``, True for empty segments.
+        the data along ``axis`` is small. With ``return_indices`` or ``return_empty``, a tuple of the maxima and, if
+        requested, an int64 array of the same shape with the index of the first row that contains each maximum, or -1
+        if there is none, and a bool array of shape ``(num_segments,)``, True for empty segments.
 
     Raises:
         DTypeError: the type is not supported.
-        ShapeError: the data has rank 0.
+        ShapeError: the data has rank 0, or fill_value or initial is not a scalar.
+        InputCountError: segment_ids and offsets are both missing or both given.
         AxesError: the axis is out of range, or not an integer.
-        SegmentIdsError: an id is negative or out of order, or the number of ids differs from the number of rows.
+        SegmentIdsError: an id is out of range or out of order, or the number of ids differs from the number of rows.
         OffsetsError: the offsets decrease, or do not run from 0 to n.
         NumSegmentsError: the number of segments is negative, or not an integer.
         AttributeValueError: fill_mode is missing, or an option has an invalid value.

@@ -7,7 +7,7 @@ import sys
 
 
 def physical_memory() -> int:
-    """Return the size of the physical memory in bytes, or the size of the address space if unknown, as on Windows.
+    """Return the size of the physical memory in bytes, or `sys.maxsize` if it is unknown, as on Windows.
 
     Callers reject larger allocations, which some operating systems grant although the memory does not exist. Windows
     grants only existing memory.

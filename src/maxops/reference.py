@@ -27,8 +27,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
     """Return a tuple that orders a value among all values of its type.
 
-    NaN is (1, 0, 0). For other values, the tuple has 0, the exact value in units of the smallest subnormal (Inf counts
-    as the next power of two), and 0 for -0 or 1 for all other values.
+    NaN is (1, 0, 0). For other values, the tuple has 0; the exact value, for floats in units of the smallest subnormal
+    (Inf counts as the next power of two); and 0 for -0, or 1 for all other values.
 
     >>> order(dtypes.FLOAT16, 0x8000) < order(dtypes.FLOAT16, 0x0000) < order(dtypes.FLOAT16, 0x0001)
     True
@@ -98,7 +98,7 @@ def reduce_max(
     initial: Array | None = None,
     nan: str = "propagate",
 ) -> Array:
-    """Compute ReduceMax along axes in 0..r-1 (all if empty) with an initial value; with `identity`, copy the data."""
+    """Compute ReduceMax along axes in 0..r-1, all by default, with an optional initial value. `identity` copies."""
     dtype, items = _to_items(data)
     if identity:
         return _from_items(dtype, items.copy())
@@ -131,7 +131,7 @@ def segment_max(
     initial: Array | None = None,
     nan: str = "propagate",
 ) -> Array:
-    """Compute SegmentMax for ids in any order, with an optional initial value. Ids out of range are dropped."""
+    """Compute SegmentMax for ids in any order, with an optional initial value. Drop rows with ids out of range."""
     dtype, items = _to_items(data)
     lowest: Any = Fraction(0) if dtype is dtypes.REAL else dtype.lowest_finite_bits
     zero: Any = Fraction(0) if dtype is dtypes.REAL else 0

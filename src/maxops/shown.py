@@ -22,7 +22,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return the text with escaped control characters, which could move a terminal's cursor or change its colours.
+    r"""Return the text with escapes for nonprintable characters, which could move a terminal's cursor or set colors.
 
     >>> printable("scores\x1b[2J")
     'scores\\x1b[2J'

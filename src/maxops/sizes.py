@@ -22,7 +22,7 @@ def text(dims: Dims) -> str:
 
 
 class Broadcast(NamedTuple):
-    """The result of `broadcast`: the shape, None if unknown, and lists of axes, which count from the end."""
+    """The result of `broadcast`: the shape, or None if it is unknown, and lists of axes as negative numbers."""
 
     dims: Dims | None
     conflicts: tuple[int, ...]
@@ -46,7 +46,7 @@ def equal(one: Dims | None, other: Dims | None) -> bool | None:
 
 
 def admits(declared: Dims | None, made: Dims | None) -> bool | None:
-    """Return whether a declared shape allows an actual shape, or None if unknown. Unknown sizes allow any size.
+    """Return whether a declared shape allows an actual shape, or None if unknown. Only declared numbers are compared.
 
     >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
     (True, False, None)

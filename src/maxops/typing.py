@@ -49,7 +49,7 @@ OutOfRange: TypeAlias = Literal["error", "drop"]
 """The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
 
 NanRule: TypeAlias = Literal["propagate", "ignore"]
-"""The rule for NaN: NaN propagates, or NaN is ignored, and a maximum is NaN only if all its elements are NaN."""
+"""The rule for NaN: NaN propagates, or NaN is ignored, so that a maximum is NaN only if all its elements are NaN."""
 
 Ties: TypeAlias = Literal["first", "even"]
 """The gradient of tied elements: all of it to the first, or an equal part to each."""
@@ -72,7 +72,7 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy scalars that are real numbers, and not complex numbers, text or times. bfloat16 has no scalar type."""
+"""NumPy scalars that are real numbers, not complex numbers, text or times. For type checkers, bfloat16 has none."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""

@@ -116,7 +116,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--special-values"], "--special-values has no effect without --seed"),
         (
             ["--seed", "1", "--size", "k=3"],
-            "--size k=3: no random input has an axis named k; the axes without a size are n, m",
+            "--size k=3: no random input has an axis named k; axes of unknown size: n, m",
         ),
         (["--seed", "1", "--size", "n"], "expected a name and a size such as batch=8, got 'n'"),
         (["--seed", "-1"], "--seed"),
@@ -461,4 +461,4 @@ def test_an_open_size_without_a_name(place: Path) -> None:
     assert np.load("z.npy").shape == (3, 2)
     wrong = run("open.onnx", "--seed", 1, "--size", "x.1=3")
     assert wrong.exit_code == 2
-    assert "; the axes without a size are x.0, n" in wrong.stderr
+    assert "; axes of unknown size: x.0, n" in wrong.stderr

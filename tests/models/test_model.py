@@ -504,7 +504,7 @@ def test_run_as_in_onnx_runtime_gives_a_list() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((["bottom"], {"x": X, "y": Y}), "output 'bottom' is unknown; the model's outputs are 'top': float"),
+        ((["bottom"], {"x": X, "y": Y}), "output 'bottom' is unknown; the model's outputs: 'top': float"),
         (("top", {"x": X, "y": Y}), "output_names must be None or a list of names, got str"),
         (({"x": X}, ["top"]), "output_names must be None or a list of names, got dict"),
         ((["top", "top"], {"x": X, "y": Y}), "output_names must not contain duplicates"),

@@ -283,7 +283,7 @@ def test_a_broken_peer_is_wrong_and_a_missing_one_missing(tiny_run: dict[str, An
     for case in tiny_run["cases"]:
         broken, gone = case["libraries"]["broken"], case["libraries"]["gone"]
         if case["operator"] == "SegmentMax":
-            assert (broken["status"], broken["reason"]) == ("unsupported", "has no segment maximum")
+            assert (broken["status"], broken["reason"]) == ("unsupported", "does not support the segment maximum")
             assert case["libraries"]["numpy: np.maximum.reduceat(data, starts, axis=0)"]["status"] == "other input"
         else:
             assert broken["status"] == "wrong"
@@ -510,9 +510,9 @@ def test_a_file_without_a_run_is_an_error(command: Callable[..., Any], tmp_path:
     error = command("--from", str(file)).exception
     assert isinstance(error, report.BenchFileError)
     expected = {
-        "has no began": f"{file} {text}; is it a run of maxops bench?",
+        "has no began": f"{file} {text}; was the file written by maxops bench?",
         "is not valid JSON": f"{file} {text}: ",
-    }.get(text, f"{file}: {text}; run it again")
+    }.get(text, f"{file}: {text}; run the benchmark again")
     assert str(error).startswith(expected) if expected.endswith(": ") else str(error) == expected
 
 

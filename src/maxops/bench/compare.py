@@ -27,7 +27,7 @@ AGAIN = 2  # repetitions on new arrays if the speedup is not between LOW and 1 /
 
 
 class CompareError(MaxopsError, RuntimeError):
-    """Raised if the other maxops cannot be started or is this maxops."""
+    """Raised if the other maxops cannot be started or is this maxops, or if a worker process ends early."""
 
 
 class Install:
@@ -72,16 +72,16 @@ class Install:
             ) from error
 
     def about(self) -> Json:
-        """Return the version and the location of the installation."""
+        """Return the location, version, instruction set and commit of the installation."""
         about: Json = self.ask("about")
         return about | {"commit": commit(Path(about["folder"]))}
 
     def warm_up(self, sample_seconds: float) -> float:
-        """Run until a sample takes long enough, and return the seconds of one call."""
+        """Choose how many calls take about `sample_seconds`, and return the time per call in seconds."""
         return float(self.ask("warm_up", sample_seconds))
 
     def seconds(self) -> float:
-        """Return the seconds of one call, measured over a sample of calls."""
+        """Return the time per call in seconds, measured over a sample of calls."""
         return float(self.ask("seconds"))
 
 
@@ -142,7 +142,7 @@ def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
 
 
 def tables(result: Json) -> list[Table]:
-    """Return a table by operator and family, the tables of all cases, and a table of the cases that were not timed."""
+    """Return tables of speedups by operator and family, of the cases below LOW, and of the cases not timed."""
     note = (
         "The time of the other installation divided by the time of this one: above 1, this one is faster. "
         f"Ratios that are not between {LOW} and {1 / LOW:.2f} at first are medians of three measurements."

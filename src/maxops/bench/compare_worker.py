@@ -38,7 +38,7 @@ class Worker:
         self._elsewhere: Any = None
 
     def about(self) -> dict[str, Any]:
-        """Return the version and the location of this maxops."""
+        """Return the location, version and instruction set of this maxops."""
         folder = str(Path(maxops.__file__).parent)
         return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 

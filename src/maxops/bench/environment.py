@@ -14,7 +14,7 @@ _OTHERS = (
 
 
 def quiet(threads: int) -> dict[str, str]:
-    """Return environment variables that set the number of threads and make idle threads sleep; imports read them."""
+    """Return environment variables that set the number of threads and make idle threads sleep."""
     counts = dict.fromkeys((MARK, "POLARS_MAX_THREADS", *(f"{name}_NUM_THREADS" for name in _COUNTS)), str(threads))
     return counts | dict(each.split("=") for each in _OTHERS.split())
 

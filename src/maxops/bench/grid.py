@@ -15,8 +15,8 @@ from maxops.shapes import Shape
 OperatorName = Literal["Max", "ReduceMax", "SegmentMax"]
 View = Literal["whole", "transposed", "half-rows", "every-second"]
 
-# How the call is written: with a Python scalar as an input, with axes in a list, with a NumPy integer as the number of
-# segments, as an operator of a standard, or with torch tensors.
+# How the call is written: plainly, with a Python scalar as an input, with axes in a list, with a NumPy integer as the
+# number of segments, as an operator of a standard, or with torch tensors.
 Spelling = Literal["plain", "python-scalar", "list-axes", "numpy-integer", "operator", "torch-tensors"]
 
 OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
@@ -176,7 +176,7 @@ REDUCE: dict[str, tuple[Operands, tuple[int, ...], tuple[int, ...]]] = {
     "every-second-all": (_of(_flat, view="every-second"), (0,), LARGER),
 }
 
-# The average number of rows per segment; for many-empty, per segment with rows, which is one in ten.
+# The average number of rows per segment; for many-empty, per nonempty segment, with one of ten segments nonempty.
 LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000, "zipf": 20, "many-empty": 10}
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}

@@ -1,4 +1,4 @@
-"""The arrays and the expected result of a case. The same name always produces the same arrays."""
+"""The arrays and the expected result of a case. The same case id always produces the same arrays."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Return values of both signs, without NaN, zeros and the type's limits, at which a reduction could stop early."""
+    """Return values without NaN, float zeros or, except for bool, the type's limits, where a reduction could stop."""
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
@@ -140,8 +140,8 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
     """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
 
-    For the values of `build`, NumPy's maximum is exact in every bit: they contain no NaN and no zero, so equal values
-    have equal bits.
+    For the values of `build`, NumPy's maximum is exact in every bit: they contain no NaN and no floating-point zero,
+    so equal values have equal bits.
     """
     case, data, ids = work.case, work.data, work.ids
     if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:

@@ -1,7 +1,7 @@
 """The table of libraries, with the fastest expression of each operator in each library.
 
-An expression is Python text. `maxops bench` times it on arrays that are already in the library's own form. The runtimes
-of the same names in the conformance kit also use it.
+`maxops bench` times each Python expression on arrays that are already in the library's own form. The runtimes of the
+same names in the conformance kit also use the expressions.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Library:
             "SegmentMax": (self.segment_max, "segment maximum"),
         }[case.operator]
         if not (chosen := [text for text in texts if text.only(work)]):
-            raise UnsupportedError(f"has no {what}" + " with empty segments" * bool(texts))
+            raise UnsupportedError(f"does not support the {what}" + " with empty segments" * bool(texts))
         return [self.candidate(text, names, work) for text in chosen]
 
     def candidate(self, text: Text, names: Names, work: Work) -> Candidate:
@@ -364,7 +364,7 @@ _ALL = (
 # fmt: on
 LIBRARIES: dict[str, Library] = {library.name: library for library in _ALL}
 
-# The newest contract of each operator.
+# The newest version of each operator.
 OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 20), ("OpenVINO", "SegmentMax", 16))}
 
 

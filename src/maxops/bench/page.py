@@ -1,4 +1,4 @@
-"""Shows a run as one self-contained HTML file with plots (inline SVG) and tables, readable on a phone."""
+"""Formats a run as one self-contained HTML file with plots (inline SVG) and tables, readable on a phone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PICTURES = {
     "peers": "Speedup over each library where its result is correct: the median, by number of elements",
     "limit": "Share of the memory bandwidth: the median, by number of elements",
 }
-INK = "#7a828e"  # reads on white and on black
+INK = "#7a828e"  # legible on white and on black
 # Variants that differ little from those in the plots are only in the tables.
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # characters above which a cell of a table wraps

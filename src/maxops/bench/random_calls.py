@@ -33,7 +33,7 @@ from maxops.shapes import Shape
 FORMAT = 1
 BESIDE = ("numpy", "torch")
 MAX_RANK, MAX_SIZE = 5, 1e6
-SECONDS, AGAIN = 0.01, 10  # seconds per pair; the factor for repeating a call below 1.0 on new arrays
+SECONDS, AGAIN = 0.01, 10  # seconds per comparison; how many times as long a call below 1.0 is timed again
 LEVELS = (1.0, 0.8, 0.5)
 LOWEST = 20
 
@@ -46,7 +46,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """An array's shape, the order of its axes in memory (outermost first), and the view of its base along an axis.
+    """An array's shape, the order of its axes in memory (outermost first), and how it views its base along an axis.
 
     >>> print(Layout((3, 4), (1, 0), "reversed", 1))
     (3, 4) F reversed axis 1
@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer", where each input lacks axes."""
+    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer", where each has axes of size 1."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):
@@ -347,6 +347,6 @@ def headline(result: Json) -> str:
 
 
 def failures(result: Json) -> list[str]:
-    """Return the calls of maxops that raise an error or differ from NumPy in a bit."""
+    """Return the calls of maxops that raise an error, or whose results differ from NumPy's in any bit."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

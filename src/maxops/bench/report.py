@@ -46,7 +46,7 @@ def parse(data: bytes, source: str) -> Json:
     except (ValueError, RecursionError) as error:
         raise BenchFileError(f"{source} is not valid JSON: {error}") from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
-        raise BenchFileError(f"{source}: expected a run of maxops bench in format {FORMAT}; run it again")
+        raise BenchFileError(f"{source}: expected a run of maxops bench in format {FORMAT}; run the benchmark again")
     cases = run.get("cases", [])
     if not isinstance(cases, list):
         raise BenchFileError(f"{source}: cases must be a list")
@@ -55,7 +55,7 @@ def parse(data: bytes, source: str) -> Json:
         if not isinstance(value, dict):
             raise BenchFileError(f"{where} must be an object")
         if missing := names - value.keys():
-            raise BenchFileError(f"{where} has no {min(missing)}; is it a run of maxops bench?")
+            raise BenchFileError(f"{where} has no {min(missing)}; was the file written by maxops bench?")
     return run
 
 

@@ -1,4 +1,4 @@
-"""Measures every case against every library and the memory limit, and returns the run as JSON."""
+"""Measures every case against every library and the memory bandwidth, and returns the run as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTENDER = 3.0  # multiple of the fastest correct library's time in a first sam
 # A long call is skipped above this multiple of the fastest correct library's time at the previous size.
 HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
-LARGE_BYTES = 10**7  # above, garbage is collected after each case
+LARGE_BYTES = 10**7  # above this, garbage is collected after each case
 
 Verdict = tuple[Json, Candidate | None]  # the JSON of a candidate, and the candidate if it runs
 
@@ -57,7 +57,7 @@ class Session:
             self.limits = str(error)
 
     def measure(self, case: Case) -> Json:
-        """Time one case: first take a sample of every library, then time the possibly fastest libraries in pairs."""
+        """Time one case: take a sample of every library, then time maxops in pairs with the fastest libraries."""
         work = build(case)
         expected = expected_result(work)
         own = libraries.ours(work)
@@ -156,8 +156,8 @@ def run(
 ) -> Json:
     """Measure cases, and return the run as JSON.
 
-    `done` is called with the name of each stage and with each case; `keep` receives the partial run once a minute.
-    Ctrl-C during the cases ends the run, and the finished cases are kept.
+    `done` is called with the name of each stage and with each case; `keep` receives the partial run at most once a
+    minute. Ctrl-C during the cases ends the run, and the finished cases are kept.
     """
     began = datetime.now(UTC)
     done("importing the libraries", None)

@@ -67,11 +67,11 @@ class Stopwatch:
         self.times: int = 1
 
     def seconds(self) -> float:
-        """Return the seconds of one call, measured over a sample of calls."""
+        """Return the time per call in seconds, measured over a sample of calls."""
         return self._timer.timeit(self.times) / self.times
 
     def warm_up(self, sample_seconds: float = SAMPLE_SECONDS) -> float:
-        """Run until a sample takes long enough, and return the seconds of one call."""
+        """Choose how many calls take about `sample_seconds`, and return the time per call in seconds."""
         self.times = 1
         while (once := self.seconds()) * self.times < sample_seconds / 2:
             self.times = min(self.times * 16, max(int(sample_seconds / max(once, 1e-9)), self.times * 2))
@@ -79,7 +79,7 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
-    """Return the shortest time of a call in seconds, over at least a few samples, to exclude other load."""
+    """Return the shortest time per call in seconds, to exclude other load; short calls get extra samples."""
     watch = Stopwatch(candidate)
     best = watch.warm_up()
     end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
@@ -89,7 +89,7 @@ def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
 
 
 def paired(ours: Any, theirs: Any, seconds: float) -> Json:
-    """Measure the speedup from alternating samples, within a budget of seconds but with at least a few samples.
+    """Measure the speedup from alternating samples, within a budget of seconds but with at least MIN_PAIRS pairs.
 
     Both arguments are stopwatches, or have the methods of a stopwatch.
     """

@@ -63,7 +63,7 @@ def _option(parameter: Parameter) -> inspect.Parameter:
 
 
 def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add an option to a command for each parameter of a function, except for the command's own arguments."""
+    """Add an option to a command for each parameter of a function that has a help text."""
 
     def make(command: Callable[..., None]) -> Callable[..., None]:
         written = inspect.signature(command, eval_str=True)
@@ -138,7 +138,8 @@ def segment_max(
     ids: Annotated[
         Path | None,
         typer.Argument(
-            metavar="IDS", help="A .npy file of n sorted segment ids of any integer dtype. Omit it with --offsets."
+            metavar="IDS",
+            help="A .npy file of n segment ids of any integer dtype, sorted unless --unsorted. Omit it with --offsets.",
         ),
     ] = None,
     *,

@@ -29,7 +29,7 @@ from maxops.program import FAILED
 MAX_SECONDS = 1e6
 _LIST = list[str] | None
 _FILE = Path | None
-_TYPES = "Element dtypes, or all. Default: one of each kind."
+_TYPES = "Element dtypes, or all. Default: one for each kind of kernel; all with --random."
 _OPERATORS, _LIBRARIES = (f"Any of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
 _ANOTHER = "Compare with another installation of maxops: the path of its Python, or of the folder with its package."
 
@@ -52,7 +52,8 @@ def bench(
     only: Annotated[str, Option("--only", metavar="TEXT", help="Run only cases whose id contains this text.")] = "",
     seconds: Annotated[
         float | None,
-        Option(metavar="N", callback=_check_seconds, help="Seconds per comparison. Default: 0.3 (0.02 with --quick)."),
+        Option(metavar="N", callback=_check_seconds,
+               help="Seconds per comparison. Default: 0.3; 0.02 with --quick; 0.01 with --random."),
     ] = None,
     threads: Annotated[
         int | None,
@@ -142,7 +143,7 @@ def bench(
 
 
 def _quiet(threads: int | None) -> int:
-    """Set the number of threads for every library; restart the command in an environment in which no thread spins."""
+    """Set the number of threads for every library; if necessary, restart the command so that idle threads sleep."""
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)

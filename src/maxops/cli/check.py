@@ -56,9 +56,9 @@ def check(
         Literal["text", "concise", "github", "json", "sarif"] | None,
         typer.Option(
             "--format",
-            help="text: tables. concise: one finding per line, as file: node: CLAUSE message. github: annotations for "
-            "GitHub Actions. sarif: SARIF for code scanning. Default: json or sarif according to the suffix of "
-            "--output, otherwise text on a terminal and concise elsewhere.",
+            help="text: tables. concise: one finding per line, in the form 'FILE: NODE: CLAUSE MESSAGE'. github: "
+            "annotations for GitHub Actions. json: the full report. sarif: SARIF for code scanning. Default: json or "
+            "sarif according to the suffix of --output, otherwise text on a terminal and concise elsewhere.",
         ),
     ] = None,
     select: Select = None,
@@ -116,7 +116,7 @@ def check(
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
-    """Return the report format for the suffix of a file. Raises BadParameter for unsupported suffixes."""
+    """Return the report format for a file's suffix, or None. Raises BadParameter for suffixes of other formats."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise typer.BadParameter(

@@ -106,15 +106,16 @@ def conform(
         typer.Option(
             "--from",
             metavar="FILE...",
-            help="Report runs saved with --json, from files or folders, without running anything.",
+            help="Report on runs that were saved with --json. Reads files or folders; no case is run.",
         ),
     ] = None,
     form: Annotated[
         Literal["text", "concise", "github", "json"] | None,
         typer.Option(
             "--format",
-            help="text: tables. concise: one fault per line, as runtime: case: CLAUSE verdict: results. github: "
-            "annotations for GitHub Actions. json: the complete run. Default: text on a terminal, concise elsewhere.",
+            help="text: tables. concise: one fault per line, in the form 'RUNTIME: CASE: CLAUSE VERDICT: RESULTS'. "
+            "github: annotations for GitHub Actions. json: the complete run. Default: text on a terminal, concise "
+            "elsewhere.",
         ),
     ] = None,
     select: Select = None,
@@ -122,7 +123,10 @@ def conform(
     seconds: Annotated[
         float,
         typer.Option(
-            "--timeout", metavar="SECONDS", callback=_check_seconds, help="Timeout for each case, in seconds."
+            "--timeout",
+            metavar="SECONDS",
+            callback=_check_seconds,
+            help="Timeout for each case with the default --repeat, in seconds; it grows with --repeat.",
         ),
     ] = timeout.DEFAULT,
     repeats: Annotated[
@@ -268,7 +272,7 @@ def _run(
     quick: bool,
     only: Sequence[str],
 ) -> Iterator[Run]:
-    """Yield the run of each runtime. If there are several, a runtime that fails to run does not stop the others."""
+    """Yield the run of each runtime. If there are several, a runtime that cannot be run does not stop the others."""
     from maxops.conformance import runtimes, session  # noqa: PLC0415  (see above)
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
@@ -326,7 +330,7 @@ def _list(chosen: Sequence[Case], form: str | None) -> None:
 
 
 def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
-    """Write a test folder for each case, with a sample of the feeds if a case has thousands of them."""
+    """Write a test folder for each case, with a sample of the feeds if a case has more than MAX_DATA_SETS."""
     streams.check_outputs([folder / chosen[0].id], [], overwrite=False, parents=parents, folder=folder)
     from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
@@ -353,7 +357,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
 
 
 def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
-    """Show runs; `seen` are the runs restricted by --select and --ignore, and `new` the faults that fail the check."""
+    """Show runs; `seen` has the runs after --select and --ignore, and `new` has the faults that make the check fail."""
     from maxops.conformance import saved  # noqa: PLC0415  (see above)
 
     if form == "text":
@@ -457,5 +461,5 @@ def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool
     for before, run in pairs:
         if before is None:
             name = printable(run["runtime"])
-            print_line(f"maxops: the baseline has no run of {name}: all of its faults are new")
+            print_line(f"maxops: the baseline has no run of {name}, so all faults of {name} are new")
     return [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]

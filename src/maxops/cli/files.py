@@ -1,4 +1,4 @@
-"""Reads untrusted NumPy files without copying, and writes NumPy files."""
+"""Reads untrusted NumPy files (.npy files without copying), and writes NumPy files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maxops.cli.streams import is_pipe, is_stream, name_of, npy_bytes, opened, r
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
 
-# The errors of NumPy's header parser, which evaluates the header as Python, on malicious text.
+# The errors that NumPy's header parser, which parses the header as a Python literal, raises for malicious text.
 _HEADER_ERRORS = (
     ValueError, SyntaxError, TokenError, RecursionError, MemoryError, TypeError, LookupError, ArithmeticError,
 )  # fmt: skip
@@ -89,7 +89,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """Return the array of a pipe, reading at most one byte past its end, because a pipe may be endless."""
+    """Return the array of a pipe; read at most one byte past the array, because a pipe may be endless."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
         raise OutputTooLargeError(f"{where}: {header.size} bytes exceed this machine's memory; use a file")
@@ -252,7 +252,7 @@ def file_name(name: str) -> str:
 def write_npy(arrays: Mapping[Path, Array], *, make_folders: bool) -> None:
     """Write .npy files and print their names. Files get their final names only after all files are complete.
 
-    "-" writes an array to standard output.
+    The path "-" is standard output.
     """
     # onnx represents strings as objects
     plain = {path: array.astype(str) if array.dtype.kind == "O" else array for path, array in arrays.items()}

@@ -69,7 +69,7 @@ def _document() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, str]]:
-    """Return the packages of each extra with their installed versions, "" for packages that are not installed."""
+    """Return the packages of each extra with their installed versions, or "" for packages that are not installed."""
     try:
         names = metadata("maxops").get_all("Provides-Extra") or []
         listed = requires("maxops") or []

@@ -37,7 +37,7 @@ def _concise(line: Line) -> str:
 
 
 def _github(line: Line) -> str:
-    """Return a GitHub workflow command: an error for a broken clause, or a notice for an unknown verdict."""
+    """Return a GitHub workflow command: an error for a fault, or a notice for any other finding."""
     level = "error" if line.is_fault else "notice"
     title = f"title={_escaped(line.clause, of_property=True)}"
     if line.is_file:

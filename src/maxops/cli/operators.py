@@ -16,7 +16,7 @@ def operators(
     form: streams.Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
-    """List the implemented operators, by standard, version and type."""
+    """List the implemented operators with their standards, versions and types."""
     if as_json or form == "json":
         show_json([_row(operator) for operator in maxops.operators()])
     elif clauses:

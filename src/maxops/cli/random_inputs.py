@@ -55,8 +55,8 @@ def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) 
     for name in given:
         if name not in names:
             raise ModelInputError(
-                f"{source}: --size {name}={given[name]}: no random input has an axis named {name}; the axes without a "
-                f"size are {', '.join(names) or 'none'}"
+                f"{source}: --size {name}={given[name]}: no random input has an axis named {name}; axes of unknown "
+                f"size: {', '.join(names) or 'none'}"
             )
 
 

@@ -1,4 +1,4 @@
-"""`maxops run`: runs a model on files, or on the data of its test folder."""
+"""`maxops run`: runs a model on files, on random inputs, or on the data of its test folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """The first difference from the other runtime for each output or max node, by name; "" if they agree."""
+    """The first difference of each output or max node, or ""; `other` is a runtime, or "" for the expected outputs."""
 
     other: str
     differences: Mapping[str, str]
@@ -79,7 +79,7 @@ def run(
         typer.Argument(
             metavar="MODEL",
             help="A .onnx file (- is stdin), an OpenVINO IR (.xml), or a folder with model.onnx and "
-            "test_data_set_*/{input,output}_*.pb, which runs on its own data without --input or --seed.",
+            "test_data_set_*/{input,output}_*.pb, whose data is used unless --input or --seed is given.",
         ),
     ],
     given: Annotated[
@@ -154,7 +154,7 @@ def run(
 ) -> None:
     """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with the expected outputs.
 
-    The expected outputs are in the data sets of the model. --against also compares the max nodes of another runtime.
+    The expected outputs are in the data sets of the model. --against also compares the max nodes with another runtime.
     Exits with 1 if anything differs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
@@ -437,7 +437,7 @@ def _as_json(results: Results) -> dict[str, Any]:
 
 
 def _show_results(results: Results) -> None:
-    """Print the outputs, whether each agrees with the expected output, and the number that agree."""
+    """Print the outputs, the result of each comparison, and the number of outputs or nodes that agree."""
     if results.data_set:
         print(f"{results.data_set}:")
     of_outputs = [each for each in results.compared if each.of == "outputs"]

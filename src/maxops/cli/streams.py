@@ -1,4 +1,4 @@
-"""Input and output files of commands. "-" is stdin or stdout. Replacing inputs or creating folders needs an option."""
+"""Input and output files of commands. "-" is stdin or stdout. To replace inputs or create folders, pass an option."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def read_at_most(file: IO[bytes], count: int) -> bytearray:
 
 
 def read_pipe(path: Path) -> bytes:
-    """Return all data of standard input or of a pipe, which may be endless, up to the size limit of models."""
+    """Return all data of standard input or of a pipe; raise an error if it exceeds the size limit of models."""
     with opened(path) as file:
         data = bytes(read_at_most(file, LONGEST_MODEL + 1))
     if len(data) > LONGEST_MODEL:

@@ -1,4 +1,4 @@
-"""Prints tables: fitted to the width of a terminal, and unwrapped to pipes and files."""
+"""Prints tables: fitted to the width of a terminal, or unwrapped for pipes and files."""
 
 from __future__ import annotations
 

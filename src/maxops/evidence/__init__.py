@@ -88,7 +88,7 @@ def by_method() -> dict[str, Counter[str]]:
 
 
 def isas() -> list[str]:
-    """Return the instruction sets of the verified compiled code; the other claims are about the source."""
+    """Return the instruction sets of the claims about compiled code; the other claims are about the source."""
     return sorted({claim["isa"] for claim in read("evidence")["claims"] if "isa" in claim})
 
 
@@ -150,7 +150,7 @@ def as_html() -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a script for the content security policy."""
+    """Return the hash of a script or a style sheet for the content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,4 +1,4 @@
-"""Errors for invalid segment ids and offsets, which the native core finds for every engine.
+"""Errors for invalid segment ids and offsets. The native core finds these faults for every engine.
 
 >>> import numpy as np
 >>> check_segment_ids(SEGMENT_MAX, np.array([0, 2, 1], np.int8))
@@ -18,10 +18,10 @@ from maxops.errors import MaxopsError, OffsetsError, SegmentIdsError
 from maxops.plan.values import Array, widened
 from maxops.spec import SEGMENT_MAX, Spec
 
-# None: sorted ids past num_segments are dropped, as in OpenVINO; unsorted ones are an error.
+# None: rows with sorted ids >= num_segments are dropped, as in OpenVINO; unsorted ids >= num_segments are an error.
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
-# The core checks this many ids against each rule in turn. So the ids before an error can break a later rule.
+# The core checks this many ids against each rule in turn. So ids before the reported one may break a later rule.
 CHECKED_TOGETHER = 1 << 20  # kBlock of find_id_fault in native/api_segments.cpp
 
 

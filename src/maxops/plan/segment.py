@@ -128,8 +128,8 @@ def shape_along(data: Shape, axis: int, count: int) -> Shape:
 
 
 def axis_of(spec: Spec, value: object, rank: int) -> int:
-    """Return the segment axis as a number in 0..r-1."""
-    if value.__class__ is int and value == 0:  # the only axis of the standards
+    """Return an axis as a number in 0..r-1."""
+    if value.__class__ is int and value == 0:  # the default, and the only axis of OpenVINO's SegmentMax
         return 0
     if not is_integer(value):
         raise AxesError(
@@ -239,7 +239,7 @@ def _index(array: Array, values_known: bool) -> Array:
 
 
 def default_num_segments(ids: Any, is_sorted: bool) -> int:
-    """Return the highest id + 1, or 0 if all ids are negative, for ids in an array of any kind."""
+    """Return the highest id + 1, or 0 without non-negative ids, for ids in an array of any kind."""
     if len(ids) == 0:
         return 0
     return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1

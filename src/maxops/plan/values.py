@@ -133,7 +133,7 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
 def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
     """Convert a Python scalar to `dtype`, the dtype of the argument named `beside`.
 
-    Plain functions round a float to nearest, ties to even. All other values must be exact, or an error is raised.
+    Plain functions round a float to nearest, ties to even. `dtype` must represent all other values exactly.
     """
     if spec.explicit_types:
         raise DTypeError(
