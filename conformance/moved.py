@@ -2,8 +2,8 @@
 
     python conformance/moved.py
 
-Each program is copied, its imports are replaced, and both versions run alternately on the same inputs. The results must
-be equal bit for bit. Writes the table in docs/reference/compat.md. Exits with 1 if a result differs.
+Each package is installed twice, one import is replaced in one copy, and the program runs alternately on both copies.
+The results must be equal bit for bit. Writes the table in docs/reference/compat.md. Exits with 1 if a result differs.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ for _ in sys.stdin:  # a line for each run
 
 
 def install(program: Program, folder: Path, *, moved: bool) -> None:
-    """Install a package into a folder, and replace its import."""
+    """Install a package into a folder; `moved` replaces its import."""
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), program.package]
     subprocess.run(pip, check=True)
     file = folder / program.file

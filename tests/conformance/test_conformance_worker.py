@@ -70,7 +70,7 @@ ENDS = {
         "ValueError: no; Max-13 of float32 returned a result before this call, but is refused after it: "
         "RuntimeError: the session is gone",
     ),
-    "AbortsAfterAnError": ("crashed", "after it, the process was killed by SIGABRT"),
+    "AbortsAfterAnError": ("crashed", "after the call, the process was killed by SIGABRT"),
     "PrintsWithoutEnd": ("crashed", "the process was killed by SIGABRT: [31mthe last of it"),
 }
 
@@ -154,7 +154,8 @@ def test_a_crash_that_comes_later_belongs_to_who_caused_it() -> None:
         assert running.run("fine", FINE, SECONDS).kind == "returned"
         assert running.run("corrupts", ACCEPTED, SECONDS).kind == "returned"
         assert returned(running.run("innocent", LARGE, SECONDS), LARGE)
-        assert running.amended == {"corrupts": Outcome("crashed", text="after it, the process was killed by SIGABRT")}
+        text = "after the call, the process was killed by SIGABRT"
+        assert running.amended == {"corrupts": Outcome("crashed", text=text)}
     assert running.notes == []
 
 

@@ -18,8 +18,8 @@ __all__ = ["Case", "Run", "conform", "select"]
 def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     """Return all cases, or the cases that match one of the patterns, in a stable order.
 
-    A pattern is a substring of a case id, or a glob with `*` that matches the whole id. `quick` keeps only the cases of
-    a quick run. Raises NoSuchCaseError, a LookupError, for a pattern that matches no case.
+    A pattern is a substring of a case id or, with `*`, `?` or `[...]`, a glob for a whole id; commas separate patterns.
+    `quick` keeps only the cases of a quick run. Raises NoSuchCaseError, a LookupError, if a pattern matches no case.
 
     >>> case, *more = select(["ONNX.ReduceMax-20.empty/float32"])
     >>> case.id
@@ -46,10 +46,10 @@ def conform(
 ) -> Run:
     """Run cases on a runtime in worker processes, and judge the outcomes.
 
-    `runtime` is a name, as on the command line; `only` and `quick` have the same meaning as for `select`. `seconds` is
-    the timeout of a case, and `repeats` the number of runs of each call. `progress` is called with the number of
-    completed cases, the total, and the current case. Raises a MaxopsError if the runtime cannot be started, if no case
-    applies to it, or if the timeout or the number of runs is out of range.
+    `runtime` is the name of one runtime; `only` and `quick` have the same meaning as for `select`. `repeats` is the
+    number of runs of each call, and `seconds` is the timeout for two runs of a case. `progress` is called with the
+    number of completed steps, the total of this phase, and the current step. Raises a MaxopsError if the runtime
+    cannot be started or returns no arrays, if no case is applicable, or if a number is out of range.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]

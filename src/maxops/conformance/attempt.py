@@ -18,8 +18,8 @@ from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
-MAX_DISTINCT = 8  # results kept for each call; later ones are kept only for a new kind of difference
-MAX_FEEDS_HELD = 16  # trials with more feeds do not check earlier results after each call
+MAX_DISTINCT = 8  # distinct results kept for each trial; later ones are kept only for a new kind of difference
+MAX_FEEDS_HELD = 16  # with more feeds, the previous result is not checked after each call
 REUSES = "each call overwrites the memory of the previous result; copy the result before the next call"
 
 
@@ -51,7 +51,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function of the runtime and return the result; every exception is a refusal, even a BaseException."""
+    """Return the result of a function of the runtime; SystemExit is a crash, and every other error is a refusal."""
     try:
         return function(*arguments)
     except NoResultError:
@@ -73,7 +73,7 @@ class _Running:
         self._patterns = patterns(trial.call.dtype)
         self._prepared: Prepared | None = None
         self._at_once = type(runtime).run is not Runtime.run
-        # the size of each result, unknown for a refused call
+        # the size of each result in bytes, or 0 if the call must be refused
         self._sizes = [0] * len(trial.feeds) if trial.expected is None else [array.nbytes for array in trial.expected]
         self._other_sizes = {array.nbytes for feed in trial.feeds for array in feed} | set(self._sizes)
         self._is_refusal, self._layout = trial.is_refusal, trial.layout
@@ -83,7 +83,7 @@ class _Running:
         """Return the outcome of all runs.
 
         Every run must refuse an invalid call; if a run returns a result instead, the result is the outcome. A wrong
-        result is the outcome even if a different run refuses the call.
+        result is the outcome even if a later run refuses the call.
         """
         distinct: list[list[Array]] = []
         seen: set[frozenset[str]] = set()
@@ -129,7 +129,7 @@ class _Running:
         return frozenset(found.kind for arrays in each for found in differences(*arrays))
 
     def _is_wrong(self, outputs: Sequence[Array]) -> bool:
-        """Return whether a result differs in a way that no standard permits."""
+        """Return whether a result has a wrong type, a wrong shape or a wrong maximum."""
         return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
@@ -188,7 +188,7 @@ def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
 
 
 def _array(result: object) -> Array:
-    """Return a copy of a result as an array, because the runtime may reuse the memory; scalars become rank 0."""
+    """Return a copy of a result as an array, because the runtime may reuse the memory; scalars become 0-D arrays."""
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):
@@ -204,4 +204,4 @@ def _array(result: object) -> Array:
 def _described(result: object) -> str:
     if isinstance(result, list | tuple):
         return f"a {type(result).__name__} of length {len(result)}"
-    return "None" if result is None else f"a {type(result).__name__}"
+    return "None" if result is None else f"an object of type {type(result).__name__}"

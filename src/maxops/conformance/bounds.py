@@ -12,7 +12,7 @@ from maxops.counted import counted
 
 
 class Bounds(TypedDict):
-    """The maximum elements and rank of an array, the maximum inputs of a call, and the memory layouts of inputs."""
+    """The maximum size and rank of an array, the maximum number of inputs of a call, and the layouts of the inputs."""
 
     elements: int
     rank: int
@@ -33,7 +33,7 @@ def bounds_of(trial: Trial) -> Bounds:
 
 
 def widest(found: Iterable[Bounds]) -> Bounds:
-    """Return the bounds of several trials.
+    """Return the combined bounds of several trials.
 
     >>> widest([{"elements": 9, "rank": 1, "inputs": 2, "layouts": ["reversed"]},
     ...         {"elements": 4, "rank": 2, "inputs": 2, "layouts": ["contiguous"]}])

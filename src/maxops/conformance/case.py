@@ -32,7 +32,7 @@ Layout = Literal[
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the operator: its dtype, its shape (None for a dynamic size), and its value if it is a constant."""
+    """An input: its name, dtype and shape (None for a dynamic size), and its value if it is a constant."""
 
     name: str
     dtype: DType
@@ -66,7 +66,7 @@ class Call:
 
     @property
     def fed(self) -> tuple[Input, ...]:
-        """The inputs that a feed supplies: the operator's inputs, then those of the surrounding constructs."""
+        """The inputs that a feed supplies: non-constant operator inputs, then those of the surrounding constructs."""
         own = tuple(each for each in self.inputs if each is not None and each.constant is None)
         return (*own, *self.controls)
 
@@ -98,11 +98,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Trial:
-    """A call, its feeds, and the result of the reference for each feed; no results if the call must be refused.
+    """A call, its feeds, and the expected result for each feed; `expected` is None if the call must be refused.
 
     `without_nan` contains, for each expected result, the maximum that ignores NaN (NaN if all elements are NaN). A
-    runtime may compute it if a standard does not specify NaN. It is empty if no feed contains a NaN. `layout` is the
-    memory layout of the arrays, for runtimes that accept arrays instead of files.
+    runtime may return this maximum if a standard does not specify NaN. `without_nan` may be empty if no input contains
+    a NaN. `layout` is the memory layout of the arrays, for runtimes that accept arrays instead of files.
     """
 
     call: Call
@@ -119,10 +119,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """A trial, the clause of a spec table row that judges it, and a sentence that describes it.
+    """A trial, the row of the spec table and the clause that judge it, and a sentence that describes it.
 
-    `shared` names the trial if several rows have the same trial; cases that share a trial are adjacent. Trials are
-    built on demand, because they are numerous and large.
+    `shared` is the id of the first case with the same trial, or "" for that case; cases that share a trial are
+    adjacent. Trials are built on demand, because they are numerous and large.
     """
 
     row: Spec
@@ -136,7 +136,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """A stable name that reads like a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
+        """A stable name that reads like a sentence: "ONNX.Max-13.T/int64/two-short-vectors"."""
         words = re.sub(r"[^0-9A-Za-z.+=-]+", "-", self.sentence).strip("-")
         return f"{self.clause.id}/{self.dtype}/{words}"
 

@@ -1,8 +1,8 @@
 """Groups kinds of findings by apparent cause; each cause is a heading with a script on a runtime's page.
 
 Wrong results are grouped by how a value changed, such as a lost NaN or a zero with the wrong sign, across operators,
-standards and types. If the change shows no cause, as for integers and missing errors, each operator is a cause. For
-crashes and hangs, each script is a cause.
+standards and types. If the change does not reveal a cause, as for integers, or if an error is missing, the findings
+are grouped by operator. Crashes, hangs and all other findings are grouped by script.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cause:
 
     @property
     def shown(self) -> Kind | None:
-        """The kind to show: the smallest call with a script, preferably a script that reproduced the finding."""
+        """The kind whose script is shown: one that reproduced the finding if possible, then the smallest call."""
         with_script = [kind for kind in self.kinds if script(kind)]
         return min(with_script, key=_unsure_and_size, default=None)
 
@@ -47,7 +47,7 @@ def causes(kinds: Sequence[Kind]) -> list[Cause]:
 
 
 def title(kind: Kind) -> str:
-    """Return a short heading, without characters that heading links omit."""
+    """Return a short heading; headings differ in characters that heading links keep."""
     if kind.verdict in ("violates", *OPEN):
         became = what_became(kind.smallest.expected, kind.smallest.actual)
         return f"{became}: {kind.row.operator}" if became in VAGUE else became

@@ -32,9 +32,9 @@ class ChildHungError(Exception):
 
 
 class Child:
-    """A child process of a runtime; `version` is the runtime's version, once the process has started.
+    """A child process that hosts a runtime; `wait_until_ready` sets `version`, the runtime's version.
 
-    The runtime's output goes to an unnamed file, never into the messages. The thread that creates this object must
+    The runtime's output goes to an unnamed file, never into the connection. The thread that creates this object must
     outlive it.
     """
 
@@ -88,7 +88,7 @@ class Child:
         raise ChildHungError
 
     def shut_down(self) -> str:
-        """Shut the process down gracefully; return how it ended if a signal ended it."""
+        """Shut the process down gracefully; return how it ended, or "" without a signal."""
         os.ftruncate(self._output.fileno(), 0)
         self._connection.close()
         try:
@@ -101,7 +101,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process and its children immediately; do nothing if it has ended."""
-        if self._is_killed:  # the system may have reused its number
+        if self._is_killed:  # the system may have reused its process id
             return
         kill_group(self._process.pid)
         self._process.wait()
@@ -129,7 +129,7 @@ class Child:
         return str(payload)
 
     def _end(self) -> str:
-        """Return how the process ended, after its pipe was closed."""
+        """Return how the process ended after it closed its pipe; kill it if it still runs."""
         try:
             how = self._how(self._process.wait(SHUTDOWN_TIMEOUT))
         except subprocess.TimeoutExpired:

@@ -26,9 +26,9 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` contains cases that were not faults before, `fixed` contains cases that are no longer faults, and
-    `changed` contains cases with a different verdict or result. `only_old` and `only_new` contain the cases of only one
-    run, with their verdicts, if the kits or options differ.
+    `new_faults` contains cases that were not faults before, `fixed` contains former faults that now conform or are
+    permitted, and `changed` contains other cases with a different verdict or result. `only_old` and `only_new` contain
+    the cases that occur in only one of the runs, with their verdicts. Such cases exist if the kits or options differ.
     """
 
     old: str
@@ -44,7 +44,7 @@ class Comparison:
 def compare(old: Run, new: Run) -> Comparison:
     """Return the changes, case by case.
 
-    A fault that is no longer applicable is changed, not fixed, because it can no longer be observed.
+    A fault that is no longer applicable counts as changed, not fixed, because it can no longer be observed.
     """
     before, after = _findings(old), _findings(new)
     new_faults, fixed, changed, unchanged = [], [], [], 0
@@ -126,8 +126,8 @@ def summary(comparison: Comparison) -> str:
 def _answer(finding: Finding | None) -> object:
     """Return the part of a finding that is compared between two runs.
 
-    Error texts are not compared, because they contain addresses and line numbers. Results that differ between runs are
-    not compared, either.
+    Error texts are not compared, because they may contain addresses and line numbers. Nondeterministic results are not
+    compared, either.
     """
     if finding is None:
         return None

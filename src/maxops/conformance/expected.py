@@ -1,7 +1,6 @@
-"""Computes the expected result of a call: the planner checks the call, and the reference computes it.
+"""Computes the expected result of a call: the planner checks the call, and the reference computes the result.
 
-For large calls, `keys` replaces the reference. The module shares no code with the engines, so it can judge the
-engines.
+For large calls, `keys` replaces the reference. Neither shares code with the engines, so they can judge the engines.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FEW_ELEMENTS = 20_000  # the reference computes this many in 0.1 s
 
 
 def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
-    """Return the result that a row of the spec table specifies; an invalid call raises the error of its clause.
+    """Return the result that a row of the spec table specifies; an invalid call raises the error of the broken clause.
 
     >>> from maxops import spec
     >>> from maxops.conformance.case import Input
@@ -38,7 +37,7 @@ def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
 def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     """Return the maximum of the elements that are not NaN, for standards that do not specify NaN.
 
-    The result is NaN if all elements are NaN. The maximum of no elements is unchanged.
+    The result is NaN if all elements are NaN. The maximum of no elements is as in `expected_result`.
     """
     planned = _plan(row, call, feed)
     arrays, checked = _arrays(planned), planned.call

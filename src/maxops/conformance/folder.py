@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 REFUSAL = "refusal.txt"
 MAX_ELEMENTS = 100_000  # of an array, so that all folders fit on a disk
-MAX_DATA_SETS = 50  # data sets in a folder, because tools read each of them from files
+MAX_DATA_SETS = 50  # data sets in a folder, because tools read each data set from files
 
 
 def folder_name(case: Case) -> str:
@@ -36,7 +36,7 @@ def folder_name(case: Case) -> str:
 
 
 def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
-    """Select evenly spaced feeds out of `count`, including the first and the last.
+    """Return the numbers of at most `most` evenly spaced feeds out of `count`, including the first and the last.
 
     >>> spread(9, 3)
     [0, 4, 8]
@@ -45,10 +45,10 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
 
 
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
-    """Write a case to a new folder in a directory; either all cases of a command are written, or none.
+    """Write a case to a new folder in a directory; with `temporary`, a command writes all cases or none.
 
     Each feed is a data set. `numbers` selects some feeds, which keep their order and are renumbered. Raises
-    NotApplicableError, before anything is written, for a call that a model cannot express. Raises OutputError if the
+    NotApplicableError, before anything is written, for a trial that the files cannot contain. Raises OutputError if the
     folder exists or cannot be written.
     """
     trial = case.make()
@@ -74,7 +74,7 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
 
 def _check_that_files_hold_it(trial: Trial) -> None:
     if trial.layout != "contiguous":
-        raise NotApplicableError("files can only hold contiguous arrays")
+        raise NotApplicableError("files can hold only contiguous arrays")
     if any(array.size > MAX_ELEMENTS for feed in trial.feeds for array in feed):
         raise NotApplicableError(f"an array has more than {MAX_ELEMENTS} elements")
 

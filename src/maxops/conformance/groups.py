@@ -27,12 +27,12 @@ class Group:
 
     @property
     def expected(self) -> Elements | Message:
-        """The expected result of the smallest call."""
+        """The expected result of the reproducer, or of the first finding without one."""
         return self.reproducer["expected"] if self.reproducer else self.findings[0]["expected"]
 
     @property
     def actual(self) -> Elements | Message:
-        """The actual result of the smallest call."""
+        """The actual result of the reproducer, or of the first finding without one."""
         return self.reproducer["actual"] if self.reproducer else self.findings[0]["actual"]
 
 

@@ -49,7 +49,7 @@ def clause_name(clause: str) -> ClauseName:
     if found is None:
         raise RunFileError(f'{clause!r} is not a clause id; expected the form "ONNX.Max-13.value"')
     version = found["version"]
-    standard = found["standard"].replace("-", " ")  # as `Spec.clause` writes it
+    standard = found["standard"].replace("-", " ")  # `Spec.clause` writes hyphens for spaces
     return ClauseName(standard, found["operator"], int(version) if version else None, found["short"])
 
 
@@ -100,6 +100,6 @@ def sort_key(each: Row) -> tuple[int, Row]:
 
 
 def statement(clauses: list[str]) -> str:
-    """Return the text of a clause in the newest of these versions."""
+    """Return the statement of a clause in the newest of these versions, or ""."""
     newest = clause(max(clauses, key=lambda each: clause_name(each).version or 0))
     return newest.statement if newest else ""

@@ -1,8 +1,8 @@
 """The input buffers of a runtime: copies between guard bytes, which are checked after each run.
 
-All arrays of a trial are in one block. In both runs, each array starts at a multiple of 64 bytes, so alignment cannot
-change a result. At least 64 guard bytes with the run's pattern separate the arrays: out-of-bounds reads change the
-result, and out-of-bounds writes are detected.
+All arrays of a trial are in one block. In each run, the data of an array starts at a multiple of 64 bytes, so alignment
+does not differ between runs. At least 64 guard bytes with the run's pattern separate the arrays: results that depend on
+out-of-bounds reads differ between runs, and out-of-bounds writes are detected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GUARD = 64
 
 
 class _Slot(NamedTuple):
-    """The copied array, the position of its bytes in the block, and the position of its elements in the bytes."""
+    """The original array, the position and number of its bytes in the block, and its offset and strides in them."""
 
     array: Array
     start: int
@@ -32,7 +32,7 @@ class _Slot(NamedTuple):
 
 
 class InputBuffers:
-    """The input copies for one run. Arrays of objects (real numbers) are copied one by one."""
+    """The input copies for one run. Arrays of objects (real numbers) are copied separately."""
 
     def __init__(self, call: Call, feeds: Sequence[Feed], pattern: int, layout: Layout = "contiguous") -> None:
         self._is_read_only = layout == "read-only"
@@ -77,7 +77,7 @@ class InputBuffers:
         return tuple(arrays)
 
     def changed(self) -> tuple[int, str] | None:
-        """Return the first feed whose buffers or guard bytes the runtime changed, and a description, or None."""
+        """Return the number of the first feed whose buffers or guard bytes changed, and a description, or None."""
         for number, pairs in self._objects.items():
             if any(array.tolist() != copy.tolist() for array, copy in pairs):
                 return number, "modified its input"

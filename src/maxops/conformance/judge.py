@@ -1,9 +1,9 @@
 """Judges an outcome by a row of the spec table: a verdict with its clause and the index of the first difference.
 
-An element can differ from the expected bits in four ways: a zero with the wrong sign, a NaN with different bits, a
-number instead of a NaN, or a wrong value. The row's `leaves_open` lists which of the first three its standard permits.
-If the standard does not specify NaN, a runtime may propagate NaN or ignore it. A maximum that is lower than one of the
-numbers is wrong in both cases.
+An element can differ from the expected bits in five ways: a zero with the wrong sign, a NaN with different bits, a
+number instead of a NaN, -Inf instead of the lowest finite value, or a wrong value. The row's `leaves_open` lists which
+of the first three its standard permits. If the standard does not specify NaN, a runtime may propagate NaN or ignore it.
+A maximum that is lower than one of the numbers is wrong in both cases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause
 
-# From worst to least severe.
+# From the most to the least severe.
 Kind = Literal["type", "shape", "wrong", "NaN", "-Inf", "sign of zero", "NaN's bits"]
 # The kinds of value differences.
 _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
@@ -29,7 +29,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. If values differ, `kind` says how, and `index` is the index of the first difference.
+    """A verdict on a case. `kind` says how a result differs, and `index` is the index of the first value that differs.
 
     `run` is the number of the judged run if runs differ.
     """
@@ -45,16 +45,16 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first element that differs from the expected array, for the worst kind of difference."""
+    """A kind of difference from the expected array, with the first element that differs in this way."""
 
     kind: Kind
     text: str
     index: tuple[int, ...] | None = None
-    only_first_size: bool = False  # of the shape
+    only_first_size: bool = False  # of the shape differs
 
 
-# If the source leaves one of these clauses open, any result or an error is permitted. All readings of the other open
-# clauses agree on valid calls, and differ only in the calls that must be refused.
+# If the source leaves one of these clauses open, any values, any number of segments without ids, and errors are
+# permitted. All readings of the other open clauses agree on valid calls, and differ only in the refused calls.
 _OPEN_ANSWERS = (".empty", ".num_segments.no_ids")
 
 
@@ -117,7 +117,7 @@ def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], 
 
 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
-    """Judge a difference: the row permits it, or the difference violates one of its clauses."""
+    """Judge a difference: the row permits it, or the difference violates one of the row's clauses."""
     row, kind, asked = case.row, difference.kind, case.clause.id
     of_nan = asked.endswith((".nan", ".NaN"))
     of_values = of_nan or asked.endswith(".value")
@@ -140,7 +140,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     if kind in ("NaN", "sign of zero"):
         broken = clause("NaN" if kind == "NaN" else "value")
     elif kind == "-Inf" and not of_values and "lowest" in dict(row.rules):
-        # standards leave open which float is the lowest, for every fill value, but not whether a maximum may be wrong
+        # the standard leaves open which float is the lowest, but only for fill values: as a maximum, -Inf is wrong
         broken = row.rule("lowest")
         is_open = broken.level == "undecided"
     elif asked.endswith(".lowest"):
@@ -187,7 +187,7 @@ _MESSAGES = {
 
 
 def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> Array:
-    """Return the kind of each element in row-major order: 0 for an expected element, otherwise a number from 1."""
+    """Return each element's kind in row-major order: 0 for the expected bits, otherwise 1 + its index in `_KINDS`."""
     if dtype is dtypes.REAL:
         return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
     actual_bits, expected_bits, other_bits = map(words, (actual, expected, without_nan))

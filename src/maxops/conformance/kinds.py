@@ -1,7 +1,7 @@
 """Groups findings of one kind across versions and types; each kind is a row in the tables of reports.
 
-Two findings are of one kind if they have the same verdict and clause, and look alike: for example, a zero with the
-wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls of the findings are compared.
+Two findings are of one kind if they have the same verdict and clause (in any version), and look alike: for example, a
+zero with the wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from maxops.conformance.wording import BY_SEVERITY, first_difference
 
 # Grouped by clause alone, because details such as the exit status may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
-LARGE = 1 << 32  # assumed size of an input whose elements are only in its script
+LARGE = 1 << 32  # assumed size of an input that only the script contains
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Memory layouts of arrays: how to place an array in a buffer, and how a script creates the layout.
 
-The bytes between the elements hold the buffer's pattern, so a wrong read changes the result.
+The bytes between the elements hold the buffer's pattern, so a wrong read can change the result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def lay(array: Array, layout: Layout, pattern: int) -> Laid:
 
 
 def applies(array: Array, layout: Layout) -> bool:
-    """Return whether an array in this layout differs from a contiguous one."""
+    """Return whether an array in this layout differs from a writable contiguous one."""
     if layout == "contiguous" or array.dtype.hasobject or not array.size:
         return False
     if layout == "read-only":

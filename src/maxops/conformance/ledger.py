@@ -54,7 +54,7 @@ def file_name(run: Run) -> str:
 
 
 def read(folder: Path) -> list[Run]:
-    """Return the runs in a folder, in the order of the files' names; each name must match its run."""
+    """Return the runs in a folder, in the order of the file names; each name must match its run."""
     runs = []
     for path in sorted(folder.glob("*.json")):
         run, *more = saved.read(path)
@@ -67,7 +67,7 @@ def read(folder: Path) -> list[Run]:
 
 
 def abridged(run: Run) -> Run:
-    """Return a run that keeps inputs and scripts only for the smallest call of each kind of finding.
+    """Return a run that keeps inputs, scripts and outputs only for the smallest call of each kind of finding.
 
     The pages do not show the other calls, which account for most of a run's bytes. `maxops conform RUNTIME --only CASE`
     recreates them.
@@ -93,7 +93,7 @@ def pages(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def page_name(runtime: str) -> str:
-    """Return the page of a runtime, relative to findings.md.
+    """Return the path of a runtime's page, relative to findings.md.
 
     >>> page_name("maxops:onnxruntime")
     'findings/maxops-onnxruntime.md'
@@ -224,7 +224,7 @@ def _script(kind: Kind) -> list[str]:
     fence = _fence(reproducer)
     said = "This script reproduces it" if reproducer["reproduced"] else "This script does not always reproduce it"
     return _folded(
-        f"Script that reproduces it: {kind.row.standard} {kind.row.operator}, {group.types[0]}",
+        f"Script: {kind.row.standard} {kind.row.operator}, {group.types[0]}",
         [
             f"`{group.findings[0]['case']}`. {said}:",
             "",

@@ -1,4 +1,4 @@
-"""Writes arrays as Python text, bit for bit, for scripts."""
+"""Formats arrays as Python expressions that reproduce every bit, for use in scripts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-MAX_SPELLED = 64  # longest array whose elements are all written out
-MAX_LISTED = 4096  # longest array written as a list; longer ones are compressed
-MAX_RUNS = 32  # most runs of equal elements that are written by their lengths
+MAX_SPELLED = 64  # size up to which every element is always written out
+MAX_LISTED = 4096  # size up to which arrays are lists; larger ones are compressed
+MAX_RUNS = 32  # maximum number of runs of equal elements that are written by their lengths
 
 
 def literal(array: Array) -> str:
-    """Return an expression that creates the array; it uses np and, if necessary, ml_dtypes and Fraction.
+    """Return an expression that creates the array; it uses np and, if necessary, ml_dtypes, Fraction, base64 and zlib.
 
     >>> literal(np.int8([[1, -2]]))
     'np.array([[1, -2]], np.int8)'
@@ -33,7 +33,7 @@ def literal(array: Array) -> str:
     >>> literal(np.tile(np.int8([1, 2]), (100, 1)))
     'np.tile(np.array([1, 2], np.int8), (100, 1))'
 
-    Integers in equal steps also have short expressions:
+    Large vectors of integers that rise in equal steps also have short expressions:
 
     >>> literal(np.arange(5000) // 3)
     'np.arange(0, 5000) // 3'
@@ -56,7 +56,7 @@ def literal(array: Array) -> str:
         return f"np.array({native.tolist()}, {type_text(dtype)})"
     words = native.reshape(-1).view(dtype.word).reshape(native.shape)
     if dtype != dtypes.BFLOAT16 and not np.isnan(native).any():
-        # Python's text of a float is exact for each type, but long for narrow ones; NumPy's is shorter and round-trips
+        # Python's text of a float is exact for each type, but long for narrow types; NumPy's is shorter and round-trips
         text = _nested([str(item) for item in native.reshape(-1)], native.shape)
         return f"np.array({text.replace('inf', 'np.inf')}, {type_text(dtype)})"
     bits = _nested([f"0x{int(word):0{dtype.bits // 4}X}" for word in words.reshape(-1)], native.shape)
@@ -64,7 +64,7 @@ def literal(array: Array) -> str:
 
 
 def type_text(dtype: DType) -> str:
-    """Return the NumPy type as Python text."""
+    """Return a Python expression for the NumPy type."""
     if dtype == dtypes.BFLOAT16:
         return "ml_dtypes.bfloat16"
     return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """Return an expression for integers in runs of equal length, with values that increase by 1 from run to run."""
+    """Return an expression for integers that increase by 1 after each run of a fixed length; "" for other integers."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]

@@ -17,7 +17,7 @@ Counts = Counter[Verdict]
 
 
 def matrix(runs: Sequence[Run]) -> Table:
-    """Return a table with case counts for each runtime and a row for each clause, with all versions merged."""
+    """Return a table with a row for each clause (all versions merged) and a column of counts for each runtime."""
     columns = [_by_row(run) for run in runs]
     clauses = {row(case_name(case).clause) for run in runs for case in run["cases"]}
     rows = [

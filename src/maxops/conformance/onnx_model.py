@@ -19,7 +19,7 @@ from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
 from maxops.onnx.tensors import NUMBERS
 
-IR_VERSION = 8  # the first version with all dtypes of the kit; every runtime supports it
+IR_VERSION = 8  # the first version with local functions; every runtime supports it
 OUTPUT = "y"
 LOCAL = "local"  # the domain of local functions
 

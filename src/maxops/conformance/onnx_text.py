@@ -1,4 +1,4 @@
-"""Writes a call's ONNX model as short lines of Python for a script, in ONNX's own text format."""
+"""Writes a call's ONNX model as short lines of Python for a script, in the ONNX text format."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _type(each: Input) -> str:
 
 
 def _dims(sizes: Sequence[int | None]) -> str:
-    """Return sizes in brackets, or "" for a scalar: empty brackets would mean that the rank is open."""
+    """Return sizes in brackets, or "" for a scalar, because empty brackets mean an unknown rank."""
     return f"[{','.join('?' if size is None else str(size) for size in sizes)}]" if sizes else ""
 
 

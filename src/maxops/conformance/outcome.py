@@ -10,19 +10,19 @@ from maxops.plan import Array
 Kind = Literal[
     "returned",  # one array for each feed
     "refused",  # the runtime raised an error; `text` has its message
-    "garbage",  # the result is not an array, or there are several
+    "garbage",  # the result is not one array of a supported dtype
     "overwrote",  # the runtime modified its inputs or adjacent memory
     "crashed",  # the process ended; `text` says how
     "hung",  # no result before the timeout
     "nondeterministic",  # runs on the same inputs differ
-    "corrupted state",  # after an error of this trial, a sanity call fails or gives another result
+    "corrupted state",  # after this trial, a sanity call fails or returns a different result
     "not applicable",  # the runtime cannot express this call
 ]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a trial. `outputs` contains one array per feed, and `again` the outputs of runs that differ.
+    """The result of a trial. `outputs` contains one array per feed; `again` contains the outputs of runs that differ.
 
     `feed` is the number of the feed at which the trial failed. `note` is an observation that is not a fault.
     """
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def runs(self) -> list[tuple[Array, ...]]:
-        """The outputs of each run that differs from all runs before it."""
+        """The outputs of the first run, and of each run that differs from all earlier runs."""
         count = len(self.outputs)
         return [self.outputs, *(self.again[start : start + count] for start in range(0, len(self.again), count or 1))]
 

@@ -1,8 +1,8 @@
 """Memory poisoning: fills free memory with a different pattern in each run, to reveal uses of uninitialized memory.
 
 With glibc, malloc fills new blocks with a byte (MALLOC_PERTURB_), except blocks from a thread's own cache: start the
-process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` allocates all of them, fills
-them and frees them. Without glibc, only NumPy's blocks are filled, and the order of the feeds differs between runs.
+process with TUNABLES to disable that cache. NumPy caches small blocks, so `poison_cached` allocates all blocks of a
+size, fills them and frees them. Without glibc, only these blocks are filled.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ TUNABLES = "glibc.malloc.tcache_count=0"
 _M_PERTURB = -6
 _CACHED_BYTES = 1024  # NumPy caches smaller blocks, seven of each size
 _CACHED_BLOCKS = 7
-# A large and a small number in every type, positive and negative in signed types. Bools are normalized on the way, so
-# only 0 differs from other bytes.
+# A large and a small number in every type, positive and negative in signed types. In a bool, every byte
+# except 0 means True, so one of its patterns is 0.
 _PATTERNS = (0x5A, 0xA5)
 _PATTERNS_OF_BOOL = (0x00, 0x5A)
 
@@ -54,7 +54,7 @@ class Memory:
         os.environ["GLIBC_TUNABLES"] = self._tunables
 
     def poison_cached(self, size: int) -> None:
-        """Fill NumPy's cached blocks of `size` bytes with the byte, too."""
+        """Fill NumPy's cached blocks of `size` bytes with the same byte."""
         if 0 < size < _CACHED_BYTES:
             block = self._blocks.get(size)
             if block is None:

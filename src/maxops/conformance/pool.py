@@ -16,7 +16,7 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-# Above these limits, a runtime that computes in float32, int32 or float64 confuses neighboring integers.
+# Above these limits, a runtime that computes in float32, int32 or float64 changes integers.
 _LIMITS = (1 << 24, 1 << 31, 1 << 53)
 _DISTINCT = 251  # a prime below 2^8: every stride visits all values, and every type except bool holds them
 
@@ -52,7 +52,7 @@ def ordinary_words(dtype: DType) -> tuple[int, ...]:
 
 
 def nan_words(dtype: DType) -> tuple[int, ...]:
-    """Return the bits of three NaNs: the NaN of results, a negative NaN with a payload, and a signalling NaN."""
+    """Return the bits of three NaNs: the canonical NaN, a negative NaN with a payload, and a signaling NaN."""
     if dtype.kind != "float":
         return ()
     negative = 1 << dtype.bits - 1 | dtype.nan_bits | 5
@@ -76,7 +76,7 @@ def nans(dtype: DType) -> Array:
 
 
 def zeros(dtype: DType) -> Array:
-    """Return the two zeros of a float, -0 first."""
+    """Return the two zeros of a float type, -0 first."""
     return of_words(dtype, (1 << dtype.bits - 1, 0))
 
 
@@ -90,7 +90,7 @@ def is_nan(array: Array) -> Array:
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
-    """Return small whole numbers in an order that depends on `turn`; up to 251 of them are distinct.
+    """Return small numbers (thirds for `real`) in an order that depends on `turn`; up to 251 of them are distinct.
 
     The result shows whether an element went to a wrong position.
     """

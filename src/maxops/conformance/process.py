@@ -1,8 +1,8 @@
 """Runs a runtime in its own process for a whole run, so that every effect on the process counts as an outcome.
 
 A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
-process after other trials runs again alone. If it succeeds, the trials with errors, or with expected errors, are
-suspects: they run again in their own processes, and the outcomes of those that end a process are `amended`.
+process after other trials runs again alone. If its process then survives, the earlier trials with errors, or with
+expected errors, are suspects: they are bisected in new processes, and those that end a process are `amended`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Process:
     """A context manager that runs the trials of one runtime and returns the outcome of each.
 
     `sanity_calls` are small calls: those that the runtime supports must return the same results after every error.
-    `amended` has the outcomes that differ from those that `run` returned, by the trial's name; it is complete after
-    `close`. `notes` has observations that belong to no trial. Raises RuntimeUnusableError, with a message of one line,
-    if the runtime cannot be started.
+    `amended` contains outcomes that replace those that `run` returned, by the trial's name; it is complete after
+    `close`. `notes` contains observations that belong to no trial. Raises RuntimeUnusableError, with a message of one
+    line, if the runtime cannot be started.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Process:
         self._memory = resource_limits.memory_limit() if memory is None else memory
         environment = runtimes.resolve(runtime).environment
         self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
-        self._environment = {"TMPDIR": self._directory.name, **environment}  # removed together with leftover files
+        self._environment = {"TMPDIR": self._directory.name, **environment}  # the folder is removed with leftover files
         self._sanity_calls = list(sanity_calls)
         self._child: Child | None = None
         self._latest: Child | None = None  # the child that starts or bisects
@@ -123,7 +123,7 @@ class Process:
         return suspects
 
     def _start(self) -> Child:
-        r"""Start a process with the sanity calls that the runtime answers; a call that ends the process is dropped."""
+        r"""Start a process and run the sanity calls in it; drop a sanity call that ends the process or times out."""
         while True:
             if self._is_over:
                 raise RuntimeUnusableError(f"the processes of {self._runtime} were killed")
@@ -165,7 +165,7 @@ class Process:
     def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
         """Bisect the suspects, and amend the outcomes of those that end a process; return whether there are any.
 
-        Halves are tried first, because there may be hundreds of suspects, and a framework takes seconds to start.
+        Suspects share processes, because there may be hundreds of suspects, and a framework takes seconds to start.
         """
         if not suspects or not (how := self._fatal(suspects)):
             return False
@@ -184,7 +184,7 @@ class Process:
                 if ended:
                     return outcome.text
             how = self._finish(child)
-        return f"after it, {how}" if how else ""
+        return f"after the call, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
         """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes fail too."""
@@ -211,10 +211,10 @@ def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outc
     try:
         wrong = child.response(seconds)
     except ChildEndedError as error:
-        return Outcome("crashed", text=f"after it, {error}"), True, True
+        return Outcome("crashed", text=f"after the call, {error}"), True, True
     except ChildHungError:
         child.kill()
-        return Outcome("hung", text=f"a sanity call after it timed out after {seconds:g} s"), True, True
+        return Outcome("hung", text=f"the next sanity call timed out after {seconds:g} s"), True, True
     if wrong:
         return replace(outcome, kind="corrupted state", text=f"{outcome.text}; {wrong}".lstrip("; ")), True, False
     return outcome, True, False

@@ -39,10 +39,10 @@ class Reproduction:
 
 
 def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Reproduction]:
-    """Yield the first script that reproduces each finding, or the simplest script if all scripts fail.
+    """Yield the first script that reproduces each finding, or the simplest script if no script reproduces it.
 
-    Scripts that show a result or an error run one after the other in a few processes. A script that ends its process,
-    or corrupts its state, has its own process.
+    Scripts that show a result or an error run one after the other in a few processes. Each other script, such as one
+    that ends its process or corrupts its state, has its own process.
     """
     batches = [batch for verdicts in _BATCHED for batch in _batches(findings, verdicts)]
     with ThreadPoolExecutor(usable_cpus()) as threads, Subprocesses() as subprocesses:
@@ -109,7 +109,7 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return outcome.text.partition(":")[0] in run.output
     if outcome.kind == "returned":
         return actual == _line(printed(counterexample, outcome.outputs[0]))
-    # the result is not an array, so the script must not print the expected result
+    # garbage, or overwritten inputs: the script must not print the expected result
     return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 
 
@@ -118,7 +118,7 @@ def _line(array: Array) -> str:
 
 
 def _actual_line(output: str) -> str:
-    """Return the script's own line, which is the last, because a runtime may print similar lines."""
+    """Return the script's own line: the last with the prefix, because a runtime may print similar lines."""
     return next((each for each in reversed(output.splitlines()) if each.startswith(ACTUAL)), "")
 
 

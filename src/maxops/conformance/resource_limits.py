@@ -28,7 +28,7 @@ def memory_limit() -> int:
 def limit_resources(memory: int) -> None:
     """Set the resource limits of this process and its children.
 
-    The limit applies to data, not to address space, because torch, jax and others reserve far more than they use.
+    The memory limit applies to data, not to address space, because torch, jax and others reserve more than they use.
     """
     resource = resource_of("a runtime's process")
     for limit, most in (
@@ -46,7 +46,7 @@ def limit_resources(memory: int) -> None:
 def die_with_parent(parent: int) -> None:
     """End this process when its parent ends, even during a call that never returns.
 
-    The parent is the *thread* that started this process. Without prctl, the process ends when its pipe is closed.
+    The parent is the *thread* that started this process. Without prctl, the process ends when it finds its pipe closed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

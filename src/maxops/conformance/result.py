@@ -26,22 +26,21 @@ SCHEMA = 2
 # In the order in which reports list them.
 Verdict = Literal[
     "conforms",
-    "violates",  # a result other than the clause specifies
+    "violates",  # a result other than the one that the clause specifies
     "refuses",  # an error for a valid call
     "missing error",  # a result for an invalid call
     "crashes",
     "hangs",
     "uninitialized memory",  # or a race: runs on the same inputs differ, and a result is wrong
-    "corrupted state",  # after its error, valid calls fail or give other results
+    "corrupted state",  # after this call, valid calls fail or return different results
     "permitted",  # a different result that the standard permits
     "not the same twice",  # runs on the same inputs differ, and the standard allows each result
     "not applicable",
 ]
-# In the order in which reports list them.
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 # Verdicts that a conforming runtime never gets.
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
-# Verdicts where a standard permits the result: findings, but not faults.
+# Verdicts on results that a standard permits: findings, but not faults.
 OPEN: tuple[Verdict, ...] = ("permitted", "not the same twice")
 # Verdicts without a finding.
 NO_FINDING: tuple[Verdict, ...] = ("conforms", "not applicable")
@@ -67,8 +66,8 @@ class Message(TypedDict):
 class Finding(TypedDict):
     """A case that does not conform, with the first element that differs (or the whole result, if it is small).
 
-    `clause` is the broken clause, which may differ from the clause of the case. `index` is the index of the first
-    element that differs, in the result of the feed with the number `feed`.
+    `clause` is the broken or open clause, which may differ from the clause of the case. `index` is the index of the
+    first element that differs, in the result of the feed with the number `feed`.
     """
 
     case: str
@@ -86,7 +85,7 @@ class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with the runtime alone.
 
     `output` is the script's output, and `reproduced` says whether it matches the observation. `inputs`, `script`
-    and `output` are empty in an abridged run, as in maxops's own ledger, if a smaller call shows the finding.
+    and `output` are empty in an abridged run, as in maxops's own ledger, if a smaller call shows this kind of finding.
     """
 
     inputs: dict[str, Elements | Message]

@@ -47,7 +47,7 @@ class Run:
 
 
 def ids_of(word: Sequence[Run]) -> Array:
-    """Return the ids of a word, starting with 0."""
+    """Return the ids of a word, starting with 0 unless the first run leaves gaps."""
     parts: list[Array] = []
     last = -1
     for run in word:
@@ -61,6 +61,6 @@ def ids_of(word: Sequence[Run]) -> Array:
 
 @cache
 def lengths(most: int = 5000) -> tuple[int, ...]:
-    """Return numbers of rows or elements around each constant that limits them."""
+    """Return numbers of rows or elements, up to `most`, around each constant that limits them."""
     values = {value for value, unit in _native.parameters().values() if unit == "rows"} | {*LANES}
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))

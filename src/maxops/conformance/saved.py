@@ -1,4 +1,4 @@
-"""Reads and writes files of runs. The error for an invalid file is one line that names the field."""
+"""Reads and writes files of runs. The error for an invalid file is one line that names the file and the field."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _mismatch(run: dict[str, Any]) -> str:
 
 
 def _fault_of_array(array: dict[str, Any]) -> str:
-    """Return the fault of an array: a wrong number of elements, or bits that do not fit its type."""
+    """Return the fault of an array, such as bits that do not fit its type, or ""."""
     shape, bits = array["shape"], array["bits"]
     size = prod(shape)
     if min(shape, default=0) < 0:
@@ -139,7 +139,7 @@ def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _fault(value: Any, hint: Any, where: str) -> str:
-    """Return the location of a value with the wrong type, or ""."""
+    """Return the type error of a value with its location, or ""."""
     if hint is Any:
         return ""
     if is_typeddict(hint):

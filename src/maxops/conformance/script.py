@@ -28,7 +28,7 @@ REPEATS = 5  # runs, for faults that the leftovers of an earlier run cause
 
 @dataclass(frozen=True)
 class Script:
-    """A script, its expected output, and its environments; the script runs once in each environment."""
+    """A script, the counterexample that it shows, and its environments; the script runs once in each environment."""
 
     text: str
     counterexample: Counterexample
@@ -104,7 +104,7 @@ def _printed_part(found: Counterexample) -> slice | None:
     outputs, index = found.outcome.outputs, found.judgement.index
     if found.outcome.kind not in ("returned", "nondeterministic") or outputs[0].size <= MAX_PRINTED:
         return None
-    if index is None:  # another type or shape: all elements are printed if they are few
+    if index is None:  # a wrong type or shape: all elements are printed if they are few
         return slice(0, MAX_PRINTED) if outputs[0].size > MAX_PRINTED_WHOLE and found.trial.expected else None
     first = int(np.ravel_multi_index(index, outputs[0].shape))
     return slice(first, min(first + MAX_PRINTED, outputs[0].size))
@@ -129,7 +129,7 @@ def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
     return made
 
 
-# An array as one line, in scripts and in this module: its type, its values, and its words in hexadecimal.
+# An array as one line, in scripts and in this module: its type, its values, and its bits in hexadecimal.
 _WORDS = '[f"{word:0{2 * actual.itemsize}X}" for word in actual.ravel().view(f"u{actual.itemsize}").tolist()]'
 ACTUAL = "actual   "  # the prefix of such a line
 _PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'

@@ -18,6 +18,6 @@ if __name__ == "__main__":
         with contextlib.redirect_stdout(_printed):
             try:
                 runpy.run_path(_path, run_name="__main__")
-            except BaseException as _error:  # noqa: BLE001  (what it raises is what it shows)
+            except BaseException as _error:  # noqa: BLE001  (the error is part of the output)
                 print(traceback.format_exception_only(_error)[0].rstrip())
         print("\n" + MARK + json.dumps(_printed.getvalue()), flush=True)

@@ -61,7 +61,7 @@ class NothingToJudgeError(MaxopsError, LookupError):
     """Raised if none of the selected cases applies to the runtime."""
 
 
-# Called with the number done, the total, and the current case.
+# Called with the number of completed steps, the total of this phase, and the current step.
 Progress = Callable[[int, int, str], None]
 
 
@@ -81,7 +81,7 @@ class _Judged:
     outcome: Kind
     note: str
     bounds: Bounds
-    counterexample: Counterexample | None  # set if the call cannot be shrunk
+    counterexample: Counterexample | None  # set if the call is not to be shrunk
 
 
 def conform(
@@ -95,7 +95,7 @@ def conform(
 ) -> Run:
     """Run every case on a runtime, and return the JSON of the run.
 
-    `kit` describes the selection of the cases, and is written unchanged. `seconds` is the timeout of two runs of a
+    `kit` describes the selection of the cases, and is copied into the JSON. `seconds` is the timeout of two runs of a
     trial, and `repeats` is the number of runs. Raises a MaxopsError if the runtime cannot be started or does not return
     arrays, or if no case applies to it.
     """
@@ -281,13 +281,13 @@ class _Session:
         return replace(trial, call=replace(trial.call, row=case.row))
 
     def _is_applicable(self, case: Case) -> bool:
-        """Return whether a case applies: it expects a result, or the runtime claims its standard or its trial's."""
+        """Return whether a case expects a result, or the runtime claims the standard of the case or of its trial."""
         asks = (case.id, case.shared)  # the row itself, and the first row with the same trial
         claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
     def _attribute_to_missing_types(self) -> None:
-        """Change the verdict to a missing type if the runtime refuses all calls of a type.
+        """Attribute refusals to the type clause if the runtime refuses all valid calls of a type.
 
         These calls must include the simplest one, the case for the type clause. Otherwise, the calls may be refused for
         a different common reason.
@@ -383,7 +383,7 @@ def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
 
 
 def _input(array: Array) -> Elements | Message:
-    """Return an input of a reproducer; for a large input, the script has the values."""
+    """Return an input of a reproducer; for a large input, only its type and shape."""
     return elements(array) if array.size <= FEW_ELEMENTS else {"text": f"{array.dtype} of shape {array.shape}"}
 
 

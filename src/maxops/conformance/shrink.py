@@ -1,9 +1,8 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and simpler values.
 
 Every step runs on the runtime and is judged like any trial; a step that no longer shows the finding is undone.
-Therefore, a result that depends on a lane keeps its lanes, and a result that depends only on a value becomes one
-element. If the call must be large, its size is bisected, because a result that is wrong above a size is wrong for every
-larger size.
+Therefore, a fault that depends on a lane keeps its lanes, and a fault that depends only on a value keeps one element.
+If the call must be large, its size is bisected, which assumes that a fault at one size occurs at every larger size.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Search:
 
 
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
-    """Return the smallest call that shows a finding; None if its feed does not show it when it runs alone."""
+    """Return the smallest call that shows a finding; None if its feed alone does not show it."""
     number = judgement.feed
     if judgement.verdict in ("crashes", "hangs"):  # the failing feed is unknown
         number = _feed_that_ends_it(case, trial, judgement, run)
@@ -88,7 +87,7 @@ def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial]
 
 
 def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> int:
-    """Bisect for a feed that ends the process; return its number, or the last number tried if no feed does so alone."""
+    """Bisect for a feed that crashes or hangs; return its number, or the last number tried if no feed does so alone."""
     first, count = 0, len(trial.feeds)
     while count > 1:
         half = slice(first, first + count // 2)
@@ -102,7 +101,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """Return the trial of a call on one feed by the case's row; None if the trial is of a different kind."""
+    """Return the trial of a call on a feed by the case's row; None if only one of trial and case is a refusal."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)
@@ -247,7 +246,7 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
 
 
 def _forms_of_scatter(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
-    """Yield forms with the updates of the wrong element, then with all updates; multidimensional data is unchanged."""
+    """Yield forms with the updates of the wrong element, then with all updates; no forms for multidimensional data."""
     data, indices, updates = whole
     assert data is not None
     assert indices is not None
@@ -332,7 +331,7 @@ def _fewer_inputs(search: Search) -> None:
 
 
 def _plainer(search: Search) -> None:
-    """Replace values with ones, and then with zeros, except the values that determine the wrong element.
+    """Replace values with ones, or with zeros if ones fail, except the values that determine the wrong element.
 
     For operators that reduce many elements to one, only large calls are simplified: only the maximum is kept.
     """

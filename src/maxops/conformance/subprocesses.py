@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Subprocesses:
-    """A context manager that kills all running subprocesses at its exit and then starts no more."""
+    """A context manager that kills all running subprocesses at its exit, and later subprocesses immediately."""
 
     def __init__(self) -> None:
         self._running: set[int] = set()

@@ -1,7 +1,7 @@
 """Runs a user's own model on another runtime in its own process: `maxops run MODEL --against RUNTIME`.
 
-Each case of the kit has one operator, but a model may have any operators. Therefore the runtime receives the unchanged
-model, and returns the outputs in the model's order, which the caller compares.
+Each case of the kit has one operator, but a model may have any operators. Therefore the runtime receives the whole
+model, and the caller compares its outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Inputs = Mapping[str, Array]
 
 
 class RuntimeFailedError(MaxopsError, RuntimeError):
-    """Raised if a runtime returns no outputs because it refused the model or its process ended."""
+    """Raised if a runtime refuses the model, returns the wrong number of outputs, or ends its process."""
 
 
 class Answer(NamedTuple):
@@ -54,7 +54,7 @@ def check(name: str, model: Path | bytes) -> None:
     if name not in _RUNNERS and not isinstance(runtime, ThirdParty | Command):
         raise BrokenRuntimeError(f"the runtime {name!r} cannot run models; choose {_TAKERS}")
     if _is_ir(model) and name not in _OF_IR:
-        raise BrokenRuntimeError(f"the runtime {name!r} only runs ONNX models; for an IR, choose {' or '.join(_OF_IR)}")
+        raise BrokenRuntimeError(f"the runtime {name!r} runs only ONNX models; for an IR, choose {' or '.join(_OF_IR)}")
 
 
 def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:

@@ -27,7 +27,7 @@ WORDS: dict[Verdict, Words] = {
         "U",
         "two runs on the same inputs differ, and a result is wrong: it depends on uninitialized memory, or on a race",
     ),
-    "corrupted state": Words("corrupted state", "C", "after this error, valid calls fail or return different results"),
+    "corrupted state": Words("corrupted state", "C", "after this call, valid calls fail or return different results"),
     "hangs": Words("hang", "H", "no result before the timeout"),
     "violates": Words("violate", "V", "a result other than the one that the clause specifies"),
     "missing error": Words("missing errors", "M", "a result for an invalid call"),
@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 
 def runtime_label(run: Run) -> str:
-    """Return the runtime and its version as reports name it."""
+    """Return the runtime and its version, as in reports."""
     return f"{run['runtime']} {run['version']}".strip()
 
 

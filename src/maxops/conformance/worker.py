@@ -3,7 +3,7 @@
 It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
 ("sanity call", trial)  whether the runtime returned a result, which it must repeat after every error
-("trial", trial, repeats)  (outcome, whether the sanity calls come next), then their fault or ""
+("trial", trial, repeats)  (outcome, whether sanity calls come next); if they do, then their fault or ""
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Serving:
             self._connection.send(self._corrupted(trial.call.row.operator))
 
     def _corrupted(self, operator: str) -> str:
-        """Return the fault of a sanity call of the same operator or, if there is none, of the first sanity call."""
+        """Return the fault of the operator's sanity calls (or of the first sanity call, if it has none), or ""."""
         gc.collect()  # destroys the error's leftovers now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:

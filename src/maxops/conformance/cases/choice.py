@@ -1,4 +1,4 @@
-"""Selects the cases of a run by id patterns, or selects only the quick cases."""
+"""Selects the cases of a run by id patterns, and optionally only the quick cases."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NEAR = 3
 
 
 class NoSuchCaseError(MaxopsError, LookupError):
-    """Raised if no case's id matches a pattern."""
+    """Raised if a pattern matches no case, or if all patterns are blank."""
 
 
 def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return the cases that match any pattern, or all cases by default; `quick` keeps only those of a short run.
+    """Return the cases that match any pattern, or all cases by default; `quick` keeps only those of a quick run.
 
     A pattern is a substring of an id or, with `*`, `?` or `[...]`, a glob for a whole id. Case is ignored, and commas
     separate several patterns. Raises NoSuchCaseError for a pattern that no case matches, and if all patterns are blank.

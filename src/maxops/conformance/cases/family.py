@@ -21,7 +21,7 @@ _CLAUSES = {
     "mismatch": ("C1", "shape"),
     "propagates": ("NaN", "nan"),
 }
-# How widely a short run covers a case: one type of the newest version (True), each type of the newest version, one type
+# How widely a quick run covers a case: one type of the newest version (True), each type of the newest version, one type
 # of every version, or each type of the newest version and one type of every older version.
 Quick = Literal["each type", "each row", "each type and row"] | bool
 Refused = Literal["each row"] | bool  # refusals have one type
@@ -31,7 +31,7 @@ CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # tested in full; the other types share
 def short(row: Spec, meaning: str) -> str:
     """Return the short name of the clause in which a row specifies a meaning."""
     known = dict(row.rules)
-    if meaning == "zeros":  # rows with a clause for NaN have the zeros in the order of values
+    if meaning == "zeros":  # if a row has a clause for NaN, its order of values includes the zeros
         return "value" if "NaN" in known else "nan"
     return next(name for name in _CLAUSES.get(meaning, (meaning,)) if name in known)
 
@@ -77,7 +77,7 @@ def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
 
 
 def is_quick(row: Spec, dtype: DType, quick: Quick) -> bool:
-    """Return whether a short run includes this row and type."""
+    """Return whether a quick run includes this row and type."""
     if not quick or not (is_current(row) or str(quick).endswith("row")):
         return False
     if is_current(row) and str(quick).startswith("each type"):
@@ -122,7 +122,7 @@ def refuse(
     quick: Refused = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a refusal for each row that judges the model; a short run includes it for every type."""
+    """Yield a refusal for each row that judges the model; `quick` applies to every type."""
     asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
     return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)

@@ -24,7 +24,7 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 SIZES = (10_000, 100_000, 1_000_000, 3_000_000)
-# These types have every kind of call; other types have one kind.
+# These sizes have every kind of call; other sizes have one kind.
 THOROUGH = (100_000, 1_000_000)
 COUNTS = (100, 1000)  # inputs of a Max
 SHORT, LONG = 8, 250  # sizes of an axis beside a long one
@@ -40,12 +40,12 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, size: int) -> Quick:
-    """Return how widely a short run covers a size: each type for cheap sizes, one type for other sizes."""
+    """Return how widely a quick run covers a size: each type for cheap sizes, one type for other sizes."""
     return "each type" if size <= SIZES[1] else dtype is dtypes.FLOAT32
 
 
 def _asked(dtype: DType, size: int) -> list[tuple[Which, str, str]]:
-    """Return the kinds of values for a size: plain values always, NaNs and zeros only at some sizes."""
+    """Return the kinds of values for a size: ordinary values always, NaNs and zeros only at some sizes."""
     words = {"value": "", "nan": ", NaNs among them", "zeros": ", zeros of both signs"}
     return [
         (which, meaning, words[which]) for which, meaning, _ in meanings(dtype) if which == "value" or size in THOROUGH
@@ -100,7 +100,7 @@ def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> 
 
 
 def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
-    """Return a trial of one model with open sizes; its matrices cover all combinations of axes with size 1."""
+    """Return a trial of one model with open sizes; its matrices have sizes of 1 on different axes."""
     width = LONG
     height = size // width
     made = []
@@ -168,13 +168,13 @@ def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
 
 
 def _shapes(size: int) -> list[tuple[int, int]]:
-    """Return shapes with many short groups, with a few long groups, and with equal numbers of groups and elements."""
+    """Return numbers and lengths of groups: many short groups, a few long ones, a square, and single elements."""
     side = int(size**0.5)
     return [(size // SHORT, SHORT), (SHORT, size // SHORT), (side, side), (size // LONG, LONG), (size, 1)]
 
 
 def _matrices(row: Spec, dtype: DType, which: Which, size: int, axis: int) -> Trial:
-    """Return a trial of one model and matrices of several sizes; the groups are rows or columns."""
+    """Return a trial of one model and matrices of several shapes; the groups are rows or columns."""
     made = []
     for count, length in _shapes(size):
         of = planted(dtype, which, np.full(count, length))
@@ -237,7 +237,7 @@ def _vectors(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
     """Return a trial of one model and vectors with segments of several lengths."""
     made = []
     kinds: list[Callable[[int], Array]] = [partial(np.ones, dtype=np.int64), thirds, halves]
-    if size > SIZES[1]:  # a third of each
+    if size > SIZES[1]:  # a third of the rows for each kind
         whole = [np.concatenate([kind(size // 3) for kind in kinds])]
     else:
         whole = [*(kind(size) for kind in kinds), np.full(size // LONG, LONG)]

@@ -1,7 +1,7 @@
 """All pairs of boundary values and their maxima, which fill every lane and every position.
 
 The reference computes each pair once. The maximum of many copies of the two values is the same, because the maximum is
-associative and idempotent. A test verifies this against the reference.
+associative, commutative and idempotent. A test verifies this against the reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from maxops.plan import Array
 
 Which = Literal["value", "nan", "zeros", "lowest"]
 
-# Lengths of vectors: around every register width, twice and four times.
+# Lengths of vectors: around every register width, and twice and four times that width.
 MAX_LENGTH = 130
 BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, MAX_LENGTH))
 SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
@@ -31,7 +31,7 @@ SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 class Pairs:
     """Values u and v with their maximum, the maximum of v alone, and the maxima of a runtime that ignores NaN.
 
-    `position` numbers the pairs; the first `different` pairs have two different values.
+    `position` numbers the pairs; those with numbers below `different` have two different values.
     """
 
     u: Array

@@ -1,8 +1,8 @@
 """Large arrays with maxima that are known by construction.
 
 Elements are numbered values of a short ascending ladder. Each group of elements has one element that is higher than all
-others of the group. Its position differs between groups: first, last, in the middle, or elsewhere. Groups are the rows
-or columns of a reduction, segments, or the corresponding elements of Max's inputs.
+others of the group. Its position differs between groups: first, last, or elsewhere. Groups are the rows or columns of a
+reduction, segments, or the corresponding elements of Max's inputs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STEPS = 8  # values of a ladder
 class Planted:
     """Elements of shape (rows, columns) with each group's maximum in each column; rows of a group are adjacent.
 
-    `without_nan` has the maximum of the group's elements that are not NaN.
+    `without_nan` has the maximum of the group's elements that are not NaN, or NaN if there are none.
     """
 
     data: Array
@@ -39,7 +39,7 @@ class Planted:
 
 @cache
 def ladder(dtype: DType, which: Which) -> Array:
-    """Return values of a type in ascending order: boundary values with a NaN at the end, or only the two zeros.
+    """Return values of a type in ascending order: boundary values (for "nan", then a NaN), or only the two zeros.
 
     Plain values are small whole numbers, which every conversion preserves.
     """
@@ -57,7 +57,7 @@ def ladder(dtype: DType, which: Which) -> Array:
 def planted(
     dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
 ) -> Planted:
-    """Return groups of these nonzero lengths; `at`, if given, is the only position of each group's maximum."""
+    """Return groups of these nonzero lengths; `at`, if given, is the position of each group's maximum or NaN."""
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of
@@ -107,7 +107,7 @@ def halves(count: int) -> Array:
 def places(count: int) -> list[int]:
     """Return positions in a vector where chunks of threads, blocks or caches may begin or end.
 
-    These are both ends, and positions around a half, a quarter and powers of two.
+    These are the ends of the vector, and positions near its quarters and near powers of two.
     """
     begins = [0, 1, count // 4, count // 2, 3 * count // 4, *(1 << power for power in (10, 12, 13, 14, 16, 18, 20))]
     found = {place for begin in begins for place in (begin - 1, begin)} | {count - 1, count - 2}

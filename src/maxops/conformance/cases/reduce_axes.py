@@ -51,7 +51,7 @@ def form(row: Spec) -> str:
 
 
 def dynamic(row: Spec, dtype: DType, rank: int, count: int, keepdims: int | None = 0, **attributes: int) -> Call:
-    """Return a call of ReduceMax with axes as a run-time input; the model must declare the rank of its output."""
+    """Return a call of ReduceMax with `count` axes as a run-time input; the model declares the rank of its output."""
     inputs = (Input("data", dtype, (None,) * rank), Input("axes", dtypes.INT64, (None,)))
     given = [*attributes.items(), *([] if keepdims is None else [("keepdims", keepdims)])]
     return Call(row, inputs, tuple(given), rank - count if keepdims == 0 else rank)
@@ -158,7 +158,7 @@ def _dynamic(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _noop(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of noop_with_empty_axes: the output is the input, bit for bit, even for NaN."""
+    """Yield cases of noop_with_empty_axes: without axes, 1 copies the input bit for bit, even NaN."""
     plain = pool.distinct(dtype, (2, 3, 4))
     noop = partial(reducing, row, dtype, noop_with_empty_axes=1)
     coming = dynamic(row, dtype, 3, 0, 1, noop_with_empty_axes=1)

@@ -19,7 +19,7 @@ from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
-SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a short run; together they cover all pairs
+SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a quick run; together they cover all pairs
 SAMPLE_PARTS = 3
 LONG = 1000  # longer than a block of any runtime
 PARTS = 8  # of the pairs; each length of whole vectors has one part, and eight lengths cover all pairs
@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick:
-    """Return how widely a short run includes a layout: the first one for each type, others for a few types."""
+    """Return how widely a quick run includes a layout: the first one for each type, others for a few types."""
     if first:
         return "each type and row" if which == "value" else "each type"
     return "each type" if dtype in CLOSER else False

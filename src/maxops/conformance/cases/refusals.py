@@ -1,6 +1,6 @@
-"""Calls that every operator must refuse: types that a row does not list, and too few or too many inputs.
+"""Calls that every operator must refuse: unlisted or mixed types, and too few or too many inputs.
 
-The module `max_shapes` has the shapes that do not broadcast.
+`max_shapes` has the shapes that do not broadcast.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """Yield cases of unlisted types; a short run has the first one, and the first one that other versions list."""
+    """Yield cases of unlisted types; a quick run has the first one, and the first one that other versions list."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:

@@ -15,7 +15,7 @@ from maxops.conformance.cases.reduce_max import reducing
 from maxops.spec import Spec
 
 DTYPE = dtypes.FLOAT32
-# Rank and axes of one refusal of each kind for a short run; -1 is valid in versions with negative axes.
+# Rank and axes of one refusal of each kind for a quick run; -1 is valid in versions with negative axes.
 QUICK = [(0, [0]), (1, [1]), (1, [-2]), (1, [0, 0]), (3, [1, -2])]
 # The rank of the data, and axes that are out of range or duplicated.
 OUTSIDE: list[tuple[int, list[int]]] = [(1, [1]), (2, [0, 2]), (3, [2**31]), (0, [0])]

@@ -27,7 +27,7 @@ WRONG_IDS = {
     "ids that decrease at the start": [2, 1, 1],
     "ids that rise again": [1, 0, 2],
 }
-# Refusals of each kind for a short run; few, because each one may end the process of a runtime that starts slowly.
+# Refusals of each kind for a quick run; few, because each one may end the process of a runtime that starts slowly.
 QUICK = (
     "an id in the middle negative, int64",
     "ids that decrease, int64",
@@ -49,7 +49,7 @@ def cases(row: Spec) -> Iterator[Case]:
         yield from refuse(meaning, sentence, call, feed, quick=sentence in QUICK)
 
 
-Wrong = Iterator[tuple[str, str, Call, Feed]]  # the clause's meaning, a sentence, and the call
+Wrong = Iterator[tuple[str, str, Call, Feed]]  # the clause's meaning, a sentence, the call, and its feed
 
 
 def _ids(row: Spec) -> Wrong:

@@ -96,7 +96,7 @@ def _elements(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _slices(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of ScatterND: elements and slices, with indices of every rank."""
+    """Yield cases of ScatterND: elements and slices, with indices of rank 1 to 3."""
     whole: Shape = (3, 4, 2)
     for meaning, words, outer, depth in (
         ("indices.shape", "slices of rank 2", (5,), 1),

@@ -71,7 +71,7 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
         call = segments(row, dtype, mode)
         for words, ids in GAPS.items():
             quick: Quick = words == "empty in the middle"
-            if quick and mode == "LOWEST":  # the lowest value is a type's own
+            if quick and mode == "LOWEST":  # each type has its own lowest value
                 quick = "each type"
             yield from compute(meaning, f"{words}, {mode}", call, _feed(dtype, ids), quick=quick)
         feeds = [_feed(dtype, ids, row=(3,)) for ids in gaps]
@@ -117,7 +117,7 @@ def _types(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases with fewer, as many and more segments than the ids define; the number is a constant or an input."""
+    """Yield cases with as many segments as the ids define, with fewer, and with more, by a constant or an input."""
     for meaning, counts in (
         ("num_segments", (5,)),
         ("num_segments.smaller", (0, 1, 2, 3, 4)),

@@ -49,7 +49,7 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a script for the content security policy."""
+    """Return the hash of a script or style for the content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

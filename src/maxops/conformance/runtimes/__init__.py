@@ -52,7 +52,7 @@ def installed() -> list[str]:
 
 
 def expand(name: str) -> list[str]:
-    """Return the runtimes that a name selects: "maxops" selects those of maxops; "all" selects all installed ones."""
+    """Return the runtimes that a name selects: installed ones for "all" or "maxops", otherwise the name itself."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]
@@ -61,7 +61,7 @@ def expand(name: str) -> list[str]:
 def resolve(name: str) -> Runtime:
     """Return the runtime with a name, without importing it.
 
-    Raises UnknownRuntimeError for an unknown name, and BrokenRuntimeError if the runtime is not installed.
+    Raises UnknownRuntimeError for an unknown name, and BrokenRuntimeError if the runtime or program is missing.
     """
     if name.startswith(PREFIX):
         return Command(name)

@@ -46,8 +46,8 @@ class Command(Runtime):
 
     The folder contains model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it
     contains model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs,
-    and ends with status 0. Any other status means that the program refuses the model, and the last line of stderr is
-    the reason.
+    and ends with status 0. Termination by a signal is a crash. Any other status means that the program refuses the
+    model, and the last line of stderr is the reason.
     """
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
@@ -142,7 +142,7 @@ class Command(Runtime):
             )
         except subprocess.TimeoutExpired as error:
             raise ProcessHungError(f"{self.words[0]} timed out after {self.seconds:g} seconds") from error
-        # a shell reports a program that a signal killed as 128 plus the signal's number
+        # a shell whose program is killed by a signal ends with 128 plus the signal's number
         number = -done.returncode if done.returncode < 0 else done.returncode - _OF_SIGNAL
         if done.returncode < 0 or number in _CRASHES:
             raise ProcessEndedError(f"{self.words[0]} was killed by {signal_name(number)}")

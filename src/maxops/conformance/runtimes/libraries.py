@@ -22,7 +22,7 @@ from maxops.dtypes import DType
 Lines = tuple[str, ...]
 NUMPY, TORCH, JAX = LIBRARIES["numpy"], LIBRARIES["torch"], LIBRARIES["jax"]
 PYARROW, POLARS, NUMBAGG = LIBRARIES["pyarrow"], LIBRARIES["polars"], LIBRARIES["numbagg"]
-NESTED = 64  # most nested calls; Python's limit is below 200
+NESTED = 64  # maximum depth of nested calls; Python's limit is below 200
 
 
 class Library(Scripted):
@@ -30,13 +30,13 @@ class Library(Scripted):
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
     array: ClassVar[str] = "{}"  # converts a NumPy array to the library's own array; {tensor} is the converted data
-    # For all inputs: {pairs} applies `pair` from the first to the last input, {arrays} and {columns} list the inputs.
+    # For all inputs: {pairs} applies `pair` from the first to the last input; {arrays} and {columns} list the inputs.
     elementwise: ClassVar[str] = ""
     pair: ClassVar[str] = ""
-    # For {data}; {axis} is an expression for a tuple, or None for all axes. Axes that are lost are restored.
+    # For {data}; {axis} is an expression for a tuple, or None for all axes. `expand` restores reduced axes.
     along_axes: ClassVar[Lines] = ()
     expand: ClassVar[Lines] = ()
-    # For {data} and {ids}, which are less than count; {fill} is for empty segments.
+    # For {data}, and {ids} that are less than count; {fill} is the value of empty segments.
     by_ids: ClassVar[Lines] = ()
 
     def setup(self, call: Call) -> list[str]:
@@ -92,7 +92,7 @@ class Library(Scripted):
             axis = f"tuple({axes.name}.tolist()) or None"
         name, keepdims = _given(data).name, bool(attributes.get("keepdims", 1))
         if not self.along_axes:
-            raise NotApplicableError(f"{self.name} has no maximum along axes")
+            raise NotApplicableError(f"{self.name} does not support the maximum along axes")
         values = {"data": name, "tensor": self.tensor(call, name), "axis": axis, "keepdims": keepdims}
         lines = self.along_axes + (self.expand if keepdims else ())
         return [line.format(**values, **self.words(call)) for line in lines]
@@ -132,7 +132,7 @@ def _lowest_finite(dtype: DType) -> str:
 
 
 def _spelled(code: str, inputs: str = "") -> str:
-    """Return the expression that benchmarks time, for `data` and `ids` or for inputs, with words in braces."""
+    """Return the expression that `maxops bench` runs, for `data` and `ids` or for inputs, with words in braces."""
     return code.format(inputs=inputs, out="", axis="{axis}", keepdims="{keepdims}", count="count")
 
 
@@ -192,7 +192,7 @@ class TensorFlow(Library):
 
 
 class Torch(Library):
-    """The PyTorch library; its tensors share NumPy's memory, and bfloat16 is passed as its bits."""
+    """The PyTorch library; its tensors share NumPy's memory, and bfloat16 data is passed as int16 bits."""
 
     name = "torch"
     opening: Lines = (TORCH.opening,)
@@ -210,7 +210,7 @@ class Torch(Library):
     )
 
     def start(self) -> None:
-        """Import PyTorch, and use one thread, because calls are small."""
+        """Import PyTorch, and use one thread, because most calls are small."""
         super().start()
         self.module.set_num_threads(1)
 
@@ -220,7 +220,7 @@ class Torch(Library):
         return str(self.module.__version__).partition("+")[0]
 
     def tensor(self, call: Call, name: str) -> str:
-        """Return the tensor; bfloat16 is passed as its bits."""
+        """Return an expression for the tensor; bfloat16 data is passed as int16 bits."""
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
@@ -244,7 +244,7 @@ class Numbagg(Library):
         "data, axis = {data}, {axis}",
         f"actual = np.asarray({NUMBAGG.reduce_max[0].code.format(axis='axis')})",
     )
-    by_ids: ClassVar[Lines] = (  # the groups come last
+    by_ids: ClassVar[Lines] = (  # the groups are the last axis
         "data, ids = {data}, {ids}",
         f"found = {_spelled(NUMBAGG.segment_max[0].code)}",
         "actual = np.moveaxis(found, -1, 0)",
@@ -254,7 +254,7 @@ class Numbagg(Library):
 
 
 class NumpyGroupies(Library):
-    """The numpy_groupies library, which only supports groups, and ignores whether ids are sorted."""
+    """The numpy_groupies library, which supports only groups, and ignores whether ids are sorted."""
 
     name = "numpy_groupies"
     opening: Lines = ("import numpy_groupies",)
@@ -278,14 +278,14 @@ class Columns(Library):
         return super().words(call) | {"shape": "(1,)" if dict(call.attributes).get("keepdims", 1) else "()"}
 
     def prepare(self, call: Call) -> Prepared:
-        """Refuse feeds that are not columns."""
+        """Reject feeds that are not columns, and maxima of empty columns."""
         prepared = super().prepare(call)
 
         def run(feed: Feed) -> object:
             arrays = [array for array in call.whole(feed) if array is not None]
             data = arrays[: {"ReduceMax": 1, "SegmentMax": 2}.get(call.row.operator)]
             if any(array.ndim != 1 for array in data) or len({array.shape for array in data}) > 1:
-                raise NotApplicableError(f"{self.name} only supports 1-D columns of equal length")
+                raise NotApplicableError(f"{self.name} supports only 1-D columns of equal length")
             if call.row.operator == "ReduceMax" and data[0].size == 0:
                 raise NotApplicableError(f"{self.name} returns null for the maximum of no elements")
             return prepared(feed)
@@ -294,7 +294,7 @@ class Columns(Library):
 
 
 class PyArrow(Columns):
-    """The PyArrow library; its compute functions skip nulls but not NaN."""
+    """The PyArrow library; its compute functions skip nulls and NaN."""
 
     name = "pyarrow"
     opening: Lines = (PYARROW.opening,)

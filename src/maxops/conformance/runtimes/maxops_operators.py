@@ -55,5 +55,5 @@ class MaxopsOperators(Scripted):
 
 
 def own_version() -> str:
-    """Return the version of maxops; a source tree that is not installed has no version."""
+    """Return the version of maxops; "unknown" if it is not installed."""
     return installed("maxops") or "unknown"

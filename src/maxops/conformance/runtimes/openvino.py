@@ -74,7 +74,7 @@ def _built(call: Call) -> list[str]:
 
 
 def _read(call: Call) -> list[str]:
-    """Return lines that read the IR, with one element in each line."""
+    """Return lines that read the IR, with one XML tag in each line."""
     text, weights = ir_model.ir(call)
     weights_text = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
     lines = [f"    {each.strip()!r}" for each in text.splitlines()]
@@ -93,7 +93,7 @@ def _type(each: Input) -> str:
 
 
 def _tensor(each: Input) -> str:
-    """Return a tensor with its own memory; bfloat16 is passed as its bits."""
+    """Return an expression for a tensor that owns its memory; bfloat16 data is passed as uint16 bits."""
     if each.dtype == dtypes.BFLOAT16:
         return f"openvino.Tensor({each.name}.view(np.uint16), {each.name}.shape, openvino.Type.bf16)"
     return f"openvino.Tensor({each.name})"

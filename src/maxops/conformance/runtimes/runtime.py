@@ -56,11 +56,11 @@ class Runtime:
     """A set of max operators under test, run in a worker process.
 
     The constructor imports nothing, so the name, environment, claims and scripts are available in every process.
-    `start` imports the runtime. Every exception of a runtime is a refusal. `claims` names the standards that the
-    runtime claims to implement: it must refuse only the calls that these standards forbid. A library of functions
-    claims no standard, but its results are judged. `versioned` says whether the caller can choose an operator's
-    version; otherwise only the newest version is tested. `takes_arrays` says whether the runtime accepts arrays in
-    memory, in any layout, or reads files, which contain contiguous arrays.
+    `start` imports the runtime. Every exception except SystemExit is a refusal. `claims` names the standards that the
+    runtime claims to implement: it must refuse the calls that these standards forbid. A library of functions claims no
+    standard, but its results are judged. `versioned` says whether the caller can choose an operator's version;
+    otherwise only the newest version is tested. `takes_arrays` says whether the runtime accepts arrays in memory, in
+    any layout, or reads files, which contain contiguous arrays.
     """
 
     name: str
@@ -105,4 +105,4 @@ class Runtime:
 def require_no_constructs(call: Call) -> None:
     """Raise NotApplicableError for a call within a model construct, for runtimes that have only functions."""
     if call.within:
-        raise NotApplicableError(f"functions cannot express the construct {call.within[0]}")
+        raise NotApplicableError(f"a library call cannot express the ONNX construct {call.within[0]}")

@@ -67,5 +67,5 @@ def _compiled(lines: Sequence[str], what: str) -> Any:
 
 
 def fed_by_name(call: Call) -> str:
-    """Return Python text of a dict from the names of the inputs to their arrays."""
+    """Return a Python expression for a dict from the names of the inputs to their arrays."""
     return f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"

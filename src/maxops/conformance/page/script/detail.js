@@ -54,7 +54,7 @@ function detail(finding) {
     make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, group.statement),
       group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case tests another clause:"), clauseText(finding.own, own.statement)]),
     make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.expected, finding.actual, finding.index)),
-    group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "How to reproduce it"), make("p", {}, "There is no smaller call for this finding.")),
+    group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "How to reproduce it"), make("p", {}, "No single call reproduces this finding.")),
     make("section", {}, make("h3", {}, "Its name"), make("p", { class: "id" }, finding.case)),
   ];
 }
@@ -97,7 +97,7 @@ function scriptBox(script) {
   return make("div", { class: "script" }, make("div", { class: "buttons" }, status, copy), text);
 }
 
-// Browsers that deny local files the clipboard still allow a selection.
+// Browsers that deny clipboard access to local files still allow a selection.
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text.textContent);

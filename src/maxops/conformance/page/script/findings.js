@@ -32,7 +32,7 @@ function showFindings() {
   draw(0);
 }
 
-// The reason for an empty list: all cases conform or are not applicable.
+// For an empty list: the counts of each run, and why cases are not applicable.
 function nothing() {
   const rows = DATA.rows.filter((row) => (!state.clause || row.key === state.clause) && (!state.standard || row.standard === state.standard)
     && (!state.operator || row.operator === state.operator));

@@ -1,4 +1,4 @@
-// The head of the page: the judged runtimes, and the number of verdicts by standard.
+// The head of the page: the judged runtimes, and the number of cases by standard and verdict.
 
 function badge(verdict, number) {
   const { mark } = VERDICTS.get(verdict);
