@@ -61,9 +61,12 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the Git checkout that contains a package, or "" if there is none."""
+    """Return the commit of the Git checkout that contains a package, or "" without a checkout or Git."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:  # git is not installed
+        return ""

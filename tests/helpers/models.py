@@ -158,7 +158,7 @@ _saved("string_input", "input 'x' has unsupported type string", "float16")(
 _saved("undefined_type", "input 'x' has unsupported type undefined")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 0))
 )
-_saved("unknown_type", "input 'x' has unsupported type type number 77")(
+_saved("unknown_type", "input 'x' has unsupported type number 77")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77))
 )
 _saved("negative_size", "input 'x' has a negative size", "(-2,)")(lambda: model(MAX.graph.node, [value("x", (-2,))]))
@@ -270,7 +270,7 @@ _saved("initializer_of_huge_size", "initializer 'w'", "got 16")(_with_weights(la
 _saved("initializer_of_huge_sizes", "initializer 'w'", "got 16")(
     _with_weights(lambda t: t.dims.extend([2**62, 2**62, 2**62]))
 )
-_saved("initializer_of_unknown_type", "initializer 'w'", "type number 99")(
+_saved("initializer_of_unknown_type", "initializer 'w'", "unsupported type number 99")(
     _with_weights(lambda t: setattr(t, "data_type", 99))
 )
 _saved("initializer_of_complex", "initializer 'w'", "complex64", "supported types")(
@@ -286,7 +286,7 @@ _saved("initializer_out_of_range", "initializer 'w'", "300", "values stored for 
         initializers=[TensorProto(name="w", data_type=TensorProto.INT8, dims=[1], int32_data=[300])],
     )
 )
-_saved("initializer_bool_of_two", "initializer 'w'", "bool", "other than 0 and 1")(
+_saved("initializer_bool_of_two", "initializer 'w'", "bool", "other than 0 or 1")(
     lambda: model(
         MAX.graph.node, initializers=[TensorProto(name="w", data_type=TensorProto.BOOL, dims=[1], raw_data=b"\x02")]
     )

@@ -77,9 +77,21 @@ def test_newer_operator_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) 
         from_proto(MAX)
 
 
-def test_external_data_needs_a_file() -> None:
+@pytest.mark.parametrize("is_attribute", [False, True])
+@pytest.mark.parametrize("others", [False, True])
+def test_external_data_needs_a_file(
+    others: bool, is_attribute: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proto = external(location="good.bin", length=16)
+    if is_attribute:
+        constant = helper.make_node("Constant", [], ["w"], "constant", value=proto.graph.initializer.pop())
+        proto.graph.node.insert(0, constant)
+    if others:
+        proto.graph.node.append(helper.make_node("Relu", ["y"], ["unused"]))
+    (tmp_path / "good.bin").write_bytes(Y.tobytes())
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="can read only if the model is loaded from a file"):
-        from_proto(external(location="good.bin"))
+        from_proto(proto).run({"x": X})
 
 
 # ----------------------------------------------------------------------------------------------- external data

@@ -109,6 +109,36 @@ def test_bits_follow_the_order(dtype: DType) -> None:
     assert_same_bits(given, one)
 
 
+@pytest.mark.parametrize("block", [16384, 2])
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_mixed_types_are_converted_first(block: int, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compat, "_BLOCK", block)
+    one = mixed(dtype, (4, 3), 1)
+    for kind in STORED:
+        other = mixed(kind, (3, 4), 2).T
+        try:
+            common = np.result_type(one, other)
+        except TypeError:  # as for bfloat16 beside integers: NumPy runs the call
+            assert agree(outcome(compat.maximum, one, other), outcome(np.maximum, one, other))
+            continue
+        with np.errstate(all="ignore"):
+            expected = reference.maximum(one.astype(common), other.astype(common))
+        for left, right in (
+            (one, other),
+            (other, one),
+            (one, other.copy()),
+            (one.astype(dtype.numpy.newbyteorder()), other),
+        ):
+            assert_same_bits(compat.maximum(left, right), expected)
+            out = np.zeros((2, 4, 3), common)
+            assert compat.maximum(left, right, out=out) is out
+            assert_same_bits(out[1], expected)
+        overlapping = np.zeros(14, common)
+        overlapping[:12] = one.ravel()
+        compat.maximum(overlapping[:12].reshape(4, 3), other, out=overlapping[2:].reshape(4, 3))
+        assert_same_bits(overlapping[2:].reshape(4, 3), expected)
+
+
 PAIRS: list[tuple[Any, Any]] = [
     (compat.max, np.max),
     (compat.amax, np.amax),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
+_BLOCK = 16384  # elements that are converted at a time; they stay in the cache
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
 
 
@@ -50,11 +51,25 @@ def __dir__() -> list[str]:
     return sorted({*dir(np), *__all__})
 
 
+@lru_cache(maxsize=256)
+def _promoted(*found: np.dtype[Any]) -> DType | None:
+    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call."""
+    try:
+        row = dtypes.of(np.result_type(*found))
+    except TypeError:  # NumPy raises its own error
+        return None
+    return None if row is REAL else row
+
+
 def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
-    """Return the common dtype by NumPy's promotion and the converted arrays, or None if NumPy must run the call."""
-    if dtype is None and len(values) == 1 and type(values[0]) is _ARRAY:
-        row = dtypes.of(values[0].dtype)
-        return None if row is None or row is REAL else (row, [*values])
+    """Return the common dtype by NumPy's promotion and the arrays, or None if NumPy must run the call.
+
+    Only Python scalars are converted to it and, if `dtype` is given, the arrays.
+    """
+    kinds = {*map(type, values)}
+    if dtype is None and kinds == {_ARRAY}:
+        row = _promoted(*[value.dtype for value in values])
+        return None if row is None else (row, [*values])
     arrays = [value if type(value) in _PLAIN else np.asanyarray(value) for value in values]
     kinds = {*map(type, arrays)}
     if not kinds <= _PLAIN:
@@ -69,7 +84,7 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
             return None
         if dtype is not None and not all(np.can_cast(np.result_type(each), found, "same_kind") for each in arrays):
             return None
-        return row, [np.asarray(array, found) for array in arrays]
+        return row, [array if type(array) is _ARRAY and dtype is None else np.asarray(array, found) for array in arrays]
     except (TypeError, OverflowError):  # NumPy raises its own error
         return None
 
@@ -114,13 +129,37 @@ def _element_wise(
     """Compute the calls of a universal function that the native core does not handle."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
+    is_simple = out is dtype is None and where is True and not more and len(inputs) == 2
+    if is_simple and type(inputs[0]) is type(inputs[1]) is _ARRAY:
+        one, other = inputs
+        row = _promoted(one.dtype, other.dtype) if one.size <= _BLOCK and other.size <= _BLOCK else None
+        if row is not None:
+            one, other = one.astype(row.numpy, copy=False), other.astype(row.numpy, copy=False)
+            result = _native.maximum(one, other, nan=nan)
+            if result is not None:
+                return result if result.ndim else result[()]
     found = None if more or len(inputs) != 2 else _common(*inputs, dtype=dtype)
     if found is None:
         named = {"out": out, "dtype": dtype}
         given = {key: value for key, value in named.items() if value is not None}
         return getattr(_numpys, name)(*inputs, where=where, **given, **more)
-    _, arrays = found
-    return _given(ops.maximum(*arrays, nan=nan), out, where)
+    row, arrays = found
+    if where is True and (arrays[0].size > _BLOCK or arrays[1].size > _BLOCK):
+        return _in_blocks(row, arrays, out, nan)
+    return _given(ops.maximum(*[np.asarray(array, row.numpy) for array in arrays], nan=nan), out, where)
+
+
+def _in_blocks(row: DType, arrays: list[Any], out: Any, nan: NanRule) -> Any:
+    """Return the maximum of arrays that are converted block by block, which stay in the cache."""
+    flags, is_out = ["external_loop", "buffered", "copy_if_overlap"], ["writeonly", "allocate"]
+    operands, access = (
+        [*arrays, *out] if isinstance(out, tuple) else [*arrays, out],
+        [["readonly"], ["readonly"], is_out],
+    )
+    with np.nditer(operands, flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
+        for one, other, result in blocks:
+            ops.maximum(one, other, out=result, nan=nan)
+        return blocks.operands[2]
 
 
 def _with_quiet_nan(array: Any, row: DType) -> Any:
@@ -253,10 +292,11 @@ class _Maximum(_native.Ufunc):
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
         found = _common(a, b) if type(a) is _ARRAY else None
-        if found is None or found[0].kind != "float" or found[1][0].dtype != a.dtype or not a.dtype.isnative:
+        if found is None or found[0].kind != "float" or found[0].numpy != a.dtype:
             self._numpys.at(a, indices, b)
             return
         row, (_, others) = found
+        others = np.asarray(others, row.numpy)
         words, sign = a.view(row.word), 1 << row.bits - 1
         has_positive = (words[indices] == 0) | (others.view(row.word) == 0)
         with np.errstate(invalid="ignore"):  # bfloat16 raises it for NaN

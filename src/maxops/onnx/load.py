@@ -21,9 +21,9 @@ from maxops.errors import ConfigurationError, MaxopsError, ModelError
 from maxops.model import Container, Model, Other, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
-from maxops.onnx.external import without_external
+from maxops.onnx.external import external_tensors, without_external
 from maxops.onnx.rewrite import moved
-from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
+from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, unsupported_type, without_folder
 from maxops.plan import Array
 from maxops.shown import shown
 
@@ -227,6 +227,9 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
     folder = None if path is None else path.parent
+    external = next(external_tensors(proto), None)
+    if external is not None and folder is None:
+        raise without_folder(f"{source}: tensor {external.name!r}")
     if folder is not None and on == "onnx":
         take_data_in(proto, source, folder)
     inputs = _values(proto.graph.input, source, "input", any_type=True)
@@ -291,8 +294,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         tensor = held.tensor_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
-            listed = ", ".join(row.onnx for row in DTYPES.values())
-            raise ModelError(f"{where} has unsupported type {type_name(tensor.elem_type)}; supported types: {listed}")
+            raise unsupported_type(where, tensor.elem_type)
         if any(value.name == info.name for value in values):
             raise ModelError(f"{where} appears twice")
         dims = dims_of(tensor.shape) if tensor.HasField("shape") or not container else None

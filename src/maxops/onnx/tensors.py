@@ -35,6 +35,13 @@ def type_name(elem_type: int) -> str:
     return str(TensorProto.DataType.Name(elem_type)).lower()
 
 
+def unsupported_type(where: str, elem_type: int) -> ModelError:
+    """Return the error for an element type that maxops does not support. The message starts with `where`."""
+    listed = ", ".join(row.onnx for row in DTYPES.values())
+    name = type_name(elem_type).removeprefix("type ")
+    return ModelError(f"{where} has unsupported type {name}; supported types: {listed}")
+
+
 def other_type(elem_type: int) -> OtherType | None:
     """Return an element type that maxops lacks, or None if it is undefined or unknown to the onnx package."""
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
@@ -64,6 +71,14 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
     return shape
 
 
+def without_folder(where: str) -> ModelError:
+    """Return the error for external data of a model that is not loaded from a file."""
+    return ModelError(
+        f"{where} has external data, which maxops can read only if the model is loaded from a file; load the model "
+        "with onnx.load, which includes the data"
+    )
+
+
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
     """Return the tensor's data as a read-only array. Error messages start with `where`.
 
@@ -71,14 +86,10 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
-        listed = ", ".join(row.onnx for row in DTYPES.values())
-        raise ModelError(f"{where} has unsupported type {type_name(tensor.data_type)}; supported types: {listed}")
+        raise unsupported_type(where, tensor.data_type)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external and folder is None:
-        raise ModelError(
-            f"{where} has external data, which maxops can read only if the model is loaded from a file; load the model "
-            "with onnx.load, which includes the data"
-        )
+        raise without_folder(where)
     if external:
         check_keys(tensor, where)
     check_size(tensor, dtype, where, external=external)

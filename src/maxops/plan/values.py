@@ -165,9 +165,10 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             f"write float('{copysign(inf, value)}'), or convert the array with .astype(...)",
             clause,
         )
+    rounded = f"{dtype.numpy.type.__module__}.{dtype}(...)".replace("numpy.", "np.")
+    advice = f"convert the scalar with {rounded}, or the array" if dtype.kind == "float" else "convert the array"
     raise DTypeError(
-        f"{given}, which {dtype}, the dtype of {beside}, cannot represent exactly; convert the scalar with "
-        f"np.{dtype}(...), or the array with .astype(...)",
+        f"{given}, which {dtype}, the dtype of {beside}, cannot represent exactly; {advice} with .astype(...)",
         clause,
     )
 
