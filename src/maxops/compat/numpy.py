@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -66,8 +67,7 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
 
     Only Python scalars are converted to it and, if `dtype` is given, the arrays.
     """
-    kinds = {*map(type, values)}
-    if dtype is None and kinds == {_ARRAY}:
+    if dtype is None and False not in [type(value) is _ARRAY for value in values]:
         row = _promoted(*[value.dtype for value in values])
         return None if row is None else (row, [*values])
     arrays = [value if type(value) in _PLAIN else np.asanyarray(value) for value in values]
@@ -162,10 +162,18 @@ def _in_blocks(row: DType, arrays: list[Any], out: Any, nan: NanRule) -> Any:
         return blocks.operands[2]
 
 
-def _with_quiet_nan(array: Any, row: DType) -> Any:
-    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place."""
-    np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=np.isnan(array))
-    return array
+def _ignored_nan(row: DType) -> Any:
+    """Return a context without the warnings about NaN that only loops for bfloat16 raise."""
+    return np.errstate(invalid="ignore") if row.numpy == _BFLOAT16 else nullcontext()
+
+
+def _make_nan_quiet(array: Any, row: DType) -> bool:
+    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place; return whether there is any."""
+    is_nan = np.isnan(array)
+    has_nan = np.count_nonzero(is_nan) > 0
+    if has_nan:
+        np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=is_nan)
+    return has_nan
 
 
 class _Maximum(_native.Ufunc):
@@ -270,13 +278,14 @@ class _Maximum(_native.Ufunc):
         if found is None or found[0].kind != "float":
             return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
-        with np.errstate(invalid="ignore"):  # bfloat16 raises it for NaN
+        with _ignored_nan(row):
             result = self._numpys.accumulate(data, axis)
         words, sign = data.view(row.word), 1 << row.bits - 1
-        if (words == sign).any():  # NumPy does not order -0 and +0
+        if np.count_nonzero(words == sign):  # NumPy does not order -0 and +0
             is_zero, has_positive = result == 0, np.logical_or.accumulate(words == 0, axis)
             np.copyto(result.view(row.word), np.where(has_positive, 0, sign).astype(row.word), where=is_zero)
-        return _reduced(_with_quiet_nan(result, row), out)
+        _make_nan_quiet(result, row)
+        return _reduced(result, out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """Return the maximum of every pair of elements from two arrays.
@@ -298,15 +307,16 @@ class _Maximum(_native.Ufunc):
         row, (_, others) = found
         others = np.asarray(others, row.numpy)
         words, sign = a.view(row.word), 1 << row.bits - 1
-        has_positive = (words[indices] == 0) | (others.view(row.word) == 0)
-        with np.errstate(invalid="ignore"):  # bfloat16 raises it for NaN
+        before = np.array(words[indices])
+        with _ignored_nan(row):
             self._numpys.at(a, indices, others)
-        is_hidden = has_positive & (words[indices] == sign)
-        if is_hidden.any():  # NumPy does not order -0 and +0
+        is_negative = words[indices] == sign
+        if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
+            is_hidden = is_negative & ((before == 0) | (others.view(row.word) == 0))
             np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
-        result = np.asarray(a[indices])
-        if np.isnan(result).any():
-            a[indices] = _with_quiet_nan(result.copy(), row)
+        result = np.array(a[indices])
+        if _make_nan_quiet(result, row):
+            a[indices] = result
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")

@@ -83,7 +83,7 @@ class GraphEvaluator:
             raise ModelError(f"{source}: {REFERENCE} cannot run the model: {in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run the model on one array per input, and return the requested outputs."""
+        """Run the model on one value per input, and return the requested outputs."""
         names = list(outputs)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):  # NumPy's result of 1/0 is ONNX's, too
