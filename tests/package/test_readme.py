@@ -167,6 +167,11 @@ def test_every_exit_code_is_explained() -> None:
     assert set(map(int, re.findall(r"(?:: |; |;\n)(\d+), ", sentence))) == codes
 
 
+def test_the_speed_is_that_of_the_page() -> None:
+    (median,) = re.findall(r"maxops is ([\d.]+) times as fast", README)
+    assert f"maxops is {median} times as fast" in (ROOT / "docs/speed.md").read_text(encoding="utf-8")
+
+
 def test_links_and_commands_name_what_exists() -> None:
     """Every file that the README names is in the repository."""
     named = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"\bexamples/[\w./]+", README)
