@@ -328,7 +328,8 @@ def reduce_max(
                 spec.REDUCE_MAX.clause("noop_with_empty_axes"),
             )
         axes = axis
-        noop_with_empty_axes = axis is not None  # axis=() reduces no axes
+        has_axes = axis is None or type(axis) is int or (type(axis) in (tuple, list) and bool(axis))
+        noop_with_empty_axes = not has_axes  # axis=() reduces no axes
     if keepdims is None:
         keepdims = axis is NOT_GIVEN and dim is None
     return table.run(

@@ -45,7 +45,10 @@ def _compare(call: Callable[..., Any], tensors: Sequence[Any], grad: Any = _odd)
         assert one.dtype == other.dtype
         assert one.shape == other.shape
         bits = torch.int16 if one.dtype.itemsize == 2 else torch.int32 if one.dtype.itemsize == 4 else torch.int64
-        assert torch.equal(one.contiguous().view(bits), other.contiguous().view(bits)), (tensors, one, other)
+        is_same = one.contiguous().view(bits) == other.contiguous().view(bits)
+        if one.dtype.itemsize == 2:  # the core computes them in float32, and conversions choose the bits of NaN
+            is_same |= one.isnan() & other.isnan()
+        assert is_same.all(), (tensors, one, other)
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bool]) -> None:
     every = torch.tensor([*itertools.product(VALUES, repeat=count)], dtype=getattr(torch, dtype)).T
     _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
-    assert spread == [True] * (dtype in ("float32", "float64"))
+    assert spread == [True]
 
 
 @TIES
@@ -82,7 +85,7 @@ def test_every_set_of_axes(axes: Any, dtype: str, ties: Ties, spread: list[bool]
             lambda x: mo.reduce_max(x, axes, keepdims, ties=ties, return_indices=return_indices),  # noqa: B023
             [data],
         )
-    assert spread == [True] * 4 * (dtype in ("float32", "float64") and axes != [0, 2])
+    assert spread == [True] * 4
 
 
 IDS: dict[str, dict[str, Any]] = {
@@ -109,7 +112,7 @@ def test_every_kind_of_segments(name: str, width: tuple[int, ...], dtype: str, t
     for values in itertools.islice(itertools.product(VALUES, repeat=6), 0, None, 97):
         data = torch.tensor(values, dtype=getattr(torch, dtype)).reshape(6, *(1 for _ in width)).repeat(1, *width)
         _compare(lambda x: mo.segment_max(x, **options, fill_mode="LOWEST", ties=ties), [data])
-    assert {*spread} == ({name != "int8"} if dtype in ("float32", "float64") else set())
+    assert {*spread} == {name != "int8"}
 
 
 @TIES
@@ -123,6 +126,12 @@ def test_layouts_and_sizes(ties: Ties) -> None:
             _compare(lambda a: mo.reduce_max(a, [1], ties=ties), [data], grad)
             _compare(lambda a: mo.segment_max(a, ids, fill_mode="ZERO", ties=ties), [data], grad)
             _compare(lambda a: mo.segment_max(a, ids[:4] // 2, axis=0, fill_mode="ZERO", ties=ties), [data], grad)
+    blocks = torch.randint(0, 3, (2, 3, 4, 5)).to(torch.float32)
+    for data in (blocks, blocks.contiguous(memory_format=torch.channels_last), blocks.permute(2, 0, 3, 1)):
+        for axes in itertools.combinations(range(4), 2):
+            _compare(lambda a: mo.reduce_max(a, axis=axes, ties=ties), [data])  # noqa: B023
+        for other in (data[:1], data[..., :1], data.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)):
+            _compare(lambda a, b: mo.maximum(a, b, 0.5, ties=ties), [data, other])
     large = torch.randint(0, 3, (20_000,)).to(torch.float32)
     many = torch.arange(20_000) // 3
     _compare(lambda a, b: mo.maximum(a, b, ties=ties), [large, large.flip(0)])

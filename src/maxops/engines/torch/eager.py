@@ -47,6 +47,8 @@ def maximum(call: MaxCall) -> Any:
         array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
         for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
     ]
+    if out is None and plain.has_gradients_alone(*tensors):
+        return plain.maximum(maximum, call._replace(inputs=tensors), *tensors)
     return outputs.copy(row, out, functions.maximum(call.ties, planned.nan, *tensors))
 
 

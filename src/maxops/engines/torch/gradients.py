@@ -27,12 +27,12 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
     held, count = argmax.in_inputs(ctx, tensors, needed)
     whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
     return [
-        None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)
+        None if mask is None else sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)
         for mask, tensor in zip(held, tensors, strict=True)
     ]
 
 
-def _sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
+def sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
     """Sum a gradient over the axes along which the tensor was broadcast."""
     extra = grad.ndim - tensor.ndim
     repeated = [axis for axis in range(grad.ndim) if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]

@@ -25,8 +25,23 @@ _TYPES, _MOST = (torch.float32, torch.float64), 8
 
 
 def _takes(*tensors: Tensor) -> bool:
-    """Return whether the core may support the gradients of these tensors."""
+    """Return whether the core computes the gradients of these tensors without copies of them."""
     return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
+
+
+def _dense_order(tensor: Tensor) -> list[int]:
+    """Return the axes of a tensor from the longest step in memory to the shortest."""
+    return sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
+
+
+def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
+    """Return a tensor with its axes in another order, in C order and in a type that the core takes."""
+    return argmax.wide(tensor.permute(*order)).contiguous()
+
+
+def _as_given(found: Tensor, order: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Undo `_as_taken`."""
+    return found.permute([order.index(axis) for axis in range(len(order))]).to(dtype)
 
 
 def at_once(arrays: Iterable[Any]) -> list[Any] | None:
@@ -105,16 +120,35 @@ class Maximum(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Return the gradients of the inputs."""
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
-        if _is_last() and _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors):
-            bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
-            maxima = _native.maximum(*tensors, nan=ctx.nan)
-            if maxima is None:
-                maxima = ctx.run(MaxCall(tensors, nan=ctx.nan))
-            found = _spread(ctx.ties, tensors, bits, maxima, grad, inner=max(1, grad.numel()))
+        if _is_last() and len(tensors) <= _MOST:
+            is_taken = _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors)
+            found = _of_inputs(ctx, tensors, needed, grad) if is_taken else _of_copies(ctx, tensors, needed, grad)
             if found is not None:
                 return None, None, *found
         kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # read once
         return None, None, *gradients.for_inputs(kept, grad, needed)
+
+
+def _of_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> Any:
+    """Return the native gradients of Max, or None if the core does not support the tensors."""
+    bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
+    maxima = _native.maximum(*tensors, nan=ctx.nan)
+    if maxima is None:
+        maxima = ctx.run(MaxCall(tensors, nan=ctx.nan))
+    return _spread(ctx.ties, tensors, bits, maxima, grad, inner=max(1, grad.numel()))
+
+
+def _of_copies(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> Any:
+    """Return the native gradients of Max for tensors that are broadcast, not in C order or of half precision."""
+    whole = [tensor.expand(grad.shape) for tensor in tensors]
+    order = _dense_order(next((tensor for tensor in tensors if tensor.shape == grad.shape), grad))
+    copies, of_result = [_as_taken(each, order) for each in whole], _as_taken(grad, order)
+    if not _takes(*copies) or (found := _of_inputs(ctx, copies, needed, of_result)) is None:
+        return None
+    return [
+        each if each is None else gradients.sum_to(_as_given(each, order, each.dtype), tensor).to(grad.dtype)
+        for each, tensor in zip(found, tensors, strict=True)
+    ]
 
 
 class ReduceMax(Function):
@@ -137,7 +171,7 @@ class ReduceMax(Function):
         """Return the gradient of the data."""
         (data,) = ctx.saved_tensors
         call = ctx.request._replace(data=data)
-        if _is_last() and _takes(data) and (found := _of_reduction(ctx.run, call, grad)) is not None:
+        if _is_last() and (found := _of_reduction(ctx.run, call, grad)) is not None:
             return None, None, found
         kept = SimpleNamespace(saved_tensors=(data, None))
         argmax.describe_reduce_max(kept, arguments(call))
@@ -145,10 +179,22 @@ class ReduceMax(Function):
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
-    """Return the native gradient of ReduceMax, or None if the core does not support it, as for nonadjacent axes."""
-    data, rank = call.data, call.data.ndim
+    """Return the native gradient of ReduceMax, or None if the core does not support it."""
+    data, rank, dtype = call.data, call.data.ndim, grad.dtype
     axes = sorted(axis % rank for axis in call.axes or range(rank))
-    if not axes or axes[-1] - axes[0] + 1 != len(axes):
+    if not axes:
+        return None
+    order = None
+    if not _takes(data) or axes[-1] - axes[0] + 1 != len(axes):
+        order = _dense_order(data)
+        places = [order.index(axis) for axis in axes]
+        is_in_order = places == sorted(places) or call.ties == "even"  # "first" is the first in C order
+        if not is_in_order or max(places) - min(places) + 1 != len(axes):
+            order = [*(axis for axis in range(rank) if axis not in axes), *axes]
+        grad = _as_taken(grad.reshape([1 if axis in axes else data.shape[axis] for axis in range(rank)]), order)
+        data, axes = _as_taken(data, order), sorted(order.index(axis) for axis in axes)
+        call = call._replace(data=data, axes=axes, keepdims=True)
+    if not _takes(data):
         return None
     length, inner = prod(data.shape[axes[0] : axes[-1] + 1]), prod(data.shape[axes[-1] + 1 :])
     if not length or not inner:
@@ -157,7 +203,9 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     if maxima is None:
         maxima = run(call._replace(return_indices=False))
     found = _spread(call.ties, [data], 1, maxima, grad, length, inner)
-    return None if found is None else found[0]
+    if found is None or order is None:
+        return found and found[0]
+    return _as_given(found[0], order, dtype)
 
 
 _OPTIONS = {
@@ -192,7 +240,7 @@ class SegmentMax(Function):
         """Return the gradient of the data."""
         data, ids, offsets = ctx.saved_tensors
         call = ctx.request._replace(data=data, segment_ids=ids, offsets=offsets)
-        if _is_last() and _takes(data) and (found := _of_segments(ctx.run, call, grad)) is not None:
+        if _is_last() and (found := _of_segments(ctx.run, call, grad)) is not None:
             return None, None, found, None
         kept = SimpleNamespace(saved_tensors=(data, ids, offsets, None))
         argmax.describe_segment_max(kept, arguments(call), call.num_segments)
@@ -201,6 +249,11 @@ class SegmentMax(Function):
 
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
     """Return the native gradient of SegmentMax, or None if the core does not support it."""
+    order, dtype = [*range(call.data.ndim)], grad.dtype
+    if not _takes(call.data):
+        grad, call = _as_taken(grad, order), call._replace(data=_as_taken(call.data, order))
+    if not _takes(call.data):
+        return None
     again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
     maxima = _native.segment_max(call.data, **_options(again))
     if maxima is None:
@@ -208,7 +261,7 @@ def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Ten
     ids, by_offsets = (call.segment_ids, False) if call.offsets is None else (call.offsets, True)
     inner = max(1, prod(call.data.shape[1:]))
     found = _spread(call.ties, [call.data], 1, maxima, grad, inner=inner, ids=ids, by_offsets=by_offsets)
-    return None if found is None else found[0]
+    return None if found is None else found[0].to(dtype)
 
 
 maximum: Any = Maximum.apply
