@@ -17,7 +17,8 @@ from typing import Any
 import onnx.parser
 
 from maxops import evidence, spec
-from maxops.checker import check
+from maxops.checker import check, rules_common
+from maxops.checker.report import RULES
 from maxops.conformance import ledger
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import FAULTS, Verdict
@@ -83,6 +84,8 @@ def _page(name: str, versions: Versions) -> str:
     lines += [f"| {', '.join(ids)} | {statement} | {source} |" for (statement, source), ids in texts.items()]
     by = f"of [{row.standard} {row.operator}]({row.url})" if row.url else f"of `maxops.{row.operator}`"
     parts = [f"# {newest.id}", f"A rule {by}: **{newest.statement}**.", "\n".join(lines)]
+    if row.url and RULES[row.operator][newest.id.partition(f"{row.name}.")[2]] is rules_common.value:
+        parts.append("A model cannot break this clause; a runtime's result can.")
     if newest.level == "undecided":
         parts.append("The specification leaves this open; maxops [decides it](../semantics.md).")
     parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]
@@ -100,7 +103,8 @@ def _page(name: str, versions: Versions) -> str:
     parts += [
         "## Verification",
         f"maxops verifies this clause by: {verified}. `maxops clause {newest.id}` explains it on a terminal, and "
-        "`maxops evidence --csv -` lists its code, cases and tests.",
+        "`maxops evidence --csv -` lists its code, cases and tests. See [Evidence](../evidence.md) for the methods.",
+        "All clauses: [Operators and clauses](../operators.md).",
         "*Generated from `src/maxops/spec.py` and `src/maxops/clauses.toml`.*",
     ]
     return "\n\n".join(parts) + "\n"

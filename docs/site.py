@@ -2,8 +2,8 @@
 
 Pages refer to files of the repository by relative links, which work in a checkout. On the site, each of these files has
 a page under repo/, and each clause has a page under clauses/. The page of commands contains the help of the command
-line. Names of errors and clauses become links, examples are copied without prompts and results, and long ids in titles
-break after separators.
+line. Names of errors and clauses become links, examples are copied without prompts and results, columns of tables are
+marked as numbers or prose, and long ids in titles break after separators.
 """
 
 from __future__ import annotations
@@ -42,6 +42,12 @@ BOOST = {
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)
+RANGE = re.compile(r"(?<=in )-?\w\.\.r-1")  # of axes, in the text of clauses
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<(t[hd])>(.*?)(?=</t[hd]>)", re.DOTALL)
+NUMBER = re.compile(r"[\d.,]+( (s|ms|MB|GB|%))?|")
+PROSE = 40  # characters of a cell that needs several lines
 HEADING = re.compile(r"(?<=<h1)(.*?)(?=</h1>)", re.DOTALL)
 SEPARATOR = re.compile(r"(?<=\w)([._/-])(?=\w)(?![^<]*>)")  # within an id or a path, and not in a tag
 SESSION = re.compile(r'<div class="(?:language-\w+ )?highlight">(?=<pre><span></span><code>(.*?)</code>)', re.DOTALL)
@@ -53,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each clause, and for each file of the repository that a page links to, directly or indirectly."""
     for place, text in clauses.pages().items():
         files.append(File.generated(config, place, content=text))
-    named = ["CHANGELOG.md", "CONTRIBUTING.md"]
+    named: list[str] = []
     for file in files.documentation_pages():
         named += _named(file.content_string, f"docs/{file.src_uri}")
     done: set[str] = set()
@@ -92,7 +98,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Link errors and clauses, and set the text that is copied from examples with prompts."""
+    """Link errors and clauses, mark columns, and set the text that is copied from examples with prompts."""
     del config, files
 
     def link(found: re.Match[str]) -> str:
@@ -102,17 +108,39 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         return f'<a href="{_relative(target[0], page)}#{target[1]}">{found[0]}</a>'
 
     def copied(found: re.Match[str]) -> str:
-        lines = unescape(re.sub(r"<[^>]*>", "", found[1])).splitlines()
-        typed = [line[4:] for line in lines if line.startswith((">>> ", "... "))]
-        return f'{found[0][:-1]} data-copy="{escape(chr(10).join(typed))}">' if typed else found[0]
+        typed = "\n".join(re.findall(r"^(?:>>>|\.\.\.) .*", unescape(_text(found[1])), re.MULTILINE))
+        typed = re.sub(r"^(\.\.\. .*)(?=\n>>> )", r"\1\n", typed, flags=re.MULTILINE)  # an empty line ends a block
+        typed = re.sub(r"^(>>>|\.\.\.) ", "", typed, flags=re.MULTILINE)
+        return f'{found[0][:-1]} data-copy="{escape(typed)}">' if typed else found[0]
 
-    return SESSION.sub(copied, LINKED.sub(link, html))
+    html = RANGE.sub(r'<code class="range">\g<0></code>', LINKED.sub(link, html))
+    return SESSION.sub(copied, TABLE.sub(_with_classes, html))
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """Let ids and paths in titles break only after separators, because they are wider than the screen of a phone."""
     del page, config
     return HEADING.sub(lambda title: SEPARATOR.sub(r"\1<wbr>", title[0]), output)
+
+
+def _with_classes(table: re.Match[str]) -> str:
+    """Mark the columns of a table that hold only numbers, and those that hold sentences."""
+    rows = [[_text(cell) for _, cell in CELL.findall(row)] for row in ROW.findall(table[0])]
+    columns = list(zip(*rows[1:], strict=True))
+    classes = [
+        ' class="number"' if all(map(NUMBER.fullmatch, column)) else ' class="prose"' * (max(map(len, column)) > PROSE)
+        for column in columns
+    ]
+
+    def mark(row: re.Match[str]) -> str:
+        each = iter(classes)
+        return CELL.sub(lambda cell: f"<{cell[1]}{next(each, '')}>{cell[2]}", row[0])
+
+    return ROW.sub(mark, table[0])
+
+
+def _text(html: str) -> str:
+    return re.sub(r"<[^>]*>", "", html)
 
 
 def _definition(name: str) -> tuple[str, str] | None:

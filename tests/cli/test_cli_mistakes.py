@@ -485,19 +485,19 @@ def test_no_progress_of_check_in_a_pipe(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------- installation
 
 
-def _wheel(folder: Path, name: str, metadata: str) -> None:
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+def _wheel(folder: Path, name: str, metadata: str, tag: str = "py3-none-any") -> None:
+    with zipfile.ZipFile(folder / f"{name}-1.0-{tag}.whl", "w") as archive:
         archive.writestr(f"{name}.py", "")
         info = f"{name}-1.0.dist-info"
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{metadata}")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
         archive.writestr(f"{info}/RECORD", "")
 
 
 def _lines_of_wheels() -> Iterator[Any]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
-        for line in re.findall(r"python -m pip install [^`\n]*\.whl[^`\n]*", page.read_text(encoding="utf-8")):
+        for line in re.findall(r"python -m pip install --find-links [^`\n]*", page.read_text(encoding="utf-8")):
             yield pytest.param(line, id=str(page.relative_to(ROOT)))
 
 
@@ -506,15 +506,19 @@ LINES = list(_lines_of_wheels())
 
 def test_pages_say_how_a_wheel_is_installed() -> None:
     assert [each.id for each in LINES] == ["README.md", "docs/install.md"]
+    # no package index has maxops, so other pages name the extra and link to this one
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    assert [page.name for page in pages if 'install "maxops[' in page.read_text(encoding="utf-8")] == ["install.md"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh"])
 @pytest.mark.parametrize("line", LINES)
 def test_the_line_for_a_wheel_brings_what_the_command_needs(line: str, shell: str, tmp_path: Path) -> None:
-    """As it is written, beside wheels that stand for maxops and for a package of its extra."""
+    """As it is written, beside wheels for maxops, for maxops on another Python, and for a package of its extra."""
     if shutil.which(shell) is None:
         return  # sh is everywhere
     _wheel(tmp_path, "maxops", "Provides-Extra: onnx\nRequires-Dist: maxops_extra ; extra == 'onnx'\n")
+    _wheel(tmp_path, "maxops", "", "cp27-cp27m-win32")
     (tmp_path / "index").mkdir()
     _wheel(tmp_path / "index", "maxops_extra", "")
     settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "index", "PIP_TARGET": "target", "PIP_CONFIG_FILE": os.devnull}

@@ -49,6 +49,16 @@ def test_a_page_has_all_versions_the_reason_and_the_runtimes_that_break_the_clau
     assert "raises `errors.AttributeValueError`:\n\n> ReduceMax-20 keepdims must be True, False, 1 or 0, got 2" in page
     assert "](../findings/onnxruntime.md): 12 missing errors" in page
     assert mo.operator("ONNX", "ReduceMax", 20).clauses[0].id not in page
+    assert "](../operators.md)" in page
+    assert "](../evidence.md)" in page
+
+
+def test_a_page_says_whether_a_model_can_break_its_clause() -> None:
+    pages = clauses.pages()
+    only_results = {name for name in NAMES if "A model cannot break" in pages[clauses.page_of(name)]}
+    assert {"ONNX.Max.value", "SONNX.Max.value", "OpenVINO.SegmentMax.value"} <= only_results
+    assert not any(explanations.explanations()[name].is_model for name in only_results)
+    assert "ONNX.Max.shape" not in only_results
 
 
 def test_names_of_pages_differ_by_more_than_case() -> None:

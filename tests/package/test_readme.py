@@ -27,7 +27,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
 # What a page's examples cannot run without, past the packages that every test has.
 NEEDS = {
-    "columns": ["pandas"],
+    "columns": ["pandas", "polars"],
     "frameworks": ["torch", "jax"],
     "gpu": ["torch"],
     "jax": ["jax"],
@@ -177,6 +177,14 @@ def test_links_and_commands_name_what_exists() -> None:
     named = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"\bexamples/[\w./]+", README)
     assert len(named) >= 6
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_file_of_the_root_for_readers_is_linked() -> None:
+    """From the README, and from the start of the site."""
+    start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    names = {path.name for pattern in ("*.md", "*.cff", "LICENSE") for path in ROOT.glob(pattern)} - {"README.md"}
+    assert len(names) >= 5
+    assert [name for name in names if f"]({name})" not in README or f"](../{name})" not in start] == []
 
 
 def test_the_places_that_the_architecture_names_exist() -> None:

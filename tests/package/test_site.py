@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codeop
+import doctest
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+import maxops as mo
 from site_tasks import SEARCHES, TASKS, Browser, Task, browser, by_links, by_search
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +60,12 @@ def test_what_the_reference_lacks_is_told(tmp_path: Path) -> None:
         "operators.html: missing anchor ONNX.Max-13.T",
         "clauses/ONNX.Max.T.html: missing anchor ONNX.Max-13.T",
     ]
+
+
+def examples(page: Path) -> list[tuple[str, str]]:
+    """The copied and the shown text of each example of a page."""
+    blocks = re.findall(r'data-copy="([^"]*)"><pre><span></span><code>(.*?)</code>', page.read_text("utf-8"), re.DOTALL)
+    return [(unescape(copied), unescape(re.sub(r"<[^>]*>", "", shown))) for copied, shown in blocks]
 
 
 @pytest.fixture(scope="module")
@@ -120,16 +131,43 @@ def test_no_page_is_wider_than_a_phone(site: Path, chromium: Browser) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_is_copied_of_an_example_runs(chromium: Browser) -> None:
-    """Not its prompts and answers."""
-    chromium.driver.get((chromium.site / "tutorial.html").as_uri())
-    copied = chromium.driver.execute_script(
-        "return [...document.querySelectorAll('[data-copy]')].map((each) => each.dataset.copy)"
-    )
-    assert len(copied) > 10
-    assert copied[0].startswith("import numpy as np\nimport maxops as mo\nmonday = ")
-    for each in copied:
-        compile(each, "tutorial", "exec")
+def test_an_interpreter_accepts_what_is_copied_of_an_example(site: Path) -> None:
+    """Not its prompts and results; an empty line ends a block."""
+    assert examples(site / "tutorial.html")[0][0].startswith("import numpy as np\nimport maxops as mo\nmonday = ")
+    every = [copied for page in sorted(site.rglob("*.html")) for copied, _ in examples(page)]
+    assert len(every) > 150
+    for copied in every:
+        lines: list[str] = []
+        for line in [*copied.splitlines(), ""]:
+            lines.append(line)
+            if codeop.compile_command("\n".join(lines)):  # raises SyntaxError for two statements
+                lines = []
+        assert lines == [], copied
+
+
+@pytest.mark.exhaustive
+def test_each_example_of_the_reference_runs_alone(site: Path) -> None:
+    for package in ("torch", "jax", "onnxruntime"):
+        pytest.importorskip(package)
+    threads, runner = mo.get_num_threads(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for page in sorted((site / "reference").glob("*.html")):
+        for number, (_, shown) in enumerate(examples(page)):
+            test = doctest.DocTestParser().get_doctest(shown, {}, f"{page.stem} {number}", None, 0)
+            runner.run(test)
+    mo.set_num_threads(threads)
+    assert runner.tries > 100
+    assert runner.failures == 0
+
+
+@pytest.mark.exhaustive
+def test_columns_of_numbers_and_of_prose_are_marked(site: Path) -> None:
+    for page, cell in (
+        ("integrations/dask", '<td class="number">0.42 s</td>'),
+        ("findings", '<th class="number">cases</th>'),
+        ("findings", "<td>SONNX draft</td>"),
+        ("operators", '<th class="prose">text</th>'),
+    ):
+        assert cell in (site / f"{page}.html").read_text(encoding="utf-8"), page
 
 
 @pytest.mark.exhaustive
