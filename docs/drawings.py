@@ -1,6 +1,6 @@
 """Draws the figures of the documentation as SVG: the order of floats, segments, chunks, calls, and findings.
 
-The colors are legible on light and dark pages, and the width fits a phone. `docs/generate.py` writes the files.
+The width fits a phone. `docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from html import escape
 import numpy as np
 
 import maxops as mo
+from maxops.bench.page import INK, STYLE
 from maxops.conformance.matrix import by_standard
 from maxops.conformance.result import Run, Verdict
 from maxops.conformance.wording import runtime_label
 
 WIDTH = 360
-INK, FILLS = "#7a828e", ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
+LETTER = 0.58  # the mean width of a letter of a wide font, such as DejaVu Sans, by the size of the font
+FILLS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
 
 
 class Drawing:
@@ -26,7 +28,7 @@ class Drawing:
         self.parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title)}" width="{WIDTH}" '
             f'height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="{INK}">',
-            f"<title>{escape(title)}</title>",
+            f"<title>{escape(title)}</title>{STYLE}",
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
             f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>',
         ]
@@ -34,7 +36,10 @@ class Drawing:
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", size: int = 12, bold: bool = False
     ) -> None:
-        """Add a line of text, vertically centered at y."""
+        """Add a line of text, vertically centered at y; the text must fit into the drawing."""
+        width = LETTER * size * len(words)
+        left = {"start": x, "middle": x - width / 2}[anchor]
+        assert 0 <= left <= WIDTH - width, f"{words!r} is cut off"
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:g}" y="{y + size * 0.35:g}" text-anchor="{anchor}" font-size="{size}"{weight}>'
@@ -76,13 +81,14 @@ class Drawing:
 
 def order() -> Drawing:
     """Draw the order of floats on a line."""
-    drawing = Drawing("The order of floats: -Inf, negative numbers, -0, +0, positive numbers, +Inf, NaN", 74)
+    drawing = Drawing("The order of floats: -Inf, negative numbers, -0, +0, positive numbers, +Inf, NaN", 90)
     places = (("-Inf", 18), ("negative", 82), ("-0", 142), ("+0", 178), ("positive", 240), ("+Inf", 302), ("NaN", 340))
     drawing.arrow(4, 24, WIDTH - 2, 24)
     for words, x in places:
         drawing.parts.append(f'<circle cx="{x}" cy="24" r="3.5" fill="{FILLS[2] if words == "NaN" else FILLS[0]}"/>')
         drawing.text(x, 44, words, size=11)
-    drawing.text(WIDTH / 2, 64, 'the maximum is the rightmost value; nan="ignore" puts NaN leftmost', size=11)
+    for y, words in ((66, "The maximum is the rightmost value."), (82, 'nan="ignore" puts NaN leftmost.')):
+        drawing.text(WIDTH / 2, y, words)
     return drawing
 
 
@@ -93,7 +99,7 @@ def segments() -> Drawing:
     result, empty = mo.segment_max(data, ids, 4, fill_value=0, return_empty=True)
     assert np.array_equal(result, mo.segment_max(data, offsets=offsets, fill_value=0))
     drawing = Drawing("segment_max by segment_ids and by offsets: each segment's maximum, and one empty segment", 200)
-    left, wide = 92, 37
+    left, wide = 104, 36
     for label, y in (("data", 26), ("segment_ids", 60), ("offsets", 92), ("result", 150)):
         drawing.text(4, y, label, anchor="start", bold=True)
     for column, (value, row) in enumerate(zip(data, ids, strict=True)):
@@ -108,11 +114,11 @@ def segments() -> Drawing:
         drawing.text(left + wide * each, 92, ", ".join([str(each)] * count))
     for segment, value in enumerate(result):
         middle = left + wide * (offsets[segment] + offsets[segment + 1]) / 2
-        x = left + 66 * segment
+        x = left + 63 * segment
         drawing.arrow(middle, 104, x + 31, 134)
         drawing.box(x + 2, 136, 58, 28, (str(value),), fill=FILLS[segment], dashed=bool(empty[segment]))
-        drawing.text(x + 31, 173, f"segment {segment}", size=10)
-    drawing.text(left + 131, 192, "segment 2 is empty: fill_value=0", size=11)
+        drawing.text(x + 31, 173, f"segment {segment}", size=11)
+    drawing.text(left + 126, 192, "segment 2 is empty: fill_value=0")
     return drawing
 
 
@@ -130,7 +136,7 @@ def dask() -> Drawing:
         x = left + chunk * (3 * wide + gap)
         for column, (value, segment) in enumerate(zip(data[rows], ids[rows], strict=True)):
             drawing.box(x + wide * column + 1, 26, wide - 2, 28, (str(value),), fill=FILLS[segment])
-            drawing.text(x + wide * column + wide / 2, 63, f"id {segment}", size=10)
+            drawing.text(x + wide * column + wide / 2, 63, f"id {segment}", size=11)
         drawing.arrow(x + 1.5 * wide, 72, x + 1.5 * wide, 104)
         segments = np.unique(ids[rows])
         highest = mo.segment_max(data[rows], ids[rows] - segments[0], fill_value=0)
@@ -143,7 +149,7 @@ def dask() -> Drawing:
     for segment, value in enumerate(result):
         x = 48 + 88 * segment
         drawing.box(x - 28, 188, 56, 28, (str(value),), fill=FILLS[segment])
-        drawing.text(x, 226, f"segment {segment}", size=10)
+        drawing.text(x, 226, f"segment {segment}", size=12)
     return drawing
 
 
@@ -163,18 +169,18 @@ def findings(runs: Sequence[Run]) -> Drawing:
         ("crash, memory", FILLS[3], ("crashes", "uninitialized memory", "corrupted state", "hangs")),
     ]
     drawing = Drawing("Share of the verdicts among the applicable cases, by runtime and standard", 34 + 15 * len(rows))
-    x = 4.0
+    x, bars = 4.0, 212.0
     for name, fill, _ in kinds:
         drawing.parts.append(f'<rect x="{x:g}" y="7" width="10" height="10" fill="{fill}"/>')
-        drawing.text(x + 14, 12, name, anchor="start", size=10)
-        x += 26 + 5.6 * len(name)
+        drawing.text(x + 13, 12, name, anchor="start", size=11)
+        x += 21 + LETTER * 11 * len(name)
     for number, (label, counts) in enumerate(rows):
         y = 30 + 15 * number
-        drawing.text(4, y + 5, label, anchor="start", size=10)
+        drawing.text(4, y + 5, label, anchor="start", size=11)
         whole = counts.total() - counts["not applicable"]
-        x = 190.0
+        x = bars
         for _, fill, verdicts in kinds:
-            width = (WIDTH - 194) * sum(counts[each] for each in verdicts) / whole
+            width = (WIDTH - 4 - bars) * sum(counts[each] for each in verdicts) / whole
             drawing.parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="10" fill="{fill}"/>')
             x += width
     return drawing

@@ -39,6 +39,7 @@ BOOST = {
     r"install|tutorial|coming-from|integrations/numpy": 3.0,
     r"reference/commands|reference/errors|integrations/": 2.0,
     r"clauses/": 0.5,
+    r"speed\.md": 1.0,
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)

@@ -8,24 +8,42 @@ Two worker processes have 300 MB each, their Python included, and Dask's progres
 from __future__ import annotations
 
 import argparse
+import math
 import resource
+import sys
 from typing import Any
 
+import dask
 import numpy as np
 import xarray as xr
+from dask.utils import parse_bytes
 from distributed import Client, LocalCluster, progress
 
 import maxops as mo
 
+DATA_BYTES = 75_000_000  # of the chunks and maxima in a worker, at most
+
+
+def memory() -> int:
+    """Return the most bytes that this process has used."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
 
 def main(path: str, limit: str) -> None:
     """Compute the maxima of the store at `path` on two workers of `limit` each."""
+    heat = xr.open_zarr(path, consolidated=False)["heat"]
+    month = heat["month"].load()  # ids are small: in memory, they say how many segments there are
+    empty = memory()  # a worker imports the same packages
+    least = (empty + DATA_BYTES) / dask.config.get("distributed.worker.memory.pause")  # a paused worker never finishes
+    if parse_bytes(limit) < least:
+        sys.exit(
+            f"Python and its packages use {empty / 1e6:.0f} MB of the {limit} of each worker, and Dask pauses a worker "
+            f'before its limit; pass --limit "{50 * math.ceil(least / 50e6)} MB" or more'
+        )
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        heat = xr.open_zarr(path, consolidated=False)["heat"]
-        month = heat["month"].load()  # ids are small: in memory, they say how many segments there are
         print(f"{heat.nbytes / 1e9:.2f} GB in {heat.data.npartitions} chunks, on two workers of {limit}")
         highest, hour = mo.reduce_max(heat, dim="time", return_indices=True)
         of_month = mo.segment_max(heat, month, fill_mode="LOWEST")
@@ -37,7 +55,7 @@ def main(path: str, limit: str) -> None:
         place = int(np.argmax(highest.data))
         print(f"\nhighest: {mo.reduce_max(highest).item()} {highest.attrs['units']}, in hour {hour.data.flat[place]}")
         print("of each month:", *mo.reduce_max(of_month, dim=("y", "x")).data)
-        peaks = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        peaks = client.run(memory)
         print("a worker's memory at its highest:", *(f"{peak / 1e6:.0f} MB" for peak in peaks.values()))
 
 

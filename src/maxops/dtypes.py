@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,6 +93,21 @@ BY_NAME = {dtype.name: dtype for dtype in ALL}
 
 def _named(name: str) -> DType:
     return BY_NAME[name]
+
+
+def short_names(dtypes: Sequence[DType]) -> str:
+    """List types, with one name for the integers of all widths.
+
+    >>> short_names([FLOAT32, INT8, INT16, INT32, INT64, UINT8])
+    'float32, int8-64, uint8'
+    """
+    names = [dtype.name for dtype in dtypes]
+    for integers in ([INT8, INT16, INT32, INT64], [UINT8, UINT16, UINT32, UINT64]):
+        group = [dtype.name for dtype in integers]
+        if set(group) <= set(names):
+            at = names.index(group[0])
+            names = [*names[:at], f"{group[0]}-64", *(name for name in names[at:] if name not in group)]
+    return ", ".join(names)
 
 
 # Keys are scalar types, which are equal for all byte orders; "q" and "Q" are C's long long, also int64 and uint64.

@@ -34,6 +34,15 @@ def test_the_store_and_its_maxima(tmp_path: Path) -> None:
     assert re.search(r"a worker's memory at its highest: \d+ MB \d+ MB", said)
 
 
+def test_a_limit_that_workers_reach_without_data_is_an_error(tmp_path: Path) -> None:
+    path = str(tmp_path / "heat.zarr")
+    run("make_store.py", path, "--gigabytes", "0.02")
+    command = [sys.executable, str(FOLDER / "maximum_of_store.py"), path, "--limit", "100 MB"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert re.search(r'of the 100 MB of each worker, .*; pass --limit "\d{3} MB" or more\n$', done.stderr)
+
+
 def test_the_page_shows_commands_that_are_there() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"examples/larger_than_memory/(\w+\.py)", page))

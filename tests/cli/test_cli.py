@@ -30,6 +30,7 @@ from maxops import _native, cli, reference
 from maxops.cli import files, table
 from maxops.cli.app import app
 from maxops.cli.compare import difference
+from maxops.dtypes import short_names
 from maxops.errors import ModelInputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -698,7 +699,7 @@ def test_operators_shows_every_row_of_the_spec() -> None:
             if [cell.strip() for cell in line.strip("│").split("│")][:3]
             == [operator.standard, operator.name, str(operator.version or "")]
         )
-        holds(line, ", ".join(map(str, operator.types)) + " ")
+        holds(line, short_names(operator.types) + " ")
 
 
 def test_operators_as_json() -> None:
@@ -717,6 +718,8 @@ def test_operators_with_clauses() -> None:
     for operator in mo.operators():
         for clause in operator.clauses:
             assert any(clause.id in line and clause.statement in line for line in shown.splitlines())
+    assert "undecided" not in shown
+    assert "decided by maxops" in shown
 
 
 # ------------------------------------------------------------------------------------------------ real processes

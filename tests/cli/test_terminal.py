@@ -74,6 +74,16 @@ def test_names_are_whole_at_any_width(width: int, model: str) -> None:
     assert max(map(len, shown.splitlines())) <= width
 
 
+def test_a_report_has_one_layout_and_no_column_of_single_words(model: str) -> None:
+    for width in (60, 80, 100, 120, 160):
+        lines = Text.from_ansi(on_terminal(width, "check", model)).plain.splitlines()
+        assert lines == [line.rstrip() for line in lines]
+        blocks = [line for line in lines if line.startswith(("verdict ", "judged by "))]
+        tables = [line for line in lines if line.startswith("\N{BOX DRAWINGS HEAVY DOWN AND RIGHT}")]
+        assert (len(tables), bool(blocks)) == ((2, False) if width >= 120 else (0, True)), width
+    assert "float16, bfloat16, float32, float64, int8-64" in " ".join(on_terminal(60, "operators").split())
+
+
 def test_fewer_values_on_a_narrow_terminal() -> None:
     detector = str(ROOT / "examples" / "detector")
     wide, narrow = (on_terminal(width, "run", detector) for width in (240, 80))

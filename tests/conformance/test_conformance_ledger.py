@@ -199,6 +199,16 @@ def test_the_contents_of_a_page_lead_to_its_sections() -> None:
         assert re.findall(r"^\| \[.*\]\(#(.*?)\) \|", page, re.MULTILINE) == anchors, name
 
 
+def test_the_overview_links_to_the_gravest_fault_of_each_runtime() -> None:
+    for runs in (ledger.read(KNOWN), [swifter(), swift()]):
+        pages = ledger.pages(runs)
+        overview = pages["findings.md"].split("\n- ")[0]
+        links = re.findall(r"^\| (\S+) .* \| (?:\[.*\]\((.*)\)|none) \| .*\|$", overview, re.MULTILINE)
+        assert [runtime for runtime, _ in links] == [run["runtime"].replace("_", "\\_") for run in runs]
+        for page, anchor in (link.split("#") for _, link in links if link):
+            assert re.search(rf"\]\(#{re.escape(anchor)}\)", pages[page]), anchor
+
+
 def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> None:
     page = ledger.pages([swift()])["findings/swiftmax.md"]
     wrong = [kind for kind in kinds(swift()) if kind.verdict not in ("refuses", "permitted")]
@@ -206,7 +216,7 @@ def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> Non
     bodies = [block.split("```")[0] for block in page.split("```python\n")[1:]]
     codes = ["\n".join(line for line in body.splitlines() if not line.startswith("#")) for body in bodies]
     assert len(set(codes)) == len(codes) > 0
-    assert page.count("<summary>Script ") == len(codes) == page.count("```text\n")
+    assert page.count("<summary>Script: ") == len(codes) == page.count("```text\n")
     assert page.count("<details ") == page.count("</details>")
 
 

@@ -77,6 +77,7 @@ SEARCHES = {
     "segment_max": ("reference/functions",),
     "exit code": ("reference/commands",),
     "ReduceMax-20.empty": ("operators", "clauses/ONNX.ReduceMax.empty"),
+    "torch speed": ("speed",),
     "scatter_max": ("coming-from",),
 }
 

@@ -314,6 +314,10 @@ def test_cases_below_one_are_listed(tiny_run: dict[str, Any]) -> None:
     assert case["id"] in report.markdown(tiny_run)
     (row,) = report.overview(tiny_run, "Max", report.FASTEST).rows
     assert list(row) == ["2-inputs,out", "0.50", "2.50"]
+    assert "the median over types" not in report.markdown(tiny_run)
+    case["libraries"]["numpy"]["ratio"]["median"] = 4.0
+    (row,) = report.libraries_by_size(tiny_run, "Max").rows
+    assert list(row[:2]) == ["numpy", "4.00"]
 
 
 def test_our_own_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch, tiny_cases: list[Case]) -> None:
@@ -372,10 +376,29 @@ def test_pictures_have_a_line_for_each_library_that_is_right(tiny_run: dict[str,
         "peers": {"Max", "ReduceMax", "SegmentMax", "elements", "numpy"},
         "limit": {"Max", "ReduceMax", "SegmentMax", "elements"},
     }
+    for svg in drawn.values():
+        assert svg.count(page.STYLE) == 1
+        assert page.BLACK not in svg
     for case in tiny_run["cases"]:
         case["libraries"]["numpy"]["status"] = "wrong"
         case["limit"] = {}
     assert page.pictures(tiny_run) == {}
+
+
+def test_text_follows_the_color_scheme_and_is_legible() -> None:
+    def luminance(color: str) -> float:
+        parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    light, dark = re.findall("#[0-9a-f]{6}", page.STYLE)
+    assert 1.05 / (luminance(light) + 0.05) > 4.5
+    assert (luminance(dark) + 0.05) / (luminance("#1e2129") + 0.05) > 4.5  # the dark pages of the site
+
+
+def test_names_of_families_are_explained() -> None:
+    parts = {part for case in grid.cases(types=[dtypes.FLOAT32]) for part in case.family.split(",")}
+    assert parts == grid.MEANINGS.keys()
 
 
 def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:

@@ -42,6 +42,9 @@ OF_OTHERS = {"OMP_NUM_THREADS"}  # which maxops honours
 INTERNAL = {"MAXOPS_BENCH_ENVIRONMENT"}  # how a program of the bench finds a line of another's output
 # Blocks of which nothing runs, by their first lines, and why.
 NOT_RUN = {
+    "dask": [
+        'highest = mo.reduce_max(da.from_zarr("heat.zarr", component="heat"), axis=0).compute()'
+    ],  # a store of the reader's
     "clusters": [  # machines that nobody has here
         "from distributed import Client, SSHCluster  # machines that take ssh; or `dask-ssh` on the command line",
         "import ray",

@@ -68,6 +68,14 @@ def examples(page: Path) -> list[tuple[str, str]]:
     return [(unescape(copied), unescape(re.sub(r"<[^>]*>", "", shown))) for copied, shown in blocks]
 
 
+def test_text_that_a_drawing_cuts_off_is_an_error() -> None:
+    drawing = runpy.run_path(str(ROOT / "docs" / "drawings.py"))["Drawing"]("a title", 20)
+    drawing.text(180, 10, "m" * 51)
+    for arguments in ((180, 10, "m" * 52), (100, 10, "m" * 51)):
+        with pytest.raises(AssertionError, match="is cut off"):
+            drawing.text(*arguments)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly."""

@@ -181,6 +181,53 @@ LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
 
+# The meaning of each name, of which one or more, with commas, make the name of a family.
+MEANINGS = {
+    "2-inputs": "two arrays of one shape",
+    "3-inputs": "three arrays of one shape",
+    "8-inputs": "eight arrays of one shape",
+    "row": "a square matrix and a row, which is broadcast",
+    "column": "a square matrix and a column, which is broadcast",
+    "outer": "a column and a row, which are broadcast to a square matrix",
+    "scalar": "an array and a 0-D array",
+    "transposed": "a square matrix, and a transposed one",
+    "half-rows": "two matrices whose rows are halves of longer rows",
+    "every-second": "two 1-D views with a step of 2",
+    "out": "the call has an `out` array",
+    "all": "1-D data, reduced to a scalar",
+    "last-3": "rows of 3 elements, each reduced",
+    "last-8": "rows of 8 elements, each reduced",
+    "last-80": "rows of 80 elements, each reduced",
+    "last-1000": "rows of 1000 elements, each reduced",
+    "last-1e4": "rows of 10,000 elements, each reduced",
+    "first-narrow": "a matrix with 8 columns, each reduced",
+    "first-square": "a square matrix, with each column reduced",
+    "middle": "a 3-D array, reduced along its middle axis",
+    "images-last-axes": "64 images of 3 channels: the maximum of each channel of each image",
+    "images-first-axes": "64 images of 3 channels: the maximum of each pixel",
+    "images-by-channel": "64 images of 3 channels: the maximum of each channel",
+    "transposed-last": "a transposed square matrix, with each row reduced",
+    "half-rows-all": "a matrix whose rows are halves of longer rows, reduced to a scalar",
+    "every-second-all": "a 1-D view with a step of 2, reduced to a scalar",
+    "1d": "1-D data",
+    "rows-16": "rows of 16 elements",
+    "rows-64": "rows of 64 elements",
+    "mean-1": "each segment has 1 row",
+    "mean-10": "a segment has 10 rows on average",
+    "mean-1000": "a segment has 1000 rows on average",
+    "mean-1e6": "a segment has 1,000,000 rows on average",
+    "zipf": "lengths of segments have a Zipf distribution, with a mean of 20 rows",
+    "many-empty": "nine of ten segments are empty, and the others have 10 rows on average",
+    "int32": "the ids are int32",
+    "int64": "the ids are int64",
+    "unchecked": "the call has `check_ids=False`",
+    "python-scalar": "an array and a Python scalar",
+    "list-axes": "1-D data, with the axes in a list",
+    "numpy-integer": "1-D data, with `num_segments` as a NumPy integer",
+    "operator": "the operator of a standard, with 1-D data",
+    "torch-tensors": "1-D tensors of torch",
+}
+
 
 def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], *, out: bool = False) -> Case:
     """Return a case of Max."""

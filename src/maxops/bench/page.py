@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from statistics import median
 from typing import Any
 
 from maxops.bench import report
 from maxops.bench.grid import OPERATORS
-from maxops.bench.report import FASTEST, LIMIT, Table
+from maxops.bench.report import FASTEST, LIMIT, Points, Table
 from maxops.bench.timing import Json
 
 PICTURES = {
     "peers": "Speedup over each library where its result is correct: the median, by number of elements",
     "limit": "Share of the memory bandwidth: the median, by number of elements",
 }
-INK = "#7a828e"  # legible on white and on black
+# The color of text and lines: a contrast of at least 5 with light and dark pages. In an image, browsers apply the color
+# scheme of the page that shows it, and so that of the site's own toggle.
+STYLE = "<style>svg{color:#5d6775}@media(prefers-color-scheme:dark){svg{color:#9aa4b2}}</style>"
+INK, BLACK = "currentColor", "#000000"
 # Variants that differ little from those in the plots are only in the tables.
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # characters above which a cell of a table wraps
 
-Points = list[tuple[int, float]]  # size, ratio
 Lines = dict[str, Points]  # by name
 
 
@@ -65,17 +65,12 @@ def _plots(run: Json, operator: str, against: str, title: str) -> str:
 
 def pictures(run: Json) -> dict[str, str]:
     """Return two plots of a run as SVG, by name: the speedup over each library, and the share of memory bandwidth."""
-    over: dict[str, Lines] = {operator: {} for operator in OPERATORS}
+    over: dict[str, Lines] = {operator: report.by_library(run, operator) for operator in OPERATORS}
     share: Lines = {}
     for operator in OPERATORS:
         cases = [case for case in run["cases"] if case["operator"] == operator]
-        for name in run["libraries"]:
-            entries = [(case["size"], case["libraries"].get(name, {})) for case in cases]
-            over[operator][name] = _medians(
-                (size, float(entry["ratio"]["median"])) for size, entry in entries if entry.get("status") == "correct"
-            )
         limited = [(case["size"], ratio) for case in cases if (ratio := report.value(case, LIMIT)) is not None]
-        share[operator] = _medians(limited)
+        share[operator] = report.medians(limited)
     names = [name for name in run["libraries"] if any(len(lines[name]) > 1 for lines in over.values())]
     colours = {name: f"C{number}" for group in (names, OPERATORS) for number, name in enumerate(group)}
     peers = {operator: {name: lines[name] for name in names if lines[name]} for operator, lines in over.items()}
@@ -87,21 +82,12 @@ def pictures(run: Json) -> dict[str, str]:
     }
 
 
-def _medians(points: Iterable[tuple[int, float]]) -> Points:
-    """Return the median for each size."""
-    found: dict[int, list[float]] = {}
-    for size, ratio in points:
-        found.setdefault(size, []).append(ratio)
-    return [(size, median(ratios)) for size, ratios in sorted(found.items())]
-
-
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
     """Draw panels with lines over size, one below the other, with searchable text and shaded speedups below 1."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    look: Any = dict.fromkeys(names, INK) | {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
+    look: Any = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # the same run gives the same page
         figure = Figure(figsize=(4.2, 2.5 * len(panels)), layout="constrained")
         drawn: dict[str, Any] = {}
@@ -109,21 +95,22 @@ def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_sp
             drawn |= _draw(axes, lines, colours, is_speedup=is_speedup)
             axes.set_title(name, fontsize=9, loc="left")
         legend: Any = {"handles": list(drawn.values()), "labels": list(drawn), "loc": "outside lower center"}
-        figure.legend(**legend, fontsize=7, frameon=False, ncols=4)
+        figure.legend(**legend, fontsize=9, frameon=False, ncols=3, handlelength=3, columnspacing=1)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+    svg = text.getvalue().replace(BLACK, INK)  # matplotlib lacks a color that depends on the page
+    opening = f'<svg role="img" aria-label="{escape(title)}" fill="{INK}" '
+    return svg[svg.index("<svg") :].replace("<svg ", opening, 1).replace(">", f">{STYLE}", 1)
 
 
 def _draw(axes: Any, lines: Lines, colours: dict[str, str], *, is_speedup: bool) -> dict[str, Any]:
     """Draw lines over size, and return the drawn lines by name."""
     drawn = {}
     for name, points in lines.items():
-        style = "-" if len(colours[name]) == 2 else "--"  # C10 has the colour of C0
-        (drawn[name],) = axes.plot(*zip(*sorted(points), strict=True), f"o{style}", color=colours[name], markersize=3)
+        style = "o-" if len(colours[name]) == 2 else "s--"  # C10 has the colour of C0
+        (drawn[name],) = axes.plot(*zip(*sorted(points), strict=True), style, color=colours[name], markersize=4)
     axes.set_xscale("log", subs=[])
-    axes.axhline(1, color=INK, linewidth=1, linestyle="--")
+    axes.axhline(1, color=BLACK, linewidth=1, linestyle="--")
     if is_speedup:
         axes.set_yscale("log", subs=[2, 5])
         axes.yaxis.set_major_formatter("{x:g}")
@@ -131,7 +118,7 @@ def _draw(axes: Any, lines: Lines, colours: dict[str, str], *, is_speedup: bool)
         axes.axhspan(min(axes.get_ylim()[0], 0.5), 1, color="red", alpha=0.07, linewidth=0)
     else:
         axes.set_ylim(bottom=0)
-    axes.grid(visible=True, axis="y", color=INK, alpha=0.18)
+    axes.grid(visible=True, axis="y", color=BLACK, alpha=0.18)
     axes.set_xlabel("elements")
     return drawn
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maxops.bench.grid import OPERATORS, label
+from maxops.bench.grid import MEANINGS, OPERATORS, label
 from maxops.bench.timing import Json
 from maxops.counted import counted
 from maxops.errors import MaxopsError
@@ -20,6 +20,7 @@ FASTEST, LIMIT = "fastest", "limit"
 TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BYTES = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
 
+Points = list[tuple[int, float]]  # size, ratio
 
 FORMAT = 2
 _OF_A_RUN = {"began", "command", "machine", "libraries", "cases"}
@@ -156,7 +157,9 @@ def overview(run: Json, operator: str, against: str) -> Table:
     sizes = sorted({size for cells in found.values() for size in cells})
     rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
     title, what = _MEANINGS[against]
-    note = f"The table shows {what}. For each number of elements, it has the median over types, and the lowest value."
+    has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
+    cells_have = "the median over types, and the lowest value" if has_types else "one value"
+    note = f"The table shows {what}. For each number of elements, it has {cells_have}."
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
@@ -165,6 +168,48 @@ def _median_and_lowest(found: list[tuple[float, str]]) -> str:
         return ""
     middle, (lowest, name) = times(statistics.median(number for number, _ in found)), min(found)
     return middle if len(found) == 1 else f"{middle} (from {times(lowest)}, {name})"
+
+
+def by_library(run: Json, operator: str) -> dict[str, Points]:
+    """Return the median speedup over each library where its result is correct, by number of elements."""
+    cases = [case for case in run["cases"] if case["operator"] == operator]
+    found = {}
+    for name in run["libraries"]:
+        entries = [(case["size"], case["libraries"].get(name, {})) for case in cases]
+        found[name] = medians(
+            (n, float(each["ratio"]["median"])) for n, each in entries if each.get("status") == "correct"
+        )
+    return found
+
+
+def medians(points: Iterable[tuple[int, float]]) -> Points:
+    """Return the median for each size."""
+    found: dict[int, list[float]] = {}
+    for size, ratio in points:
+        found.setdefault(size, []).append(ratio)
+    return [(size, statistics.median(ratios)) for size, ratios in sorted(found.items())]
+
+
+def libraries_by_size(run: Json, operator: str) -> Table:
+    """Return a table of the speedup over each library, by number of elements."""
+    found = {name: dict(points) for name, points in by_library(run, operator).items() if points}
+    sizes = sorted({size for points in found.values() for size in points})
+    rows = [
+        [name, *(times(points[each]) if each in points else "" for each in sizes)] for name, points in found.items()
+    ]
+    note = (
+        "The table shows the speedup over each library where its result is correct: the median, by number of elements."
+    )
+    return Table(f"{operator}, by library", note, ("library", *map(label, sizes)), rows)
+
+
+def families(run: Json) -> Table:
+    """Return a table of the names of the families in the run."""
+    parts = dict.fromkeys(part for case in run["cases"] for part in case["family"].split(","))
+    rows = [(part, MEANINGS[part]) for part in parts if part in MEANINGS]
+    return Table(
+        "Families", "A family's name lists its inputs, and the options of the call.", ("name", "meaning"), rows
+    )
 
 
 def cases(run: Json) -> list[Table]:
@@ -252,7 +297,8 @@ def machine(run: Json) -> Table:
 
 def summary(run: Json) -> list[Table]:
     """Return all tables except the tables of all cases."""
-    tables = [overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS]
+    tables = [libraries_by_size(run, operator) for operator in OPERATORS]
+    tables += [families(run), *(overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS)]
     tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine)]
     return [table for table in tables if table.rows]
 

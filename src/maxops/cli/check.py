@@ -20,7 +20,7 @@ from maxops.cli import streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting
-from maxops.cli.table import say, show, verdict
+from maxops.cli.table import Cell, say, show_all, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError
 from maxops.program import BAD_USE, FAILED, print_line
@@ -237,24 +237,22 @@ def _print_tables(report: Report, *, everything: bool) -> None:
     from maxops.checker.as_json import counts  # noqa: PLC0415  (see above)
 
     shown = [node for node in report.nodes if everything or node.row is None or any(f.notable for f in node.findings)]
+    tables: list[tuple[Sequence[Cell], Sequence[Sequence[Cell]]]] = []
     if shown:
         text = [((_judged_by(node), *_counts(node.findings)), node.where) for node in shown]
-        show(
-            ("judged by", verdict("holds"), verdict("broken"), verdict("unknown"), "at run time only", "node"),
-            [(*key, where) for key, where in (text if everything else _gathered(text))],
-        )
+        columns = ("judged by", verdict("holds"), verdict("broken"), verdict("unknown"), "at run time only", "node")
+        tables.append((columns, [(*key, where) for key, where in (text if everything else _gathered(text))]))
     found = [finding for finding in report.findings if everything or finding.notable]
     if found:
         says = {clause.id: clause.statement for node in report.nodes if node.row for clause in node.row.clauses}
         found.sort(key=_order)
         rows = _gathered(((_verdict(each), each.clause, each.message), each.node) for each in found)
-        show(
-            ("verdict", "clause", "statement", "reason", "node"),
-            [
-                (verdict(of), clause, says.get(clause, "the model is well formed"), why, where)
-                for (of, clause, why), where in (rows if everything else _shortened(rows))
-            ],
-        )
+        cells = [
+            (verdict(of), clause, says.get(clause, "the model is well formed"), why, where)
+            for (of, clause, why), where in (rows if everything else _shortened(rows))
+        ]
+        tables.append((("verdict", "clause", "statement", "reason", "node"), cells))
+    show_all(tables)
     count = counts(report)
     judged = count["nodes"] - count["outside"]
     by = report.standard or ("its own standard" if judged == 1 else "their own standard")

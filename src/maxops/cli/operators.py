@@ -9,6 +9,7 @@ import typer
 import maxops
 from maxops.cli import streams
 from maxops.cli.table import show, show_json
+from maxops.dtypes import short_names
 
 
 def operators(
@@ -23,7 +24,12 @@ def operators(
         show(
             ("clause", "level", "statement", "source"),
             [
-                (clause.id, clause.level, clause.statement, clause.source)
+                (
+                    clause.id,
+                    "decided by maxops" if clause.level == "undecided" else clause.level,
+                    clause.statement,
+                    clause.source.removeprefix("decided: "),
+                )
                 for operator in maxops.operators()
                 for clause in operator.clauses
             ],
@@ -36,7 +42,7 @@ def operators(
                     row.standard,
                     row.name,
                     "" if row.version is None else str(row.version),
-                    ", ".join(map(str, row.types)),
+                    short_names(row.types),
                 )
                 for row in maxops.operators()
             ],

@@ -23,6 +23,7 @@ from maxops.shown import printable
 
 Cell = str | Text
 FIRST = 6
+PROSE = 20  # the least width of a column of a table with longer cells
 NO_WRAP = 1_000_000  # columns of a pipe or a file
 _FRAME = 3  # characters of the frame per column
 # The sign and the style of a verdict.
@@ -47,7 +48,8 @@ def verdict(text: str) -> Cell:
     if not sys.stdout.isatty():
         return text
     can_sign = sign and "utf" in (sys.stdout.encoding or "").lower()
-    return Text(printable(f"{sign} {text}" if can_sign else text), style=style)
+    # the style is of a part of the text, because a cell gives the style of its whole text to the padding as well
+    return Text.assemble((printable(f"{sign} {text}" if can_sign else text), style))
 
 
 def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
@@ -55,19 +57,30 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
 
     On a terminal that is too narrow for the columns, each row becomes a block of lines.
     """
-    heads, *cells = (
-        [Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in [columns, *rows]
-    )
+    show_all([(columns, rows)])
+
+
+def show_all(tables: Iterable[tuple[Sequence[Cell], Iterable[Sequence[Cell]]]]) -> None:
+    """Print the tables of a report in one layout: if one table is too wide, the rows of all become blocks."""
     console = _Console(file=sys.stdout, width=_width())
-    widths = _widths([heads, *cells], console.width - _FRAME * len(heads) - 1)
-    if widths:
-        table = Table()
-        for head, width in zip(heads, widths, strict=True):
-            table.add_column(head, width=width)
-        for row in cells:
-            table.add_row(*row)
-        console.print(table)
-        return
+    texts = [
+        [[Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in [columns, *rows]]
+        for columns, rows in tables
+    ]
+    widths = [_widths(rows, console.width - _FRAME * len(rows[0]) - 1) for rows in texts]
+    for (heads, *cells), columns in zip(texts, widths, strict=True):
+        if all(widths):
+            table = Table()
+            for head, width in zip(heads, columns, strict=True):
+                table.add_column(head, width=width)
+            for row in cells:
+                table.add_row(*row)
+            console.print(table)
+        else:
+            _show_blocks(console, heads, cells)
+
+
+def _show_blocks(console: Console, heads: Sequence[Text], cells: Sequence[Sequence[Text]]) -> None:
     beside = max(head.cell_len for head in heads) <= console.width // 2
     for row in cells:
         block = Table.grid(padding=(0, 2, 0, 0))
@@ -77,17 +90,19 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
             if cell:
                 for line in [(head, cell)] if beside else [(head,), (cell,)]:
                     block.add_row(*line)
-        console.print(block)
-        console.print()
+        with console.capture() as captured:
+            console.print(block)
+        print(*(line.rstrip() for line in captured.get().splitlines()), "", sep="\n")  # rich pads lines
     if not cells:
         say(", ".join(head.plain for head in heads))
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """Return column widths that break no word, or an empty list if the words do not fit."""
+    """Return column widths that break no word, or an empty list if the words or columns of prose do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
-    growth = [max(cell.cell_len for cell in column) - width for column, width in zip(columns, widths, strict=True)]
+    longest = [max(cell.cell_len for cell in column) for column in columns]
+    growth = [length - width for length, width in zip(longest, widths, strict=True)]
     spare = room - sum(widths)
     if spare < 0:
         return []
@@ -95,7 +110,7 @@ def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
         more = min(growth[number], spare // (len(columns) - done))
         widths[number] += more
         spare -= more
-    return widths
+    return [] if any(width < PROSE < length for width, length in zip(widths, longest, strict=True)) else widths
 
 
 def _width() -> int:

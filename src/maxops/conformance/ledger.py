@@ -87,7 +87,7 @@ def pages(runs: Sequence[Run]) -> dict[str, str]:
         own = [run for run in runs if run["runtime"] == runtime]
         lines = [f"# Findings: {_plain(runtime)}", "", ABOUT_A_PAGE]
         for run in own:
-            lines += _of_runtime(run, f", in {run['version']}" if len(own) > 1 else "")
+            lines += _of_runtime(run, _where(run, own))
         made[page_name(runtime)] = _text(lines)
     return made
 
@@ -123,13 +123,27 @@ def _summary(runs: Sequence[Run]) -> list[str]:
         if counts["not applicable"] < counts.total()
     ]
     means = [f"- *{WORDS[each].many}*: {WORDS[each].means}" for each in verdicts if each != "conforms"]
-    return [*means, "", *_table(("runtime", "by", "cases", *(WORDS[each].many for each in verdicts)), rows), ""]
+    means.append("- *wrong* in the figure: *violate* and *missing errors*")
+    verdict_table = _table(("runtime", "by", "cases", *(WORDS[each].many for each in verdicts)), rows)
+    return [*_gravest(runs), "", *means, "", *verdict_table, ""]
+
+
+def _gravest(runs: Sequence[Run]) -> list[str]:
+    """Return a table of the gravest fault of each runtime, with a link to its section."""
+    rows = []
+    for run in runs:
+        link, standards = "none", ""
+        if faults := _faults(run):
+            heading, standards = f"{faults[0].title}{_where(run, runs)}", _standards(faults[0])
+            link = f"[{_plain(heading)}]({page_name(run['runtime'])}#{_anchor(heading)})"
+        rows.append((_plain(runtime_label(run)), link, standards))
+    return _table(("runtime", "gravest fault", "by"), rows)
 
 
 def _of_runtime(run: Run, where: str) -> list[str]:
     """Return a run's part of its page; `where` distinguishes equal headings of several runs."""
     every = kinds(run)
-    wrong = causes([kind for kind in every if kind.verdict in FAULTS and kind.verdict != REFUSES])
+    wrong = _faults(run)
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
     lines += [f"- {_plain(sentence)}" for sentence in bounds.sentences(run)] + [""] * bool(bounds.sentences(run))
     if wrong:
@@ -151,6 +165,15 @@ def _of_runtime(run: Run, where: str) -> list[str]:
     return lines
 
 
+def _where(run: Run, runs: Sequence[Run]) -> str:
+    """Return the end of a run's headings, which differ between several runs of a runtime."""
+    return f", in {run['version']}" if sum(each["runtime"] == run["runtime"] for each in runs) > 1 else ""
+
+
+def _faults(run: Run) -> list[Cause]:
+    return causes([kind for kind in kinds(run) if kind.verdict in FAULTS and kind.verdict != REFUSES])
+
+
 def _circumstances(run: Run) -> str:
     machine, kit = run["machine"], run["kit"]
     which = "of a quick run" if kit.get("quick") else "of a full run"
@@ -165,11 +188,18 @@ def _circumstances(run: Run) -> str:
 def _contents(found: Sequence[Cause], where: str) -> list[str]:
     rows = []
     for cause in found:
-        standards = ", ".join(dict.fromkeys(kind.row.standard for kind in cause.kinds))
         heading = f"{cause.title}{where}"
-        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")  # as Markdown renderers build it
-        rows.append((f"[{_plain(heading)}](#{anchor})", cause.count, standards))
+        rows.append((f"[{_plain(heading)}](#{_anchor(heading)})", cause.count, _standards(cause)))
     return _table(("what", "cases", "by"), rows)
+
+
+def _standards(cause: Cause) -> str:
+    return ", ".join(dict.fromkeys(kind.row.standard for kind in cause.kinds))
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor of a heading, as Markdown renderers build it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _section(cause: Cause, where: str) -> list[str]:
