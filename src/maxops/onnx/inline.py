@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
@@ -262,7 +262,10 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
-    """Refuse calls with more inputs or outputs than the function has, which the inliner does not check."""
+    """Refuse calls with too many inputs or outputs, or attributes of another kind; the inliner checks neither."""
+    kinds = {key: _attribute_kinds(function) for key, function in functions.items()}
+    for key, function in functions.items():
+        _check_kinds(function.attribute_proto, kinds[key], key, "the default of the attribute")
     holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
     for holder in holders:
         for node in calls(holder.node, functions):
@@ -276,6 +279,27 @@ def _check_calls(model: ModelProto, functions: Functions) -> None:
                         f"{nodes.label(node)}: the call has {len(given)} {kind}, but the function "
                         f"{label(call_key(node))} has {len(declared)}"
                     )
+            _check_kinds(node.attribute, kinds[call_key(node)], call_key(node), f"{nodes.label(node)}: the attribute")
+
+
+def _attribute_kinds(function: FunctionProto) -> dict[str, set[int]]:
+    """Return the kinds that the nodes of a function require of the function's attributes, by name."""
+    kinds: dict[str, set[int]] = {}
+    for node in with_inner(function.node):
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                kinds.setdefault(attribute.ref_attr_name, set()).add(attribute.type)
+    return kinds
+
+
+def _check_kinds(given: Iterable[AttributeProto], kinds: Mapping[str, set[int]], key: FunctionKey, where: str) -> None:
+    for attribute in given:
+        if others := kinds.get(attribute.name, set()) - {attribute.type}:
+            actual, *expected = map(AttributeProto.AttributeType.Name, (attribute.type, *sorted(others)))
+            raise ModelError(
+                f"{where} {attribute.name!r} of the function {label(key)} must be of kind "
+                f"{' and '.join(expected)}, got {actual}"
+            )
 
 
 def _check_size(model: ModelProto, functions: Functions, order: list[FunctionKey]) -> None:
