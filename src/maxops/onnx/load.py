@@ -279,7 +279,7 @@ def _check_model(proto: ModelProto, source: str) -> None:
 
 
 def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type: bool = False) -> tuple[Value, ...]:
-    values: list[Value] = []
+    values: dict[str, Value] = {}
     for info in infos:
         where = f"{source}: {kind} {info.name!r}"
         container, held = container_of(info.type)
@@ -295,7 +295,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
             raise unsupported_type(where, tensor.elem_type)
-        if any(value.name == info.name for value in values):
+        if info.name in values:
             raise ModelError(f"{where} appears twice")
         dims = dims_of(tensor.shape) if tensor.HasField("shape") or not container else None
         value = Value(info.name, dtype, dims, container)
@@ -304,8 +304,8 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         if dims and -1 in dims:
             warnings.warn(f"{where} has a size of -1, which is read as an unknown size: {value}", stacklevel=2)
             value = replace(value, dims=tuple(None if size == -1 else size for size in dims))
-        values.append(value)
-    return tuple(values)
+        values[info.name] = value
+    return tuple(values.values())
 
 
 def _check_default(source: str, value: Value, default: Array) -> None:
