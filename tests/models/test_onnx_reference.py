@@ -278,6 +278,35 @@ def test_the_portable_form_says_what_it_needs() -> None:
         mx.segment_max_node("x", "ids", "y", fill_mode="NONE")
 
 
+@pytest.mark.parametrize("opset", range(18, onnx.defs.onnx_opset_version() + 1))
+@pytest.mark.parametrize("count", [False, True], ids=["without num_segments", "num_segments"])
+def test_the_portable_form_in_each_operator_set(count: bool, opset: int) -> None:
+    data, ids, more = np.float32([[1], [3], [2]]), np.array([0, 0, 2]), {"k": np.array(4)} if count else {}
+    expected = mo.segment_max(data, ids, *more.values(), fill_mode="LOWEST")
+    for dtype in ROW.dtypes:
+        model = segments(dtype, "LOWEST", count=count)
+        model.opset_import[0].version = opset
+        onnx.checker.check_model(mx.portable(model), full_check=True)
+        if dtype is FLOAT32:
+            (plain,) = ReferenceEvaluator(mx.portable(model)).run(None, {"x": data, "ids": ids, **more})
+            assert_same_bits(plain, expected)
+
+
+def test_the_portable_form_of_a_model_that_has_portable_nodes() -> None:
+    model = mx.portable(segments(FLOAT32, "ZERO", count=False))
+    model.graph.node.append(mx.segment_max_node("y", "j", "z", fill_mode="ZERO"))
+    model.graph.node.append(mx.segment_max_node("y", "j", "low", fill_mode="LOWEST"))
+    model.graph.input.append(helper.make_tensor_value_info("j", onnx.TensorProto.INT64, ["s"]))
+    model.graph.output.extend(
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, "uv") for name in ("z", "low")
+    )
+    portable = mx.portable(model)
+    assert [each.name for each in portable.functions] == ["SegmentMax_float32_ZERO", "SegmentMax_float32_LOWEST"]
+    inputs = {"x": np.float32([[1], [3], [2]]), "ids": np.array([0, 0, 2]), "j": np.array([0, 0, 0])}
+    assert mx.from_proto(portable).run(inputs)["z"].tolist() == [[3]]
+    assert mx.portable(portable) == portable
+
+
 def test_a_model_from_the_builder() -> None:
     node = mx.segment_max_node("x", "ids", "y", "k", fill_mode="lowest", name="peaks")
     graph = helper.make_graph(

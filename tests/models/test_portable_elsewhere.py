@@ -53,6 +53,15 @@ def test_each_type(dtype: DType, mode: FillMode, shape: tuple[int, ...]) -> None
         assert_same_bits(portably(dtype, mode, data), mo.segment_max(data, IDS, fill_mode=mode))
 
 
+@pytest.mark.parametrize("opset", range(18, 27))
+def test_each_operator_set(opset: int) -> None:
+    data = np.float32([1, 3, 2, -1, 0, 5])
+    model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None, 1)
+    model.opset_import[0].version = opset
+    session = ort.InferenceSession(mx.portable(model).SerializeToString())
+    assert_same_bits(session.run(None, {"x": data, "ids": IDS})[0], mo.segment_max(data, IDS, fill_mode="ZERO"))
+
+
 def test_only_minus_zeros() -> None:
     data = of_words(dtypes.FLOAT32, [1 << 31] * 6)
     assert np.signbit(mo.segment_max(data, IDS, fill_mode="ZERO")[0])

@@ -11,10 +11,11 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 from maxops.dtypes import DType
 from maxops.errors import ModelError
+from maxops.onnx.inline import by_key
 from maxops.onnx.rewrite import check_valid
 from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
-from maxops.onnx.structure import canonical
+from maxops.onnx.structure import canonical, function_key
 from maxops.onnx.tensors import DTYPES, NUMBERS
 from maxops.plan import FILL_MODES
 
@@ -181,7 +182,6 @@ def portable(model: ModelProto) -> ModelProto:
         functions[function.name] = function
         node.op_type = function.name
         node.ClearField("attribute")
-    result.functions.extend(functions.values())
     opset = next((entry for entry in result.opset_import if not entry.domain), None)
     if functions and (opset is None or opset.version < PORTABLE_OPSET):
         actual = "none" if opset is None else str(opset.version)
@@ -189,6 +189,12 @@ def portable(model: ModelProto) -> ModelProto:
             f"the portable form requires operator set {PORTABLE_OPSET} or newer, got {actual}; convert the model with "
             "onnx.version_converter"
         )
+    defined = by_key(result)
+    for function in functions.values():
+        if opset is not None:  # onnx.checker accepts no other operator set if operators differ between the sets
+            function.opset_import[0].version = opset.version
+        if function_key(function) not in defined:
+            result.functions.append(function)
     return result
 
 
