@@ -449,6 +449,21 @@ def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Pa
         maxops_onnxruntime.session((tmp_path / "e.onnx").read_bytes(), options)
 
 
+def test_external_data_causes_no_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """ONNX Runtime warns on stderr about an entry that is set again."""
+    (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    model = models.external(location="w.bin")
+    model.graph.node.add(op_type="Neg", input=[model.graph.output[0].name], output=["n"])  # for ONNX Runtime
+    (tmp_path / "e.onnx").write_bytes(model.SerializeToString())
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(tmp_path.resolve()))
+    for _ in range(2):
+        mx.load(tmp_path / "e.onnx", on="onnxruntime")
+        maxops_onnxruntime.session(tmp_path / "e.onnx")
+        maxops_onnxruntime.session(tmp_path / "e.onnx", options)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
 def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
     """Written directly, and right where it overlaps an input."""

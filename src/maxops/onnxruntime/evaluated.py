@@ -13,7 +13,7 @@ from onnx import ModelProto
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
-from maxops.onnxruntime.session import outputs_of, session
+from maxops.onnxruntime.session import outputs_of, session_with
 from maxops.plan import Array
 
 _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s reference evaluator'
@@ -31,7 +31,7 @@ class SessionEvaluator:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # fatal only, because failures raise exceptions
         try:
-            self._session = session(model, options, providers=["CPUExecutionProvider"])
+            self._session = session_with(options, model, providers=["CPUExecutionProvider"])
         except MaxopsError as error:
             raise error.at(source) from error
         except Exception as error:  # onnxruntime's exceptions have no common base class

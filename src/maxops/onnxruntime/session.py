@@ -61,18 +61,25 @@ def session(
     Raises ModelError if the model cannot be read or rewritten. Calls that violate a clause raise an onnxruntime error
     that names the clause.
     """
-    proto, path = _read(model)
-    options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
-    result = moved(proto)
-    if path is None or not any(external_tensors(result)):
-        return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
-    before = None if sess_options is None else _entry(options, _DATA_FOLDER)
-    options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
+    if sess_options is None:
+        return session_with(onnxruntime.SessionOptions(), model, **arguments)
+    before = _entry(sess_options, _DATA_FOLDER)
     try:
-        return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
-    finally:
-        if before is not None:  # the options may be shared with another model
-            options.add_session_config_entry(_DATA_FOLDER, before)
+        return session_with(sess_options, model, **arguments)
+    finally:  # the options may be shared with another model
+        _set_entry(sess_options, _DATA_FOLDER, before)
+
+
+def session_with(
+    options: onnxruntime.SessionOptions, model: str | os.PathLike[str] | bytes | ModelProto, **arguments: Any
+) -> onnxruntime.InferenceSession:
+    """Create a session like `session`, without restoring the options."""
+    proto, path = _read(model)
+    register(options)
+    result = moved(proto)
+    if path is not None and any(external_tensors(result)):
+        _set_entry(options, _DATA_FOLDER, str(follow_links(result, path)))
+    return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
 
 
 def outputs_of(
@@ -106,6 +113,12 @@ def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
         return str(options.get_session_config_entry(key))
     except RuntimeError:
         return ""
+
+
+def _set_entry(options: onnxruntime.SessionOptions, key: str, value: str) -> None:
+    """Set an entry of options if it differs, because onnxruntime prints a warning for an entry that is set again."""
+    if _entry(options, key) != value:
+        options.add_session_config_entry(key, value)
 
 
 def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
