@@ -23,7 +23,7 @@ from helpers.models import BAD_MODELS, FLOAT, MAX, BadModel, external, model, no
 from maxops import errors, reference
 from maxops.checker import check
 from maxops.errors import MaxopsError, ModelError, ModelInputError
-from maxops.onnx import from_proto, load
+from maxops.onnx import Backend, from_proto, load, portable, rewrite
 from maxops.onnx.tensors import DTYPES, read_tensor_file, to_array
 from maxops.plan import Array
 
@@ -75,6 +75,13 @@ def test_newer_operator_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) 
         ModelError, match=r"'top' \(Max\): operator set 13 has Max-99, which this version of maxops does not support"
     ):
         from_proto(MAX)
+
+
+@pytest.mark.parametrize("given", [None, b"", "model.onnx", MAX.graph], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("act", [from_proto, rewrite, portable, Backend.prepare], ids=lambda act: act.__name__)
+def test_models_of_wrong_types(act: Callable[[Any], object], given: object) -> None:
+    with pytest.raises(ModelError, match=rf"must be an onnx\.ModelProto, got {type(given).__name__}; read files with"):
+        act(given)
 
 
 @pytest.mark.parametrize("is_attribute", [False, True])

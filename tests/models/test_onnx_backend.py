@@ -242,6 +242,13 @@ def test_run_node_counts_inputs() -> None:
         Backend.run_node(node("Max", ["a", "b"], "y"), [X])
 
 
+@pytest.mark.parametrize("inputs", [None, 5, {"a": X, "b": X}], ids=lambda each: type(each).__name__)
+def test_run_node_requires_a_list(inputs: object) -> None:
+    text = f"node (Max) that makes 'y': inputs must be a list of arrays, got {type(inputs).__name__}"
+    with pytest.raises(errors.ModelInputError, match=re.escape(text)):
+        Backend.run_node(node("Max", ["a", "b"], "y"), inputs)
+
+
 def test_results_have_the_graphs_order_and_names() -> None:
     made = model([node("Max", ["x"], "b"), node("Identity", ["x"], "a")], outputs=("b", "a"))
     results = Backend.run_model(made, [X])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -100,6 +100,8 @@ class Backend(BaseBackend):
         label = nodes.label(node)
         opset = _opset(given, label)
         nodes.check(node, label, opset, onnx.IR_VERSION)
+        if isinstance(inputs, Mapping) or not isinstance(inputs, Collection):
+            raise ModelInputError(f"{label}: inputs must be a list of arrays, got {type(inputs).__name__}")
         if len(inputs) != len(node.input):
             raise ModelInputError(
                 f"{label}: expected one array for each input ({', '.join(node.input)}), got {len(inputs)}"

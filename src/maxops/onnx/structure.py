@@ -28,6 +28,11 @@ def canonical(model: ModelProto) -> ModelProto:
     >>> canonical(onnx.parser.parse_model(text)).opset_import[0].domain
     ''
     """
+    if not isinstance(model, ModelProto):
+        raise ModelError(
+            f"the model must be an onnx.ModelProto, got {type(model).__name__}; read files with maxops.onnx.load, and "
+            "bytes with onnx.load_from_string"
+        )
     domains = chain(
         (entry.domain for holder in (model, *model.functions) for entry in holder.opset_import),
         (function.domain for function in model.functions),
