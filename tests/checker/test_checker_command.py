@@ -304,3 +304,13 @@ def test_the_path_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert as_sarif([check(given)], "1")["runs"][0]["artifacts"] == [{"location": {"uri": uri}}]
     monkeypatch.setattr(Path, "cwd", lambda: Path("/nowhere"))
     assert as_sarif([check(path)], "1")["runs"][0]["artifacts"][0]["location"]["uri"] == path.as_uri()
+
+
+def test_the_path_of_the_model_if_the_current_folder_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, BROKEN)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert as_sarif([check(path)], "1")["runs"][0]["artifacts"][0]["location"]["uri"] == path.as_uri()

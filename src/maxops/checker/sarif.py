@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,6 @@ def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
 def _uri(source: str) -> str:
     """Return the model's path, relative to the current folder if the model is inside it."""
     path = Path(source)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+    with suppress(ValueError, FileNotFoundError):  # not inside the current folder, or this folder is deleted
         path = path.relative_to(Path.cwd())
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

@@ -183,6 +183,8 @@ def _code_of(command: Callable[[], None]) -> int:
 
 
 def _os_error_text(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd raises
+        return "the current folder no longer exists; change to another folder, or create it again"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
