@@ -118,6 +118,10 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
             ["--seed", "1", "--size", "k=3"],
             "--size k=3: no random input has an axis named k; axes of unknown size: n, m",
         ),
+        (
+            ["--seed", "1", "--size", "a=k=3"],
+            "--size a=k=3: no random input has an axis named a=k; axes of unknown size: n, m",
+        ),
         (["--seed", "1", "--size", "n"], "expected a name and a size such as batch=8, got 'n'"),
         (["--seed", "-1"], "--seed"),
         (["--seed", "1", "--against", "numpy"], "'numpy' cannot run models; choose onnxruntime, "),
@@ -151,7 +155,40 @@ def test_open_sizes_are_those_of_the_inputs_that_are_given(place: Path) -> None:
     assert np.load("j.npy").shape == (7,)
     wrong = run("m.onnx", "--seed", 1, "-i", "x=x.npy", "--size", "n=3")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert "with random inputs from --seed 1" in wrong.stderr
+    assert wrong.stderr == (
+        "maxops: error: m.onnx: --size n=3: the axis n has size 7 in the arrays from --input; omit --size, or pass "
+        "arrays with this size\n"
+    )
+
+
+def test_a_current_folder_that_is_deleted(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "gone").mkdir()
+    monkeypatch.chdir(place / "gone")
+    (place / "gone").rmdir()
+    for words in (["rewrite", place / "m.onnx", place / "o.onnx"], ["check", place / "m.onnx", "--format", "sarif"]):
+        assert CliRunner().invoke(app, [*map(str, words)]).exit_code == 0
+    result = CliRunner().invoke(app, ["rewrite", str(place / "m.onnx"), "o.onnx"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the current folder no longer exists; change to another folder" in result.stderr
+
+
+def test_names_and_files_with_an_equals_sign(place: Path) -> None:
+    made = onnx.load(save_onnx(place / "odd.onnx", "g (float[n] x, float[n] y) => (float[n] z) { z = Max(x, y) }"))
+    for value, name in zip(made.graph.input, ("x", "x=1"), strict=True):
+        value.name, value.type.tensor_type.shape.dim[0].dim_param = name, "batch=size"
+    made.graph.node[0].input[1] = "x=1"
+    onnx.save(made, "odd.onnx")
+    one, two = np.float32([1, 5]), np.float32([3, 2])
+    np.save("a.npy", one)
+    np.save("b=1.npy", two)
+    for x, y in (("a.npy", "b=1.npy"), ("b=1.npy", "a.npy")):
+        result = run("odd.onnx", "-i", f"x={x}", "-i", f"x=1={y}", "-o", ".", "--overwrite")
+        assert result.exit_code == 0, result.output
+        assert_same_bits(np.load("z.npy"), np.float32([3, 5]))
+    assert run("odd.onnx", "--seed", 1, "--size", "batch=size=7", "-o", ".", "--overwrite").exit_code == 0
+    assert np.load("z.npy").shape == (7,)
+    missing = run("odd.onnx", "-i", "x=missing=1.npy", "-i", "x=1=a.npy")
+    assert "missing=1.npy cannot be read" in missing.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="a shell makes pipes with names there")

@@ -25,7 +25,7 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
     """Parse arguments such as batch=8 and x.0=8, and return the sizes by name."""
     found: dict[str, int] = {}
     for text in given:
-        name, _, number = text.partition("=")
+        name, _, number = text.rpartition("=")
         if not name or not number.isascii() or not number.isdigit() or len(number) > 18:
             raise typer.BadParameter(f"expected a name and a size such as batch=8, got {text!r}", param_hint="--size")
         if found.setdefault(name, int(number)) != int(number):
@@ -49,14 +49,19 @@ def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, 
     }
 
 
-def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) -> None:
-    """Raise an error for a size whose name is not an axis of any random input."""
+def check_sizes(values: Iterable[Value], given: Mapping[str, int], in_files: Mapping[str, int], source: str) -> None:
+    """Raise an error for a size that no random input has, or that differs from the size in the given arrays."""
     names = list(dict.fromkeys(size for value in values for size in _names(value) if isinstance(size, str)))
     for name in given:
         if name not in names:
             raise ModelInputError(
                 f"{source}: --size {name}={given[name]}: no random input has an axis named {name}; axes of unknown "
                 f"size: {', '.join(names) or 'none'}"
+            )
+        if (size := in_files.get(name, given[name])) != given[name]:
+            raise ModelInputError(
+                f"{source}: --size {name}={given[name]}: the axis {name} has size {size} in the arrays from --input; "
+                "omit --size, or pass arrays with this size"
             )
 
 

@@ -484,8 +484,9 @@ def _inputs(
             arrays[name] = as_bfloat16(array) if bfloat16 else array
     missing = [value for value in model.required if value.name not in arrays]
     if seed is not None:
-        random_inputs.check_sizes(missing, sizes, model.source)
-        known = random_inputs.sizes_of(model.inputs, arrays) | dict(sizes)
+        in_files = random_inputs.sizes_of(model.inputs, arrays)
+        random_inputs.check_sizes(missing, sizes, in_files, model.source)
+        known = in_files | dict(sizes)
         for value in missing:
             arrays[value.name] = random_inputs.draw(value, seed, known, model.source, special=special)
     elif missing:
@@ -516,9 +517,14 @@ def _held(value: Value, path: Path) -> Any:
 
 
 def _split(argument: str) -> tuple[str, Path]:
-    """Split the value of --input into the name, which may be "", and the file."""
-    name, equals, rest = argument.partition("=")
-    return ("", Path(argument)) if not equals or Path(argument).is_file() else (name, Path(rest))
+    """Split the value of --input into the name, which may be "", and the file.
+
+    Names and files may contain "=", so the value is split where a file with the rest as its name exists.
+    """
+    parts = argument.split("=")
+    splits = [("=".join(parts[:number]), Path("=".join(parts[number:]))) for number in range(len(parts))]
+    there = (split for split in splits if os.path.isfile(split[1]) or streams.is_pipe(split[1]))
+    return next(there, splits[min(1, len(splits) - 1)])
 
 
 def _argument(name: str, path: Path) -> str:
