@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from traceback import walk_stack
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -34,6 +36,13 @@ class OtherType:
 
     def __str__(self) -> str:
         return self.name
+
+
+def warn_caller(message: str) -> None:
+    """Issue a UserWarning at the innermost frame outside maxops."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe()))
+    level = next((number for number, name in enumerate(modules, 1) if not name.startswith("maxops.")), 1)
+    warnings.warn(message, stacklevel=level)
 
 
 def has_type(array: Any, dtype: DType | OtherType) -> bool:
@@ -260,9 +269,7 @@ class Model:
                 differs = f"{self.source}: the model declares output {value}, but its nodes return {_kind(made)}"
                 if self.evaluator is None or not value.holds(made):
                     raise ModelError(differs)
-                warnings.warn(
-                    differs, stacklevel=4
-                )  # a warning as in ONNX Runtime, because exporters often declare wrong shapes
+                warn_caller(differs)  # a warning as in ONNX Runtime, because exporters often declare wrong shapes
             arrays = value.arrays(made) or []
             for number, array in enumerate(arrays):
                 if id(array) in taken:

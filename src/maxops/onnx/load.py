@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
@@ -18,7 +17,7 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
 from maxops.errors import ConfigurationError, MaxopsError, ModelError
-from maxops.model import Container, Model, Other, Step, Value
+from maxops.model import Container, Model, Other, Step, Value, warn_caller
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
 from maxops.onnx.external import external_tensors, without_external
@@ -302,7 +301,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         if any(isinstance(size, int) and size < -1 for size in dims or ()):
             raise ModelError(f"{where} has a negative size: {value}; an unknown size must have a name or no value")
         if dims and -1 in dims:
-            warnings.warn(f"{where} has a size of -1, which is read as an unknown size: {value}", stacklevel=2)
+            warn_caller(f"{where} has a size of -1, which is read as an unknown size: {value}")
             value = replace(value, dims=tuple(None if size == -1 else size for size in dims))
         values[info.name] = value
     return tuple(values.values())
