@@ -487,37 +487,37 @@ REFUSED: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "grows without bound": (lambda: chain(12, 10), rf"nodes after its functions are inlined; the limit is {MAX_NODES}"),
 }
 # an attribute of a function: the nodes that refer to it, and values of other kinds
-OF_KINDS = {
+OF_KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "axes": (BY_AXES, "INTS", {"INT": "1", "FLOAT": "1.0", "FLOATS": "[1.0]", "STRING": '"1"'}),
     "keepdims": ("b = ReduceMax <keepdims: int = @over> (a)", "INT", {"INTS": "[0]", "FLOAT": "0.0"}),
     "axes in an If": (BY_IF.replace("(c)", "(a)"), "INTS", {"INT": "1"}),
     "reduction": ("b = ScatterND <reduction: string = @over> (a, a, a)", "STRING", {"INT": "1"}),
 }
-for _name, (_body, _expected, _others) in OF_KINDS.items():
-    for _kind, _value in _others.items():
-        _words = f"'over' of the function own.f must be of kind {_expected}, got {_kind}"
-        REFUSED |= {
-            f"{_name} of kind {_kind}": (
-                lambda body=_body, value=_value: model(
-                    f"y = own.f <over = {value}> (x)", function(body, attributes="<over>")
-                ),
-                rf"own\.f\) that makes 'y': the attribute {_words}",
-            ),
-            f"{_name} of kind {_kind} by default": (
-                lambda body=_body, kind=_kind, value=_value: model(
-                    "y = own.f(x)", function(body, attributes=f"<over: {kind.lower()} = {value}>")
-                ),
-                f"default of the attribute {_words}",
-            ),
-            f"{_name} of kind {_kind} by way of another": (
-                lambda body=_body, kind=_kind, value=_value: model(
-                    f"y = own.g <o = {value}> (x)",
-                    function(f"b = own.f <over: {kind.lower()} = @o> (a)", "g", attributes="<o>"),
-                    function(body, attributes="<over>"),
-                ),
-                _words,
-            ),
-        }
+
+
+def refused_kinds(name: str, kind: str) -> dict[str, tuple[Callable[[], ModelProto], str]]:
+    """Return a call with a value of the kind, a default of the kind, and a call by way of another function."""
+    body, expected, values = OF_KINDS[name]
+    value, typed = values[kind], kind.lower()
+    words = f"'over' of the function own.f must be of kind {expected}, got {kind}"
+    own = function(body, attributes="<over>")
+    other = function(f"b = own.f <over: {typed} = @o> (a)", "g", attributes="<o>")
+    return {
+        f"{name} of kind {kind}": (
+            lambda: model(f"y = own.f <over = {value}> (x)", own),
+            rf"own\.f\) that makes 'y': the attribute {words}",
+        ),
+        f"{name} of kind {kind} by default": (
+            lambda: model("y = own.f(x)", function(body, attributes=f"<over: {typed} = {value}>")),
+            f"default of the attribute {words}",
+        ),
+        f"{name} of kind {kind} by way of another": (lambda: model(f"y = own.g <o = {value}> (x)", other, own), words),
+    }
+
+
+for _name, (_, _, _values) in OF_KINDS.items():
+    for _kind in _values:
+        REFUSED |= refused_kinds(_name, _kind)
 
 
 @pytest.mark.parametrize("name", REFUSED)

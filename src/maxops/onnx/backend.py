@@ -108,7 +108,7 @@ class Backend(BaseBackend):
             )
         if node.op_type == "Constant":
             return namedtupledict("Outputs", list(node.output))(nodes.constant(node, label, None))
-        result = nodes.step(node, label, opset).compute(inputs)
+        result = nodes.step(node, label, opset).compute([*inputs])
         return namedtupledict("Outputs", list(node.output))(result)
 
     @classmethod
