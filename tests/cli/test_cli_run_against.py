@@ -178,13 +178,13 @@ def test_names_and_files_with_an_equals_sign(place: Path) -> None:
         value.name, value.type.tensor_type.shape.dim[0].dim_param = name, "batch=size"
     made.graph.node[0].input[1] = "x=1"
     onnx.save(made, "odd.onnx")
-    one, two = np.float32([1, 5]), np.float32([3, 2])
+    one, two = np.array([[1, 5], [3, 2]], np.float32)
     np.save("a.npy", one)
     np.save("b=1.npy", two)
     for x, y in (("a.npy", "b=1.npy"), ("b=1.npy", "a.npy")):
         result = run("odd.onnx", "-i", f"x={x}", "-i", f"x=1={y}", "-o", ".", "--overwrite")
         assert result.exit_code == 0, result.output
-        assert_same_bits(np.load("z.npy"), np.float32([3, 5]))
+        assert_same_bits(np.load("z.npy"), np.array([3, 5], np.float32))
     assert run("odd.onnx", "--seed", 1, "--size", "batch=size=7", "-o", ".", "--overwrite").exit_code == 0
     assert np.load("z.npy").shape == (7,)
     missing = run("odd.onnx", "-i", "x=missing=1.npy", "-i", "x=1=a.npy")

@@ -285,14 +285,15 @@ def test_the_portable_form_says_what_it_needs() -> None:
 @pytest.mark.parametrize("opset", range(18, onnx.defs.onnx_opset_version() + 1))
 @pytest.mark.parametrize("count", [False, True], ids=["without num_segments", "num_segments"])
 def test_the_portable_form_in_each_operator_set(count: bool, opset: int) -> None:
-    data, ids, more = np.float32([[1], [3], [2]]), np.array([0, 0, 2]), {"k": np.array(4)} if count else {}
-    expected = mo.segment_max(data, ids, *more.values(), fill_mode="LOWEST")
+    inputs = {"x": np.array([[1], [3], [2]], np.float32), "ids": np.array([0, 0, 2])}
+    inputs |= {"k": np.array(4)} if count else {}
+    expected = mo.segment_max(inputs["x"], inputs["ids"], 4 if count else None, fill_mode="LOWEST")
     for dtype in ROW.dtypes:
         model = segments(dtype, "LOWEST", count=count)
         model.opset_import[0].version = opset
         onnx.checker.check_model(mx.portable(model), full_check=True)
         if dtype is FLOAT32:
-            (plain,) = ReferenceEvaluator(mx.portable(model)).run(None, {"x": data, "ids": ids, **more})
+            (plain,) = ReferenceEvaluator(mx.portable(model)).run(None, inputs)
             assert_same_bits(plain, expected)
 
 
@@ -306,7 +307,7 @@ def test_the_portable_form_of_a_model_that_has_portable_nodes() -> None:
     )
     portable = mx.portable(model)
     assert [each.name for each in portable.functions] == ["SegmentMax_float32_ZERO", "SegmentMax_float32_LOWEST"]
-    inputs = {"x": np.float32([[1], [3], [2]]), "ids": np.array([0, 0, 2]), "j": np.array([0, 0, 0])}
+    inputs = {"x": np.array([[1], [3], [2]], np.float32), "ids": np.array([0, 0, 2]), "j": np.array([0, 0, 0])}
     assert mx.from_proto(portable).run(inputs)["z"].tolist() == [[3]]
     assert mx.portable(portable) == portable
 
@@ -548,10 +549,11 @@ def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:
     text = OPSET_18 + "g (float[n] x) => (float[n] y) { t = Max(x, x) y = Unsqueeze(t, t) }"
     made = parser.parse_model(text.replace("Unsqueeze(t, t)", "Unsqueeze(t, axes)"))
     made.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))
-    x = np.ones(2, np.float32)
-    for act in (lambda: mx.from_proto(made).run({"x": x})["y"], lambda: mx.Backend.prepare(made).run([x])[0]):
+    inputs = {"x": np.ones(2, np.float32)}
+    runs: list[Callable[[Any], Any]] = [mx.from_proto(made).run, mx.Backend.prepare(made).run]
+    for run in runs:
         with pytest.warns(
             UserWarning, match=r"declares output 'y': float32 \(n,\), but its nodes return .* \(1, 2\)"
         ) as caught:
-            assert act().shape == (1, 2)
+            run(inputs)
         assert [each.filename for each in caught] == [__file__]

@@ -55,7 +55,7 @@ def test_each_type(dtype: DType, mode: FillMode, shape: tuple[int, ...]) -> None
 
 @pytest.mark.parametrize("opset", range(18, 27))
 def test_each_operator_set(opset: int) -> None:
-    data = np.float32([1, 3, 2, -1, 0, 5])
+    data = np.array([1, 3, 2, -1, 0, 5], np.float32)
     model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None, 1)
     model.opset_import[0].version = opset
     session = ort.InferenceSession(mx.portable(model).SerializeToString())
