@@ -182,6 +182,24 @@ def test_axes_of_version_18_from_everywhere(way: str) -> None:
     assert "axes must be between -1 and 0, got 5" in ranges[0].message
 
 
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("hides", [True, False])
+def test_the_input_of_a_body_hides_an_outer_constant(hides: bool, typed: bool, unsandboxed: None) -> None:
+    """Without a type, too: nothing tells the type of what an unknown operator makes."""
+    made = parsed(
+        """g (float[2, 3] d, int64 t) => (y) <int64[1] axes = {1}> {
+            s = local.Own(d)
+            f, y = Loop(t, , s) <body = b (int64 i, bool c, int64[1] own) => (e, o, r) {
+                e = Identity(c)  o = Identity(own)  r = ReduceMax <keepdims = 0> (d, axes) }> }"""
+    )
+    (body,) = [each.g for each in made.graph.node[1].attribute]
+    if hides:
+        body.input[2].name = body.node[1].input[0] = "axes"
+    if not typed:
+        body.input[2].ClearField("type")
+    assert finding(check(made), "axes.range").verdict == ("unknown" if hides else "holds")
+
+
 def test_an_initializer_that_may_be_replaced_is_no_constant() -> None:
     inputs: list[str | onnx.ValueInfoProto] = ["x", value("axes", (1,), TensorProto.INT64)]
     made = model(

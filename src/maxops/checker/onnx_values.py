@@ -214,9 +214,11 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
     for sparse in graph.sparse_initializer:
         kind = TypeProto.SparseTensor(elem_type=sparse.values.data_type, shape=shape_of(sparse.dims))
         values[sparse.values.name] = Value(TypeProto(sparse_tensor_type=kind), True)
+    for info in graph.input:
+        values.setdefault(info.name, Value())  # only the name is known, which hides an outer value
     for node in graph.node:
         for name in node.output:
-            values.setdefault(name, Value())  # only the name is known
+            values.setdefault(name, Value())
         if node.op_type == "Constant" and not node.domain and node.output:
             values[node.output[0]] = _constant_value(node, values.get(node.output[0], Value()))
     return values
