@@ -318,6 +318,45 @@ def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: p
     assert read == ([] if operator == "Max" else names[1:])
 
 
+# What makes y of x, float[-1,-1], if inference computes with the number -1.
+OF_OPEN_SIZES = {
+    "Flatten": "y = Flatten <axis = 0> (x)",
+    "Reshape": "t = Constant <value_ints = [1, -1]> () y = Reshape(x, t)",
+    "Pad": "t = Constant <value_ints = [0, 0, 3, 7]> () y = Pad(x, t)",
+    "ConstantOfShape": "s = Shape(x) one = Constant <value_ints = [3, 7]> () t = Add(s, one) y = ConstantOfShape(t)",
+    "Identity": "y = Identity(x)",
+}
+
+
+@pytest.mark.parametrize("place", ["main", "branch", "function", "initializer"])
+@pytest.mark.parametrize("way", OF_OPEN_SIZES)
+def test_minus_one_is_an_open_size(way: str, place: str) -> None:
+    """It is as good as a size without a name, and no number."""
+    nodes = OF_OPEN_SIZES[way] + " m = Max(y, z)"
+    head = '<ir_version: 10, opset_import: ["": 18, "own": 1]> g (bool c, float[p,q] x, float[2,6] z) => '
+    branch = (
+        "(float[r,s] o) { o = If (c) <then_branch = t () => (m) { %s }, else_branch = e () => (n) { n = Neg(x) }> }"
+    )
+    function = (
+        f'(float[r,s] o) {{ o = own.f(x, z) }} <domain: "own", opset_import: ["": 18]> f (x, z) => (m) {{ {nodes} }}'
+    )
+    text = {"branch": branch % nodes, "function": function}.get(place, f"(float[r,s] m) {{ {nodes} }}")
+    made = onnx.parser.parse_model(head + text)
+    if place == "initializer":
+        made.graph.initializer.append(helper.make_tensor("x", FLOAT, [1, 3], [1, 2, 3]))
+    reports = []
+    for size in (-1, None):
+        for dim in made.graph.input[1].type.tensor_type.shape.dim:
+            dim.Clear()
+            if size is not None:
+                dim.dim_value = size
+        reports.append(check(made))
+    assert reports[0].findings == reports[1].findings
+    assert reports[0].faults == reports[1].faults == ()
+    (shape,) = [each for each in reports[0].findings if each.clause.endswith("shape")]
+    assert shape.verdict == "unknown"
+
+
 # What makes y by the sizes of x, float[2,3], or of q, float[3,2], by those of x; and the sizes of y.
 COMPUTED = {
     "Reshape": ("s = Shape(x) y = Reshape(q, s)", "(2, 3)"),

@@ -6,6 +6,7 @@ import filecmp
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,18 @@ def test_the_given_model_stays_as_it_is() -> None:
     before = model.SerializeToString()
     mx.rewrite(model)
     assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("rewritten", [mx.rewrite, mx.portable])
+def test_a_size_of_minus_one_is_open(rewritten: Callable[[ModelProto], ModelProto]) -> None:
+    """onnx's inference would compute with the number."""
+    model = parser.parse_model(TWO.replace("m = Max(x, x)", "f = Flatten <axis = 0> (x) m = Max(f, f)"))
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_value = -1
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 1
+    inner = model.graph.value_info.add(name="f")
+    inner.type.CopyFrom(helper.make_tensor_type_proto(1, [1, 6]))
+    assert rewritten(model).graph.input == model.graph.input
 
 
 def test_nodes_and_axes() -> None:

@@ -124,6 +124,34 @@ def test_each_place_of_the_other_name_is_read(place: int) -> None:
 def test_a_model_that_needs_no_change_is_not_copied() -> None:
     made = everything()
     assert structure.canonical(made) is made
+    assert structure.with_open_sizes(made) is made
+
+
+@pytest.mark.parametrize("form", ["tensor", "sparse_tensor", "sequence", "optional", "map"])
+def test_sizes_of_minus_one_are_open_everywhere(form: str) -> None:
+    """In the model's types, in those of graphs in nodes, functions and training, and in attributes."""
+
+    def with_sizes(dim: int | None) -> ModelProto:
+        kind = helper.make_tensor_type_proto(FLOAT, [2, dim, "n", -2])
+        if form == "sparse_tensor":
+            kind = helper.make_sparse_tensor_type_proto(FLOAT, [2, dim, "n", -2])
+        elif form == "map":
+            kind = helper.make_map_type_proto(TensorProto.INT64, kind)
+        elif form != "tensor":
+            kind = getattr(helper, f"make_{form}_type_proto")(kind)
+        made = everything()
+        made.graph.node.append(helper.make_node("Optional", [], ["none"], type=kind))
+        made.graph.node[-1].attribute.append(helper.make_attribute("several", [kind, kind]))
+        infos = [*made.functions[0].value_info]
+        for graph in structure.all_graphs(made):
+            infos += [*graph.input, *graph.output, *graph.value_info]
+        for info in infos:
+            info.type.CopyFrom(kind)
+        return made
+
+    given = with_sizes(-1)
+    assert structure.with_open_sizes(given) == with_sizes(None)
+    assert given == with_sizes(-1)
 
 
 @pytest.mark.parametrize(

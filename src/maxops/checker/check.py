@@ -11,7 +11,7 @@ from onnx import ModelProto
 from maxops.checker import ir_model, onnx_checker, onnx_model, standards
 from maxops.checker.report import Report, judge
 from maxops.onnx.load import read
-from maxops.onnx.structure import canonical
+from maxops.onnx.structure import canonical, with_open_sizes
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
@@ -42,7 +42,7 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     source, folder, proto = "model", None, model
     if not isinstance(proto, ModelProto):
         source, folder, proto = str(model), Path(model).parent, read(Path(model))
-    proto = canonical(proto)
+    proto = with_open_sizes(canonical(proto))
     nodes, faults = onnx_model.read_nodes(proto, folder, chosen)
     report = Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
     # strict inference would only repeat known faults in other words

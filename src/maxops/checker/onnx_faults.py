@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto, TypeProto
+from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes, structure
@@ -31,7 +31,9 @@ def graph_faults(
         yield from _words(check)
     yield from _shadows(graph, outer)
     for info in (*graph.input, *graph.output, *graph.value_info):
-        yield from _of_sizes(repr(info.name), _sizes_in(info.type))
+        yield from _of_sizes(
+            repr(info.name), (dim.dim_value for dim in structure.dims_in(info.type) if dim.HasField("dim_value"))
+        )
     inputs = {info.name for info in graph.input}
     for tensor in graph.initializer:
         if ir_version < FIRST_IR_WITH_CONSTANTS and tensor.name not in inputs:
@@ -83,17 +85,6 @@ def _words(check: Callable[[], None]) -> list[str]:
     except ModelError as error:
         return [str(error).removeprefix(": ")]
     return []
-
-
-def _sizes_in(info: TypeProto) -> list[int]:
-    """Return the sizes in a type, also inside a sequence, optional or map, except -1 (unknown)."""
-    form = info.WhichOneof("value")
-    if form in ("tensor_type", "sparse_tensor_type"):
-        sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
-        return [size for size in sizes if size != -1]
-    if form in ("sequence_type", "optional_type"):
-        return _sizes_in(getattr(info, form).elem_type)
-    return _sizes_in(info.map_type.value_type) if form == "map_type" else []
 
 
 def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:

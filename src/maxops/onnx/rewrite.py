@@ -42,6 +42,7 @@ from maxops.onnx.structure import (
     graphs_of,
     training_graphs,
     with_inner,
+    with_open_sizes,
 )
 from maxops.spec import Spec
 
@@ -111,6 +112,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
 
     External data is not read.
     """
+    model = with_open_sizes(model)
     try:
         onnx.checker.check_model(without_external(model))
         # the rest of the full check, with the shapes of external tensors
@@ -287,7 +289,7 @@ def _give_shapes(model: ModelProto) -> None:
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:
-        inferred = onnx.shape_inference.infer_shapes(model)
+        inferred = onnx.shape_inference.infer_shapes(with_open_sizes(model))
     except (*REFUSALS, ValueError, EncodeError):  # then the model stays unchanged
         return
     inner = [

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import NoReturn
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
@@ -149,6 +149,42 @@ def all_names(model: ModelProto) -> set[str]:
     for function in model.functions:
         names |= {*function.input, *function.output, *(value.name for value in function.value_info)}
     return names
+
+
+def dims_in(info: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
+    """Yield the dimensions of a type, also inside a sequence, optional or map."""
+    form = info.WhichOneof("value")
+    if form in ("tensor_type", "sparse_tensor_type"):
+        yield from getattr(info, form).shape.dim
+    elif form in ("sequence_type", "optional_type"):
+        yield from dims_in(getattr(info, form).elem_type)
+    elif form == "map_type":
+        yield from dims_in(info.map_type.value_type)
+
+
+def with_open_sizes(model: ModelProto) -> ModelProto:
+    """Return the model, or a copy without the sizes of -1 in types, which mean unknown sizes.
+
+    The onnx package computes with the number.
+    """
+    if not any(_minus_ones(model)):
+        return model
+    result = ModelProto()
+    result.CopyFrom(model)
+    for dim in _minus_ones(result):
+        dim.ClearField("dim_value")
+    return result
+
+
+def _minus_ones(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
+    infos = [info for function in model.functions for info in function.value_info]
+    for graph in all_graphs(model):
+        infos += [*graph.input, *graph.output, *graph.value_info]
+    types = [info.type for info in infos]
+    for node in all_nodes(model):
+        for attribute in node.attribute:
+            types += [attribute.tp, *attribute.type_protos]
+    return (dim for each in types for dim in dims_in(each) if dim.dim_value == -1)
 
 
 def check_names(graph: GraphProto, source: str) -> None:
