@@ -19,6 +19,7 @@ from helpers import in_process
 from helpers.models import FLOAT, external, model, node, tensor, value
 from maxops import errors
 from maxops.checker import Finding, Report, check, onnx_model, onnx_values, sandbox
+from maxops.onnx import rewrite
 
 
 @pytest.fixture
@@ -608,6 +609,47 @@ def test_external_data_that_is_missing_is_a_finding(place: str, is_there: bool, 
     assert report.broken is not is_there
     if not is_there:
         assert "is missing from the model's folder" in named[0]
+
+
+# What makes z, whose type depends on a tensor w that is external.
+OF_EXTERNAL = {
+    "Reshape": ([6], "z = Reshape(x, w)"),
+    "Slice": ([1], "z = Slice(x, w, w)"),
+    "Unsqueeze": ([1], "z = Unsqueeze(x, w)"),
+    "ReduceSum": ([1], "z = ReduceSum <keepdims = 0> (x, w)"),
+    "ReduceMax": ([1], "z = ReduceMax <keepdims = 0> (x, w)"),
+    "function": ([6], "z = local.f(x, w)"),
+}
+
+
+@pytest.mark.parametrize("place", ["initializer", "default", "constant"])
+@pytest.mark.parametrize("operator", OF_EXTERNAL)
+def test_external_data_that_shapes_depend_on(operator: str, place: str, tmp_path: Path, unsandboxed: None) -> None:
+    values, line = OF_EXTERNAL[operator]
+    made = parsed(
+        f"""g (float[2,3] x) => (float[p,q] y) {{ {line} m = Max(z, z) y = Flatten(m) }}
+        <domain: "local", opset_import: ["": 18]> f (p, q) => (r) {{ s = Reshape(p, q) r = Max(s) }}"""
+    )
+    weights = tensor("w", np.int64(values))
+    (tmp_path / "w.bin").write_bytes(weights.raw_data)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="w.bin")
+    if place == "constant":
+        constant = helper.make_node("Constant", [], ["w"], value=weights)
+        nodes = [constant, *made.graph.node]
+        del made.graph.node[:]
+        made.graph.node.extend(nodes)
+    else:
+        made.graph.initializer.append(weights)
+    if place == "default":
+        made.graph.input.append(value("w", (1,), TensorProto.INT64))
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    report = check(tmp_path / "m.onnx")
+    assert not report.broken
+    assert place == "constant" or not report.faults
+    if place != "constant":
+        assert rewrite(made).graph.initializer == made.graph.initializer
 
 
 @pytest.mark.parametrize("since_version", [1, 11, 13, 18, 20])

@@ -13,7 +13,7 @@ from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
 from maxops.errors import ModelError
 from maxops.onnx import schemas
-from maxops.onnx.external import without_external
+from maxops.onnx.external import with_external_inputs, without_external
 from maxops.onnx.structure import FIRST_IR_WITH_OPSETS
 
 WHERE = "model"
@@ -30,7 +30,8 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
     if proto.ir_version > onnx.IR_VERSION or any(not entry.domain and entry.version > newest for entry in imports):
         return []
     schemas.register()
-    light, shaped = without_external(without_weights(proto, with_shapes=False)), without_weights(proto)
+    light = without_external(without_weights(proto, with_shapes=False))
+    shaped = with_external_inputs(without_weights(proto))
     # type inference requires operator sets
     full = full and proto.ir_version >= FIRST_IR_WITH_OPSETS
     found: bytes | ModelError
@@ -54,7 +55,9 @@ def _verdict(refusal: str) -> Verdict:
     is_inside = refusal.count("Inference error(s)") > 1
     # a function's operator set should match the model's, but runtimes accept others, too
     is_of_function = refusal.startswith("Opset import for domain") and "in function op" in refusal
-    return "unknown" if is_inside or is_of_function else "broken"
+    # the external data of Constants and inner graphs is not read
+    is_of_external = "external tensors" in refusal
+    return "unknown" if is_inside or is_of_function or is_of_external else "broken"
 
 
 def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:

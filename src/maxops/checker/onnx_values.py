@@ -13,8 +13,9 @@ from maxops.checker import sandbox
 from maxops.checker.facts import Known
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas
+from maxops.onnx.external import with_external_inputs
 from maxops.onnx.structure import call_key, function_key, graphs_of
-from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name
+from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name, type_of
 from maxops.plan import Array
 from maxops.sizes import Dims, text
 
@@ -121,7 +122,7 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
 
 
 def _inferred(make: Callable[[], ModelProto]) -> bytes:
-    light = without_weights(make())
+    light = with_external_inputs(without_weights(make()))
     bare = ModelProto()
     bare.CopyFrom(light)
     functions = {function_key(function) for function in light.functions}
@@ -312,11 +313,6 @@ def in_words(info: TypeProto) -> str:
 def _dims(tensor: TypeProto.Tensor) -> Dims:
     """Return the sizes, with None for negative sizes."""
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
-
-
-def type_of(tensor: TensorProto) -> TypeProto:
-    """Return the type of a tensor."""
-    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:

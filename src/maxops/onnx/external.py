@@ -11,6 +11,7 @@ from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
 from maxops.errors import ModelError, OutputError
 from maxops.onnx.structure import all_graphs, all_nodes
+from maxops.onnx.tensors import type_of
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
@@ -47,6 +48,27 @@ def without_external(model: ModelProto) -> ModelProto:
             _empty(sparse.indices)
     for tensor in [*external_tensors(result)]:
         _empty(tensor)
+    return result
+
+
+def with_external_inputs(model: ModelProto) -> ModelProto:
+    """Return the model, or a copy whose external initializers are inputs, because inference refuses to read their data.
+
+    The model's own inputs keep their types.
+    """
+    initializers = model.graph.initializer
+    external = [tensor for tensor in initializers if tensor.data_location == TensorProto.EXTERNAL]
+    if not external:
+        return model
+    result = ModelProto()
+    result.CopyFrom(model)
+    kept = [tensor for tensor in initializers if tensor.data_location != TensorProto.EXTERNAL]
+    del result.graph.initializer[:]
+    result.graph.initializer.extend(kept)
+    inputs = {info.name for info in model.graph.input}
+    for tensor in external:
+        if isinstance(tensor.name, str) and tensor.name not in inputs:  # other names cannot be written
+            result.graph.input.add(name=tensor.name, type=type_of(tensor))
     return result
 
 

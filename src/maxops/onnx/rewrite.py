@@ -25,7 +25,7 @@ from maxops import spec
 from maxops.counted import counted
 from maxops.errors import ModelError
 from maxops.onnx import nodes
-from maxops.onnx.external import without_external
+from maxops.onnx.external import with_external_inputs, without_external
 from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same, with_given_reductions
 from maxops.onnx.schemas import ATTRIBUTE_KINDS, DOMAIN, NEWEST, REFUSALS, SINCE_VERSION, VERSION, register
 from maxops.onnx.structure import (
@@ -116,7 +116,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
     try:
         onnx.checker.check_model(without_external(model))
         # the rest of the full check, with the shapes of external tensors
-        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        return onnx.shape_inference.infer_shapes(with_external_inputs(model), check_type=True, strict_mode=True)
     except REFUSALS as error:
         said = " ".join(str(error).split())
         raise ModelError(f"onnx.checker rejects {source}: {said}") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import OptionalProto, SequenceProto, TensorProto, TensorShapeProto, helper, numpy_helper
+from onnx import OptionalProto, SequenceProto, TensorProto, TensorShapeProto, TypeProto, helper, numpy_helper
 from onnx.checker import ValidationError
 
 from maxops import dtypes
@@ -69,6 +69,11 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
         elif size is not None:
             dim.dim_value = size
     return shape
+
+
+def type_of(tensor: TensorProto) -> TypeProto:
+    """Return the type of a tensor."""
+    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 
 def without_folder(where: str) -> ModelError:
