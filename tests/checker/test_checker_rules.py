@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from maxops import shapes, sizes, spec
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.report import RULES, judge
 from maxops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64
-from maxops.sizes import Dims
+from maxops.sizes import Dims, Size
 from maxops.spec import Spec
 
 Case = Callable[[Spec], Node]
@@ -850,6 +851,31 @@ def test_a_version_without_negative_axes_needs_no_rank_to_refuse_one() -> None:
     for row in (row for row in spec.ALL if row.operator == "ReduceMax"):
         (finding,) = [f for f in judge(axes([-1], value(None))(row)).findings if f.clause == row.clause("axes.range")]
         assert finding.verdict == (UNKNOWN if row.negative_axes else BROKEN)
+
+
+@pytest.mark.parametrize("keeps", [0, 1])
+@pytest.mark.parametrize("number", [None, "k", 1, 2, 3])
+def test_keepdims_with_unknown_axes(number: Size, keeps: int) -> None:
+    """A rank is broken if no axes of this number give it; ONNX does not say whether axes may repeat."""
+    for row, rank, output in product(
+        (row for row in spec.ALL if row.operator == "ReduceMax"), (None, 1, 2, 3), (None, *range(5))
+    ):
+        dims = [None if each is None else (5,) * each for each in (rank, output)]
+        known = make(row, value(dims[0]), value((number,), INT64), output=value(dims[1]), keepdims=keeps)
+        count = number
+        if not row.axes_input:
+            known, count = make(row, value(dims[0]), output=value(dims[1]), keepdims=keeps, axes=OPEN), None
+        (finding,) = [f for f in judge(known).findings if f.clause == row.clause("keepdims")]
+        lists = product(range(rank or 0), repeat=count) if isinstance(count, int) else [range(n) for n in range(5)]
+        ranks = {rank} if keeps else {(rank or 0) - len({*each}) for each in lists}
+        assert finding.verdict == (HOLDS if None in (rank, output) or output in ranks else BROKEN)
+
+
+def test_keepdims_and_a_rank_that_no_axes_give() -> None:
+    for keeps, number, text in ((1, "k", "rank 2"), (0, 1, "rank 1"), (0, 2, "rank 0 to 1"), (0, "k", "rank 0 to 2")):
+        node = make(spec.REDUCE_MAX_18, value(), value((number,), INT64), output=value((4,) * 5), keepdims=keeps)
+        (finding,) = [f for f in judge(node).findings if f.clause.endswith("-18.keepdims")]
+        assert finding.message == f"'v' has shape (4, 4, 4, 4, 4), but keepdims={keeps} gives {text}"
 
 
 def test_axes_of_unknown_rank_and_none() -> None:

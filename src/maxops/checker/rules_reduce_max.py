@@ -138,11 +138,29 @@ def _keepdims(node: Node, row: Spec) -> Ruling:
     keeps = flag(node, "keepdims")
     if isinstance(keeps, Ruling):
         return keeps
+    axes = _axes_of(node, row)
     # without axes, other clauses cover the output
-    if not _axes_of(node, row).given:
+    if axes.absent:
         return holds(f"keepdims is {keeps}")
+    if axes.ruling is not None:
+        return _keepdims_of_unknown_axes(node, row, keeps)
     ruling = output_shape(node, _expected(node, row), f"keepdims={keeps} gives")
     return holds(f"keepdims is {keeps}") if ruling.verdict == "unknown" else ruling
+
+
+def _keepdims_of_unknown_axes(node: Node, row: Spec, keeps: int) -> Ruling:
+    """Compare the rank of the output with the ranks that are possible for any axes."""
+    rank, output, axes = _rank(node), node.output, node.input(1) if row.axes_input else None
+    if rank is None or output is None or output.dims is None:
+        return holds(f"keepdims is {keeps}")
+    least, most = (rank, rank) if keeps else (0, rank)
+    number = axes.dims[0] if axes is not None and axes.dims is not None and len(axes.dims) == 1 else None
+    if not keeps and isinstance(number, int):
+        least, most = max(rank - number, 0), max(rank - 1, 0)  # rank - 1 if all axes are the same
+    if least <= len(output.dims) <= most:
+        return holds(f"keepdims is {keeps}")
+    possible = f"rank {least}" if least == most else f"rank {least} to {most}"
+    return broken(f"{output.shape_in_words}, but keepdims={keeps} gives {possible}")
 
 
 def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
