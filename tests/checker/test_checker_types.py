@@ -318,6 +318,39 @@ def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: p
     assert read == ([] if operator == "Max" else names[1:])
 
 
+# Models that compare the generated size of NonZero(x) with a declared size of o, of which nothing is known.
+GENERATED = {
+    "value": "(m) <float[%s] o> { n = NonZero(x) z = Cast <to = 1> (n) o = own.Own(x) m = Max(z, o) }",
+    "input": "(m) { n = NonZero(x) z = Cast <to = 1> (n) m = Max(z, o) }",
+    "a gap": "(m) <int64[2,k] n, float[%s] o> { s = own.Own(x) n = NonZero(s) z = Cast <to = 1> (n) t = own.Own(x) "
+    "o = Identity(t) m = Max(z, o) }",
+    "argument": '(m) { m = own.f(x, o) } <domain: "own", opset_import: ["": 18]> f (x, o) => (r) { n = NonZero(x) '
+    "z = Cast <to = 1> (n) r = Max(z, o) }",
+    "result": '(float[%s] o, m) { o, m = own.f(x) } <domain: "own", opset_import: ["": 18, "own": 1]> f (x) => '
+    "(o, r) { n = NonZero(x) z = Cast <to = 1> (n) o = own.Own(x) r = Max(z, o) }",
+}
+
+
+@pytest.mark.parametrize("name", ["unk__0", "unk__1", "unk__2", "unk__0_0", "unk___0_0"])
+@pytest.mark.parametrize("way", GENERATED)
+def test_a_generated_size_is_not_a_declared_one_of_its_name(way: str, name: str) -> None:
+    given = f", float[{name}] o" if way in ("input", "argument") else ""
+    head = f'<ir_version: 10, opset_import: ["": 18, "own": 1]> g (float[p,q] x{given}) => '
+    text = GENERATED[way]
+    made = onnx.parser.parse_model(head + (text % name if "%s" in text else text))
+    made.graph.output[-1].type.CopyFrom(helper.make_tensor_type_proto(FLOAT, ["u", "w"]))
+    (shape,) = [each for each in check(made).findings if each.clause.endswith("shape")]
+    assert shape.verdict == "unknown"
+    assert f"({name},)" in shape.message
+
+
+def test_a_generated_size_is_itself() -> None:
+    text = "(float[u,w] m) { n = NonZero(x) z = Cast <to = 1> (n) m = Max(z, z) }"
+    made = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 18]> g (float[p,q] x) => ' + text)
+    (shape,) = [each for each in check(made).findings if each.clause.endswith("shape")]
+    assert (shape.verdict, shape.message) == ("holds", "the inputs broadcast to (2, unk__0_0)")
+
+
 # What makes y of x, float[-1,-1], if inference computes with the number -1.
 OF_OPEN_SIZES = {
     "Flatten": "y = Flatten <axis = 0> (x)",

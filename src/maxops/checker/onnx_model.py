@@ -6,6 +6,7 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from maxops.onnx.load import imported_opset, opset_of
 from maxops.onnx.structure import (
     FIRST_IR_WITH_OPSETS,
     FunctionKey,
+    all_dims,
     all_nodes,
     function_key,
     graphs_of,
@@ -108,6 +110,9 @@ class _Reader:
         self._waiting: list[_Graph | _Call] = []
         self._calls: set[tuple[object, ...]] = set()
         self._entered: dict[FunctionKey, _Opset] = {}
+        self._inferences, self._stem = count(), "unk__"
+        while any(str(dim.dim_param).startswith(self._stem) for dim in all_dims(proto)):
+            self._stem += "_"
         self._has_nodes = any(map(_is_max, all_nodes(proto)))
 
     def run(self) -> None:
@@ -124,9 +129,9 @@ class _Reader:
             form = info.type.WhichOneof("value")
             if form is None or (form == "tensor_type" and not info.type.tensor_type.elem_type):
                 self._fault("graph", f"the input {info.name!r} has no type")
-        for key, count in Counter(map(function_key, proto.functions)).items():
-            if count > 1:
-                self._fault(f"function {name_of(key)}", f"the function is defined {count} times")
+        for key, times in Counter(map(function_key, proto.functions)).items():
+            if times > 1:
+                self._fault(f"function {name_of(key)}", f"the function is defined {times} times")
         for function in proto.functions:
             for attribute in function.attribute_proto:
                 where = f"the default of the attribute {attribute.name!r}"
@@ -175,7 +180,11 @@ class _Reader:
         whole = ModelProto(
             ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions
         )
-        return self._inferred(path, graph, infer([lambda: whole])[0])
+        return self._inferred(path, graph, infer([(lambda: whole, self._prefix())])[0])
+
+    def _prefix(self) -> str:
+        """Return a prefix for generated names of sizes that no other inference uses and no name in the model has."""
+        return f"{self._stem}{next(self._inferences)}_"
 
     def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:
         """Return the graph with inferred shapes, or the graph itself if inference failed."""
@@ -189,7 +198,11 @@ class _Reader:
             tasks, self._waiting = self._waiting, []
             calls = [task for task in tasks if isinstance(task, _Call)]
             # one process infers the types of all calls, which only max nodes need
-            found = iter(infer([partial(self._body_with_types, call) for call in calls]) if self._has_nodes else ())
+            found = iter(
+                infer((partial(self._body_with_types, call), self._prefix()) for call in calls)
+                if self._has_nodes
+                else ()
+            )
             for task in tasks:
                 if isinstance(task, _Graph):
                     self._go_through(task)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
@@ -14,7 +16,7 @@ from maxops.checker.facts import Known
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.external import with_external_inputs
-from maxops.onnx.structure import call_key, function_key, graphs_of
+from maxops.onnx.structure import all_dims, call_key, function_key, graphs_of
 from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name, type_of
 from maxops.plan import Array
 from maxops.sizes import Dims, text
@@ -78,18 +80,19 @@ class Value:
             return None
 
 
-def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
+def infer(makers: Iterable[tuple[Callable[[], ModelProto], str]]) -> list[GraphProto | ModelError]:
     """Return the graph of each model with types from tensors and inference, or an error.
 
     Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. A sandbox creates
-    and infers the models.
+    and infers the models. Names of sizes that inference generates get the prefix next to the model's maker.
     """
     schemas.register()
+    works = [partial(_inferred, make, prefix) for make, prefix in makers]
     found: list[bytes | ModelError]
     try:
-        found = sandbox.sandboxed([partial(_inferred, make) for make in makers])
+        found = sandbox.sandboxed(works)
     except ModelError as error:
-        found = [error] * len(makers)
+        found = [error] * len(works)
     return [
         ModelError(f"onnx's shape inference {' '.join(str(each).split())[:500]}, so only declared types are known")
         if isinstance(each, ModelError)
@@ -121,7 +124,7 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
     return light
 
 
-def _inferred(make: Callable[[], ModelProto]) -> bytes:
+def _inferred(make: Callable[[], ModelProto], prefix: str) -> bytes:
     light = with_external_inputs(without_weights(make()))
     bare = ModelProto()
     bare.CopyFrom(light)
@@ -130,17 +133,25 @@ def _inferred(make: Callable[[], ModelProto]) -> bytes:
     _strip(bare.graph, functions, opsets, is_body=False)
     for function in bare.functions:
         del function.value_info[:]
-    found = _infer(bare)
+    names = (f"{prefix}{number}" for number in count())
+    found = _infer(bare, names)
     if _fill_gaps(bare.graph, light.graph, found.graph):
-        found = _infer(bare)
+        found = _infer(bare, names)
     return bytes(found.graph.SerializeToString())
 
 
-def _infer(model: ModelProto) -> ModelProto:
+def _infer(model: ModelProto, names: Iterator[str]) -> ModelProto:
+    """Infer types. Names that onnx generates are replaced, because other graphs may use them for other sizes."""
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        found = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx may raise any exception
         raise ModelError(f"failed ({type(error).__name__}: {error})") from error
+    written = {"", *(dim.dim_param for dim in all_dims(model))}
+    fresh: defaultdict[str, str] = defaultdict(names.__next__)
+    for dim in all_dims(found):
+        if dim.dim_param not in written:
+            dim.dim_param = fresh[dim.dim_param]
+    return found
 
 
 def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, int], *, is_body: bool) -> None:

@@ -167,16 +167,18 @@ def with_open_sizes(model: ModelProto) -> ModelProto:
 
     The onnx package computes with the number.
     """
-    if not any(_minus_ones(model)):
+    if all(dim.dim_value != -1 for dim in all_dims(model)):
         return model
     result = ModelProto()
     result.CopyFrom(model)
-    for dim in _minus_ones(result):
-        dim.ClearField("dim_value")
+    for dim in all_dims(result):
+        if dim.dim_value == -1:
+            dim.ClearField("dim_value")
     return result
 
 
-def _minus_ones(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
+def all_dims(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
+    """Yield the dimensions of every type of a model."""
     infos = [info for function in model.functions for info in function.value_info]
     for graph in all_graphs(model):
         infos += [*graph.input, *graph.output, *graph.value_info]
@@ -184,7 +186,7 @@ def _minus_ones(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
     for node in all_nodes(model):
         for attribute in node.attribute:
             types += [attribute.tp, *attribute.type_protos]
-    return (dim for each in types for dim in dims_in(each) if dim.dim_value == -1)
+    return (dim for each in types for dim in dims_in(each))
 
 
 def check_names(graph: GraphProto, source: str) -> None:
