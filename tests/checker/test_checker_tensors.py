@@ -74,15 +74,29 @@ FAULTS: dict[str, tuple[TensorProto, str]] = {
     "length in words": (tensor(location="w.bin", length="eight"), "must be a number of bytes, got 'eight'"),
     "other digits": (tensor(location="w.bin", offset="\u0663"), "must be a number of bytes, got '\u0663'"),
     "long number": (tensor(location="w.bin", length="0" * 20), "must be a number of bytes, got '0000"),
+    "no end": (tensor(location="w.bin", offset="1"), "ends at byte 9, but the file has 8 bytes"),
+    "length of 0": (tensor(location="w.bin", offset="8", length="0"), "ends at byte 16, but the file has 8 bytes"),
+    "short length": (tensor(location="w.bin", length="7"), "must have a length of 8 bytes, got 7"),
+    "long length": (tensor(location="w.bin", length="9"), "must have a length of 8 bytes, got 9"),
     "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9, but the file has 8 bytes"),
 }
 # Those that only a look at the files shows.
-OF_FILES = {"link that leads out", "a folder", "not there", "no name", "long name", "past the end"}
+OF_FILES = {
+    "link that leads out",
+    "a folder",
+    "not there",
+    "no name",
+    "long name",
+    "past the end",
+    "no end",
+    "length of 0",
+}
 # Each is right, and lies as near to a fault as it can.
 RIGHT = {
     "here": tensor(),
     "whole file": tensor(location="w.bin", offset="0", length="8"),
     "long numbers": tensor(location="w.bin", offset="0" * 19, length="8".zfill(19)),
+    "without numbers": tensor(location="w.bin"),
     "by another way": tensor(location="folder/../w.bin", length="8"),
 }
 

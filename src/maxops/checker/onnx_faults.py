@@ -109,6 +109,13 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
             return [f"the {key} of the external data of {where} must be a number of bytes, got {text!r}"]
         numbers[key] = int(text)
+    if tensor.data_type in DTYPES and min(tensor.dims, default=0) >= 0:
+        expected = prod(tensor.dims) * DTYPES[tensor.data_type].numpy.itemsize
+        actual = numbers["length"] or expected  # without a length, runtimes read as much as they need
+        if actual != expected:
+            of = f"{DTYPES[tensor.data_type]} and dimensions {tuple(tensor.dims)}"
+            return [f"{named} of dtype {of} must have a length of {expected} bytes, got {actual}"]
+        numbers["length"] = expected
     if folder is None:
         return []
     path = folder / os.path.normpath(location)
