@@ -31,6 +31,7 @@ from maxops.onnx.structure import (
     function_key,
     graphs_of,
     initial_names,
+    shadowing_initializers,
     training_graphs,
     with_inner,
 )
@@ -223,6 +224,8 @@ class _Reader:
                 graph, task.visible, self._folder, ir_version, returns_outer=task.is_training_step
             ):
                 self._fault(task.path, fault)
+            for text in shadowing_initializers(graph, task.visible):
+                self._fault(task.path, text, "unknown")
         values = values_of(graph, task.inferred)
         values |= task.inputs
         for name, called in task.outputs.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import NoReturn
@@ -256,6 +256,28 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, r
                 f"{source}: output {value.name!r} is a value of an outer graph; a node of this graph must produce it"
             )
         raise ModelError(f"{source}: output {value.name!r} is not a graph input, an initializer or a node's output")
+
+
+def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
+    """Describe the initializers of a graph in a node that hide a value of an outer graph."""
+    names = [tensor.name for tensor in graph.initializer] + [each.values.name for each in graph.sparse_initializer]
+    for name in names:
+        if name in outer:
+            yield (
+                f"the initializer {name!r} has the name of a value of an outer graph, and runtimes disagree on which of the "
+                "two a node reads; rename one"
+            )
+
+
+def check_shadowing(graph: GraphProto, source: str, outer: Collection[str] = ()) -> None:
+    """Refuse initializers of graphs in nodes that hide a value of an outer graph."""
+    for text in shadowing_initializers(graph, outer):
+        raise ModelError(f"{source}: {text}")
+    visible = {*outer, *initial_names(graph)}
+    for node in graph.node:
+        for name, inner in graphs_of(node):
+            check_shadowing(inner, f"{source}: {nodes.label(node)} {name}", visible)
+        visible.update(node.output)
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
