@@ -186,6 +186,48 @@ def test_each_call_has_its_own_types() -> None:
     assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}
 
 
+@pytest.mark.parametrize("declares", [True, False])
+@pytest.mark.parametrize(("keeps", "sizes"), [(0, [2]), (1, [2, 1]), (None, [2, 1])], ids=str)
+def test_a_reference_to_an_attribute_that_a_function_does_not_declare(
+    keeps: int | None, sizes: list[int], declares: bool
+) -> None:
+    """Runtimes set it to the call's value; inference and clauses must agree."""
+    given = "" if keeps is None else f" <k = {keeps}>"
+    made = parsed(
+        f"""g (float[2,3] a) => (float[p] y) {{ y = own.f{given}(a) }}
+        <domain: "own", opset_import: ["": 13]> f <k> (p) => (r) {{
+            r = ReduceMax <keepdims: int = @k, axes = [1]> (p) }}"""
+    )
+    if not declares:
+        del made.functions[0].attribute[:]
+    for declared in (sizes, [*sizes, 1]):
+        made.graph.output[0].type.CopyFrom(helper.make_tensor_type_proto(FLOAT, declared))
+        report = check(made)
+        assert {each.verdict for each in report.findings if each.clause.endswith("keepdims")} == {
+            "holds" if declared == sizes else "broken"
+        }
+        assert report.broken == (declared != sizes)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["Max(a, a)", "ReduceMax(a)", 'ScatterND <reduction = "max"> (a, i, a)', "Abs(a)"],
+    ids=lambda text: text[:3],
+)
+def test_a_function_with_the_name_of_an_operator(call: str) -> None:
+    """Runtimes run max operators, not functions with their names."""
+    made = parsed(f"g (float[2] a, int64[2, 1] i) => (float[p] y) {{ y = {call} }}")
+    node = made.graph.node[0]
+    body = [helper.make_node("Max" if call == "Abs(a)" else "Identity", ["p"], ["q"])]
+    names = ["p", "i", "u"][: len(node.input)]
+    made.functions.append(helper.make_function("", node.op_type, names, ["q"], body, IMPORTS[:1]))
+    report = check(made)
+    found = [(each.where, each.operator) for each in report.nodes]
+    operator = node.op_type if node.op_type != "Abs" else "Max"
+    path = "" if node.op_type != "Abs" else " / node (Max) that makes 'q'"
+    assert found == [(f"graph / node ({node.op_type}) that makes 'y'{path}", operator)]
+
+
 @pytest.mark.parametrize("written", ["yz", "y", "z", ""])
 def test_a_caller_writes_the_type_of_each_output(written: str) -> None:
     outputs = ", ".join(f"float[2] {name}" for name in written)

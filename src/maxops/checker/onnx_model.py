@@ -237,7 +237,8 @@ class _Reader:
         judged: set[str] = set()
         for position, (node, partner) in enumerate(zip(graph.node, partners, strict=True)):
             where = f"{task.path} / {nodes.label(node)}"
-            key = self._functions.called_by(node)
+            # runtimes prefer the operator to a function with its name
+            key = None if nodes.is_max(node) else self._functions.called_by(node)
             operator = node.op_type if _is_max(node) else None
             if key is not None:
                 self._call(where, key, node, scope)

@@ -9,14 +9,14 @@ from functools import partial
 from itertools import count
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from maxops.checker import sandbox
 from maxops.checker.facts import Known
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.external import with_external_inputs
-from maxops.onnx.structure import all_dims, call_key, function_key, graphs_of
+from maxops.onnx.structure import all_dims, call_key, function_key, graphs_of, with_inner
 from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name, type_of
 from maxops.plan import Array
 from maxops.sizes import Dims, text
@@ -110,6 +110,8 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
     light.ir_version = proto.ir_version
     light.opset_import.extend(proto.opset_import)
     light.functions.extend(proto.functions)
+    for function in light.functions:
+        _declare_references(function)
     light.metadata_props.extend(proto.metadata_props)
     graph = light.graph
     graph.name = proto.graph.name if isinstance(proto.graph.name, str) else "graph"
@@ -122,6 +124,16 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
             dims = tensor.dims if with_shapes else [0]
             graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=dims)
     return light
+
+
+def _declare_references(function: FunctionProto) -> None:
+    """Declare the attributes that a function's nodes refer to; inference, unlike runtimes, ignores undeclared ones."""
+    declared = {*function.attribute, *(attribute.name for attribute in function.attribute_proto), ""}
+    for node in with_inner(function.node):
+        for attribute in node.attribute:
+            if attribute.ref_attr_name not in declared and isinstance(attribute.ref_attr_name, str):
+                declared.add(attribute.ref_attr_name)
+                function.attribute.append(attribute.ref_attr_name)
 
 
 def _inferred(make: Callable[[], ModelProto], prefix: str) -> bytes:

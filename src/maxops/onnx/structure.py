@@ -264,8 +264,8 @@ def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator
     for name in names:
         if name in outer:
             yield (
-                f"the initializer {name!r} has the name of a value of an outer graph, and runtimes disagree on which of the "
-                "two a node reads; rename one"
+                f"the initializer {name!r} has the name of a value of an outer graph, and runtimes disagree on which "
+                "of the two a node reads; rename one"
             )
 
 
