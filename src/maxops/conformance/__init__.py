@@ -15,8 +15,8 @@ from maxops.conformance.result import Run
 __all__ = ["Case", "Run", "conform", "select"]
 
 
-def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return all cases, or the cases that match one of the patterns, in a stable order.
+def select(only: str | Sequence[str] = (), *, quick: bool = False) -> list[Case]:
+    """Return all cases, or the cases that match the pattern or one of the patterns, in a stable order.
 
     A pattern is a substring of a case id or, with `*`, `?` or `[...]`, a glob for a whole id; commas separate patterns.
     `quick` keeps only the cases of a quick run. Raises NoSuchCaseError, a LookupError, if a pattern matches no case.
@@ -32,12 +32,12 @@ def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     """
     from maxops.conformance import cases  # noqa: PLC0415  (not needed to read saved runs)
 
-    return cases.select(cases.cases(), only, quick=quick)
+    return cases.select(cases.cases(), _patterns(only), quick=quick)
 
 
 def conform(
     runtime: str,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     *,
     quick: bool = False,
     seconds: float = timeout.DEFAULT,
@@ -57,6 +57,11 @@ def conform(
     """
     from maxops.conformance import session  # noqa: PLC0415  (onnx is slow)
 
-    kit = {"quick": quick, "only": list(only)}
-    chosen = select(only, quick=quick)
+    patterns = _patterns(only)
+    kit = {"quick": quick, "only": patterns}
+    chosen = select(patterns, quick=quick)
     return session.conform(runtime, chosen, kit=kit, seconds=seconds, repeats=repeats, progress=progress)
+
+
+def _patterns(only: str | Sequence[str]) -> list[str]:
+    return [only] if isinstance(only, str) else list(only)
