@@ -20,6 +20,7 @@ import pytest
 import broken_backends
 from broken_backends import BAD, KINDS, Each
 from maxops.conformance import child
+from maxops.conformance import process as process_module
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.expected import expected_result
@@ -225,6 +226,16 @@ def test_a_control_that_ends_the_process_is_no_control() -> None:
     with process(broken_backends.CrashesOnEverything) as running:
         assert running.run("any", GOOD, SECONDS) == Outcome("crashed", text="the process was killed by SIGABRT")
     assert running.notes == ["Max-13 of float32 cannot be a sanity call: the process was killed by SIGABRT"]
+
+
+def test_a_control_that_times_out_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time follows that of a trial, within limits."""
+    with Process("numpy", seconds=1) as running:
+        assert running._sanity_seconds == process_module.SANITY_SECONDS[0]
+    monkeypatch.setattr(process_module, "SANITY_SECONDS", (0.1, 60.0))
+    with Process("broken_backends:Hangs", [trial_of(BAD, size=3), *SANITY_CALLS], seconds=0.5) as running:
+        assert returned(running.run("fine", GOOD, SECONDS), GOOD)
+    assert running.notes == ["Max-13 of float32 cannot be a sanity call: it timed out after 0.5 s"]
 
 
 @pytest.mark.parametrize(
@@ -466,8 +477,9 @@ class Told:
 
     made: ClassVar[list[Told]] = []
 
-    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], *, repeats: int) -> None:
-        self.number, self.message, self.asked = len(self.made), (runtime, sanity_calls, repeats), list[str]()
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], *, repeats: int, seconds: float) -> None:
+        self.message = runtime, sanity_calls, repeats, seconds
+        self.number, self.asked = len(self.made), list[str]()
         self.made.append(self)
         if runtime == "fails" and self.number == 1:
             raise RuntimeUnusableError("no second one")
@@ -499,14 +511,14 @@ def test_each_job_is_done_once_and_its_result_is_its_own(size: int, count: int, 
         done.append(job)
         return job * job
 
-    with WorkerPool("name", SANITY_CALLS, size, 7) as pool:
+    with WorkerPool("name", SANITY_CALLS, size, 7, SECONDS) as pool:
         jobs = range(100, 100 + count)
         assert pool.map(work, jobs, lambda *each: progress.append(each)) == [job * job for job in jobs]  # type: ignore[arg-type]
         assert pool.version == "1.0"
         assert pool.notes == ["all", *(f"of {number}" for number in range(size))]
         assert pool.amended() == {f"trial {number}": Outcome("crashed") for number in range(size)}
     assert sorted(done) == [*jobs]
-    assert [each.message for each in message] == [("name", SANITY_CALLS, 7)] * size
+    assert [each.message for each in message] == [("name", SANITY_CALLS, 7, SECONDS)] * size
     assert [each.asked for each in message] == [["close", "close", "kill"]] * size
     assert [number for number, _ in progress] == sorted(number for number, _ in progress)
     assert [number for number, _ in progress[-1:]] == [count] * (count > 0)
@@ -524,7 +536,7 @@ def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, message: list[Tol
         done.append(job)
         return job
 
-    with pytest.raises(ZeroDivisionError), WorkerPool("name", (), size) as pool:
+    with pytest.raises(ZeroDivisionError), WorkerPool("name", (), size, 2, SECONDS) as pool:
         pool.map(work, range(1000), lambda *_: None)  # type: ignore[arg-type]
     assert len(done) < 500
     assert [each.asked for each in message] == [["kill"]] * size
@@ -532,5 +544,5 @@ def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, message: list[Tol
 
 def test_of_processes_that_cannot_all_start_none_is_left(message: list[Told]) -> None:
     with pytest.raises(RuntimeUnusableError, match="no second one"):
-        WorkerPool("fails", (), 3)
+        WorkerPool("fails", (), 3, 2, SECONDS)
     assert message[0].asked == ["kill"]

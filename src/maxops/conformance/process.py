@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from maxops.conformance import repeat, resource_limits, runtimes
+from maxops.conformance import repeat, resource_limits, runtimes, timeout
 from maxops.conformance.case import Trial
 from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
 
-SANITY_SECONDS = 60.0
+SANITY_SECONDS = 10.0, 60.0  # least and most for a sanity call; the first call of a process may load or compile code
 _MAX_SUSPECTS = 512
 
 
@@ -32,6 +32,7 @@ class Process:
     """A context manager that runs the trials of one runtime and returns the outcome of each.
 
     `sanity_calls` are small calls: those that the runtime supports must return the same results after every error.
+    `seconds` is the timeout of a trial, from which the timeout of the first sanity calls is derived.
     `amended` contains outcomes that replace those that `run` returned, by the trial's name; it is complete after
     `close`. `notes` contains observations that belong to no trial. Raises RuntimeUnusableError, with a message of one
     line, if the runtime cannot be started.
@@ -44,10 +45,13 @@ class Process:
         memory: int | None = None,
         *,
         repeats: int = repeat.DEFAULT,
+        seconds: float = timeout.DEFAULT,
     ) -> None:
         self.amended: dict[str, Outcome] = {}
         self.notes: list[str] = []
         self._runtime, self._repeats = runtime, repeats
+        least, most = SANITY_SECONDS
+        self._sanity_seconds = min(max(seconds, least), most)
         self._memory = resource_limits.memory_limit() if memory is None else memory
         environment = runtimes.resolve(runtime).environment
         self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
@@ -134,11 +138,12 @@ class Process:
             child.wait_until_ready()
             try:
                 for sanity_call in self._sanity_calls:
-                    child.request(("sanity call", sanity_call), SANITY_SECONDS)
+                    child.request(("sanity call", sanity_call), self._sanity_seconds)
             except (ChildEndedError, ChildHungError) as error:
                 child.kill()
                 call = f"{sanity_call.call.row.name} of {sanity_call.call.dtype}"
-                self.notes.append(f"{call} cannot be a sanity call: {error or 'it timed out'}")
+                how = str(error) or f"it timed out after {self._sanity_seconds:g} s"
+                self.notes.append(f"{call} cannot be a sanity call: {how}")
                 self._sanity_calls = [each for each in self._sanity_calls if each is not sanity_call]
             except BaseException:
                 child.kill()

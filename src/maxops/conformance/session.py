@@ -105,8 +105,8 @@ def conform(
     runtime = runtimes.resolve(name)
     selected = _selected(runtime, cases)
     size = max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))
-    with WorkerPool(name, sanity_calls(), size, repeats) as workers:
-        allowed = seconds * repeats / repeat.DEFAULT
+    allowed = seconds * repeats / repeat.DEFAULT
+    with WorkerPool(name, sanity_calls(), size, repeats, allowed) as workers:
         session = _Session(runtime, workers, allowed, progress or (lambda done, of, doing: None))
         session.run(selected)
         session.report()

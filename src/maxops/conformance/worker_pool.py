@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from threading import Lock
 from typing import Self, TypeVar
 
-from maxops.conformance import repeat
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.process import Process
@@ -21,13 +21,14 @@ Result = TypeVar("Result")
 class WorkerPool:
     """A context manager of worker processes. Raises the errors of Process if the runtime cannot be started."""
 
-    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int, repeats: int = repeat.DEFAULT) -> None:
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int, repeats: int, seconds: float) -> None:
         # Linux ends a process with the thread that started it, so each process has its own long-lived thread
         self._threads = [ThreadPoolExecutor(1, f"maxops conform {number}") for number in range(size)]
         self._processes: list[Process] = []
         self._stopped = False
         try:
-            for started in [thread.submit(Process, runtime, sanity_calls, repeats=repeats) for thread in self._threads]:
+            start = partial(Process, runtime, sanity_calls, repeats=repeats, seconds=seconds)
+            for started in [thread.submit(start) for thread in self._threads]:
                 self._processes.append(started.result())
         except BaseException:
             self._end(graceful=False)
