@@ -144,6 +144,17 @@ class Exits(Right):
         return [result]
 
 
+class PrintsAndForks(Right):
+    """Wrong types; it also prints natively, and a child process returns."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        os.write(1, b'script: running {model}\n"a"\n')
+        if result.dtype == np.int16 and os.fork() == 0:
+            raise ValueError("the child")
+        return [result.astype(np.float64)]
+
+
 class Hangs(Right):
     """No answer for int8."""
 

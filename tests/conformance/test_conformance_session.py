@@ -224,6 +224,13 @@ def test_garbage_for_a_case_is_its_finding() -> None:
     assert "None" in finding["message"]
 
 
+def test_what_a_runtime_prints_and_forks_is_not_taken_for_the_results_of_scripts() -> None:
+    run = run_of("PrintsAndForks", f"{MAX_13}.T/int*/{PLAIN}")
+    assert {finding["verdict"] for finding in run["findings"]} == {"violates"}
+    assert len(run["reproducers"]) == 4
+    assert all(each["reproduced"] for each in run["reproducers"])
+
+
 def test_a_crash_is_not_the_end() -> None:
     run = run_of("Crashes", f"{MAX_13}.T/int*/{PLAIN}")
     (finding,) = run["findings"]

@@ -135,17 +135,17 @@ class _Completed:
 
 def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
     """Return each script's output; None for the script that ended the process and for all later scripts."""
-    run = _run(subprocesses, scripts, environment, runner=Path(script_runner.__file__))
-    outputs = [
-        json.loads(each.removeprefix(script_runner.MARK))
-        for each in run.output.splitlines()
-        if each.startswith(script_runner.MARK)
-    ]
+    with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
+        results = Path(folder, "results")
+        results.touch()
+        _run(subprocesses, scripts, environment, runner=[script_runner.__file__, str(results)])
+        *lines, _ = results.read_text(encoding="utf-8").split("\n")  # the last line is empty or incomplete
+    outputs = [json.loads(each) for each in lines]
     return [*outputs, *[None] * (len(scripts) - len(outputs))]
 
 
 def _run(
-    subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str], runner: Path | None = None
+    subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str], runner: Sequence[str] = ()
 ) -> _Completed:
     """Run scripts in an empty folder; they can import the modules that were importable where the kit started."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
@@ -155,7 +155,7 @@ def _run(
         python_path = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
             done = subprocesses.run(
-                [sys.executable, *map(str, filter(None, [runner])), *map(str, paths)],
+                [sys.executable, *runner, *map(str, paths)],
                 cwd=folder,
                 env={**os.environ, "PYTHONPATH": python_path, **environment},
                 timeout=TIMEOUT_SECONDS,

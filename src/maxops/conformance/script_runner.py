@@ -1,23 +1,29 @@
-"""Runs scripts one after the other, and prints the stdout of each as a line of JSON.
+"""Runs scripts one after the other, and appends the stdout of each to a file as a line of JSON.
 
-This module is started as a file, not as a module of maxops, because the scripts must show the runtime alone.
+The arguments are the file and the scripts. The file is not stdout, because threads and native code of a runtime also
+print there. This module is started as a file, not as a module of maxops, because the scripts must show the runtime
+alone.
 """
 
 import contextlib
 import io
 import json
+import os
 import runpy
 import sys
 import traceback
-
-MARK = "script: "  # marks the runner's lines, because threads and native code of a runtime also print to stdout
+from pathlib import Path
 
 if __name__ == "__main__":
-    for _path in sys.argv[1:]:
+    _process, _results = os.getpid(), Path(sys.argv[1])
+    for _path in sys.argv[2:]:
         _printed = io.StringIO()
         with contextlib.redirect_stdout(_printed):
             try:
                 runpy.run_path(_path, run_name="__main__")
             except BaseException as _error:  # noqa: BLE001  (the error is part of the output)
                 print(traceback.format_exception_only(_error)[0].rstrip())
-        print("\n" + MARK + json.dumps(_printed.getvalue()), flush=True)
+        if os.getpid() != _process:  # the runtime forked, and its child returned
+            os._exit(1)
+        with _results.open("a", encoding="utf-8") as _file:
+            _file.write(json.dumps(_printed.getvalue()) + "\n")
