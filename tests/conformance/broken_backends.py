@@ -285,6 +285,19 @@ class Prints(Good):
         return cls.usual(*arrays)
 
 
+class ForksAndReturns(Good):
+    """The child returns, too, or raises; the parent waits for it."""
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        if child := os.fork():
+            os.waitpid(child, 0)
+            return cls.usual(*arrays)
+        if arrays[0].flat[-1] == BAD:
+            return cls.usual(*arrays)
+        raise ValueError("no")
+
+
 class PrintsWithoutEnd(Good):
     @classmethod
     def broken(cls, *arrays: Array) -> NoReturn:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -123,6 +124,18 @@ def test_another_type_is_for_the_judge(each: Process) -> None:
     outcome = each.run("float64", trial_of(1.0, BAD, second=number("GivesFloat64")), SECONDS)
     assert outcome.kind == "returned"
     assert [actual.dtype for actual in outcome.outputs] == [np.float32, np.float64]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("last", [1, BAD])
+def test_a_child_process_of_a_runtime_answers_no_requests(last: float, each: Process) -> None:
+    trial = trial_of(BAD, second=number("ForksAndReturns"))
+    trial.feeds[0][0][-1] = last
+    trial = replace(trial, expected=(np.maximum(*trial.feeds[0]),))
+    for name in ("forks", "forks again"):
+        assert returned(each.run(name, trial, SECONDS), trial)
+        assert each.run("raises", trial_of(BAD, second=number("Raises")), SECONDS).kind == "refused"
+        assert returned(each.run("after", GOOD, SECONDS), GOOD)
 
 
 @pytest.mark.parametrize("size", [2, 30, 255, 256, 1 << 18])

@@ -204,6 +204,7 @@ def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> l
 def main(arguments: list[str]) -> None:
     """Read a request from a file, run the model, and write the reply to a file."""
     request, reply = map(Path, arguments)
+    process = os.getpid()
     name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None
     error = ""
@@ -218,4 +219,6 @@ def main(arguments: list[str]) -> None:
         error = str(found)
     except Exception as found:  # noqa: BLE001  (any exception is the runtime's answer)
         error = " ".join(f"{type(found).__name__}: {found}".split())
+    if os.getpid() != process:  # the runtime forked, and its child returned
+        os._exit(1)
     reply.write_bytes(pickle.dumps((answer, error)))

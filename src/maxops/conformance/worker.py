@@ -13,7 +13,7 @@ import os
 import signal
 from multiprocessing.connection import Connection
 
-from maxops.conformance import resource_limits, runtimes
+from maxops.conformance import repeat, resource_limits, runtimes
 from maxops.conformance.attempt import attempt, error_line
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome, same_bits
@@ -31,18 +31,29 @@ def main(arguments: list[str]) -> None:
     resource_limits.limit_resources(memory)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     os.set_inheritable(pipe, False)
-    connection = Connection(pipe)
+    connection, process = Connection(pipe), os.getpid()
+    runtime, message = _load(name)
+    _end_unless(process)
+    connection.send(message)
+    if runtime is not None:
+        _Serving(runtime, connection).serve()
+
+
+def _load(name: str) -> tuple[Runtime | None, tuple[str, str]]:
+    """Return the runtime, or None if it cannot be loaded, and the message to the parent."""
     try:
         runtime = runtimes.load(name)
-        version = runtime.version
+        return runtime, ("ready", runtime.version)
     except MaxopsError as error:
-        connection.send(("failed", str(error)))
-        return
+        return None, ("failed", str(error))
     except BaseException as error:  # noqa: BLE001 - a third party's import may raise anything
-        connection.send(("failed", f"{name} cannot be loaded: {error_line(error)}"))
-        return
-    connection.send(("ready", version))
-    _Serving(runtime, connection).serve()
+        return None, ("failed", f"{name} cannot be loaded: {error_line(error)}")
+
+
+def _end_unless(process: int) -> None:
+    """End this process if it is a fork, which a runtime made and let return: it must not answer requests."""
+    if os.getpid() != process:
+        os._exit(1)
 
 
 class _Serving:
@@ -51,6 +62,7 @@ class _Serving:
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime
         self._connection = connection
+        self._process = os.getpid()
         self._memory = Memory()
         self._sanity_calls: list[tuple[Trial, Outcome]] = []
         self._frozen = False
@@ -68,7 +80,7 @@ class _Serving:
                 self._try(*arguments)
 
     def _add_sanity_call(self, trial: Trial) -> bool:
-        outcome = attempt(self._runtime, trial, self._memory)
+        outcome = self._attempt(trial)
         if outcome.kind == "returned":
             self._sanity_calls.append((trial, outcome))
         return outcome.kind == "returned"
@@ -77,18 +89,23 @@ class _Serving:
         if not self._frozen:
             gc.freeze()  # later collections skip the objects that the frameworks loaded
             self._frozen = True
-        outcome = attempt(self._runtime, trial, self._memory, repeats)
+        outcome = self._attempt(trial, repeats)
         errors = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
         self._connection.send((outcome, errors))
         if errors:
             self._connection.send(self._corrupted(trial.call.row.operator))
+
+    def _attempt(self, trial: Trial, repeats: int = repeat.DEFAULT) -> Outcome:
+        outcome = attempt(self._runtime, trial, self._memory, repeats)
+        _end_unless(self._process)
+        return outcome
 
     def _corrupted(self, operator: str) -> str:
         """Return the fault of the operator's sanity calls (or of the first sanity call, if it has none), or ""."""
         gc.collect()  # destroys the error's leftovers now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:
-            after = attempt(self._runtime, trial, self._memory)
+            after = self._attempt(trial)
             call = f"{trial.call.row.name} of {trial.call.dtype}"
             if after.kind != "returned":
                 return f"{call} returned a result before this call, but is {after.kind} after it: {after.text}"
