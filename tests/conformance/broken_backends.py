@@ -235,6 +235,20 @@ class Corrupts(Good):
         return [maximum(arrays)]
 
 
+class EndsAtTheEnd(Good):
+    """With the status that the second element says, or by a signal; or only if it had two such calls."""
+
+    calls = 0
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        cls.calls += 1
+        status = int(arrays[0].flat[1])
+        if status or cls.calls == 2:
+            atexit.register(os._exit, status) if status > 0 else atexit.register(os.abort)
+        return [maximum(arrays)]
+
+
 class AbortsAtTheEnd(Good):
     """Whatever was run."""
 

@@ -180,6 +180,29 @@ def test_a_crash_at_the_end_belongs_to_who_caused_it() -> None:
         assert list(running.amended) == ["corrupts"]
 
 
+@pytest.mark.parametrize(("status", "how"), [(-1, "was killed by SIGABRT"), (3, "ended with status 3")])
+def test_a_call_without_an_error_may_be_who_ends_the_process(status: int, how: str) -> None:
+    with process(broken_backends.EndsAtTheEnd) as running:
+        for name, trial in {"before": GOOD, "ends": trial_of(BAD, second=status), "after": FINE}.items():
+            assert running.run(name, trial, SECONDS).kind == "returned"
+        running.close()
+    assert running.amended == {"ends": Outcome("crashed", text=f"after the call, the process {how}")}
+    assert running.notes == []
+
+
+def test_what_no_trial_alone_does_is_noted() -> None:
+    with process(broken_backends.EndsAtTheEnd) as running:
+        running._repeats = 1
+        for name, trial in {"one": trial_of(BAD, second=0), "fine": FINE, "two": trial_of(BAD, second=0)}.items():
+            assert running.run(name, trial, SECONDS).kind == "returned"
+        running.close()
+    assert running.amended == {}
+    text = (
+        "during shutdown, the process was killed by SIGABRT; none of the 3 trials that ran again reproduces this alone"
+    )
+    assert running.notes == [text]
+
+
 def test_a_runtime_that_always_ends_by_a_signal_is_noted_once() -> None:
     with process(broken_backends.AbortsAtTheEnd) as running:
         assert running.run("fine", FINE, SECONDS).kind == "returned"

@@ -88,14 +88,14 @@ class Child:
         raise ChildHungError
 
     def shut_down(self) -> str:
-        """Shut the process down gracefully; return how it ended, or "" without a signal."""
+        """Shut the process down gracefully; return how it ended, or "" if its status is 0."""
         os.ftruncate(self._output.fileno(), 0)
         self._connection.close()
         try:
             status = self._process.wait(SHUTDOWN_TIMEOUT)
         except subprocess.TimeoutExpired:
             status = 0  # a thread that does not end is not a crash
-        how = self._how(status) if status < 0 else ""
+        how = self._how(status) if status else ""
         self.kill()
         return how
 

@@ -2,12 +2,14 @@
 
 A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
 process after other trials runs again alone. If its process then survives, the earlier trials with errors, or with
-expected errors, are suspects: they are bisected in new processes, and those that end a process are `amended`.
+expected errors, are suspects: they are bisected in new processes, and those that end a process are `amended`. If a
+process fails during shutdown and no suspect reproduces this, its latest other trials are suspects, too.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -16,9 +18,11 @@ from maxops.conformance import repeat, resource_limits, runtimes, timeout
 from maxops.conformance.case import Trial
 from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
+from maxops.counted import counted
 
 SANITY_SECONDS = 10.0, 60.0  # least and most for a sanity call; the first call of a process may load or compile code
 _MAX_SUSPECTS = 512
+_MAX_LATEST = 64  # kept in memory with their arrays
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Process:
         self._latest: Child | None = None  # the child that starts or bisects
         self._used = False  # a trial ran in this child
         self._suspects: list[_Suspect] = []
+        self._latest_fine: deque[_Suspect] = deque(maxlen=_MAX_LATEST)  # trials without errors in this child
         self._always_ends: str | None = None
         self._is_over = False
         try:
@@ -96,20 +101,23 @@ class Process:
                 return replace(outcome, text=f"{outcome.text}; the runtime cannot be restarted: {error}")
         if outcome.kind == "corrupted state":
             self._drop()
-        elif due and len(self._suspects) < _MAX_SUSPECTS:
+        elif not due:
+            self._latest_fine.append(_Suspect(name, trial, seconds))
+        elif len(self._suspects) < _MAX_SUSPECTS:
             self._suspects.append(_Suspect(name, _as_far(trial, outcome), seconds))
         return outcome
 
     def close(self) -> None:
         """End the process gracefully. A crash at this point amends the outcome of its cause, or adds a note."""
-        child, suspects = self._child, self._suspects
-        self._child, self._suspects, self._used = None, [], False
+        child, suspects, fine = self._child, self._suspects, list(self._latest_fine)
+        self._forget()
         if child is None:
             return
         with child:
             how = self._finish(child)
-        if how and not self._bisect(suspects):
-            self.notes.append(f"during shutdown, {how}; no single trial reproduces this")
+        if how and not (self._bisect(suspects) or self._bisect(fine)):
+            tried = counted(len(suspects) + len(fine), "trial")
+            self.notes.append(f"during shutdown, {how}; none of the {tried} that ran again reproduces this alone")
 
     def kill(self) -> None:
         """End everything immediately, from any thread; waiting callers receive a RuntimeUnusableError."""
@@ -123,8 +131,12 @@ class Process:
         suspects = self._suspects
         if self._child is not None:
             self._child.kill()
-        self._child, self._suspects, self._used = None, [], False
+        self._forget()
         return suspects
+
+    def _forget(self) -> None:
+        self._child, self._suspects, self._used = None, [], False
+        self._latest_fine.clear()
 
     def _start(self) -> Child:
         r"""Start a process and run the sanity calls in it; drop a sanity call that ends the process or times out."""
