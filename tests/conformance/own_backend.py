@@ -134,6 +134,13 @@ class WritesIntoItsInputs(Right):
         return [result]
 
 
+class WritesAndRaises(Right):
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        inputs[-1][...] = 0
+        raise ValueError("no")
+
+
 class Exits(Right):
     """A process ended by int8, by the runtime itself."""
 

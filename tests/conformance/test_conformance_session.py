@@ -200,10 +200,22 @@ def test_an_open_refusal_stays_permitted() -> None:
     assert "refuses" not in run["cases"].values()
 
 
-def test_who_writes_into_its_inputs_has_a_verdict_on_each_case() -> None:
-    run = run_of("WritesIntoItsInputs", f"{MAX_13}.T/int8/{PLAIN}")
+@pytest.mark.parametrize(
+    ("backend", "text", "shown"),
+    [
+        ("WritesIntoItsInputs", "modified its input a", "input a changed: True\nactual   int8"),
+        (
+            "WritesAndRaises",
+            "modified its input b before raising an error: ValueError: no",
+            "input a changed: True\nValueError: no\n",
+        ),
+    ],
+)
+def test_who_writes_into_its_inputs_has_a_verdict_on_each_case(backend: str, text: str, shown: str) -> None:
+    run = run_of(backend, f"{MAX_13}.T/int8/{PLAIN}")
     (finding,) = run["findings"]
-    assert (finding["verdict"], finding["message"]) == ("violates", "modified its input a")
+    assert (finding["verdict"], finding["message"]) == ("violates", text)
+    assert shown in only_reproducer(run)["output"]
 
 
 def test_an_exit_is_shown_by_its_script() -> None:
@@ -229,6 +241,20 @@ def test_what_a_runtime_prints_and_forks_is_not_taken_for_the_results_of_scripts
     assert {finding["verdict"] for finding in run["findings"]} == {"violates"}
     assert len(run["reproducers"]) == 4
     assert all(each["reproduced"] for each in run["reproducers"])
+
+
+VERSION = "1.0\n::error::\udc80\x1b[2J\n"
+
+
+def test_a_version_is_printable_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"from own_backend import Leaks\n__version__ = {VERSION!r}\nclass Odd(Leaks): ...\n"
+    (tmp_path / "odd_version.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), ":")
+    run = session.conform("odd_version:Odd", select(ALL, [f"{MAX_13}.T/int8/{PLAIN}"]))
+    version = r"1.0\n::error::\udc80\x1b[2J"
+    assert run["version"] == version
+    assert only_reproducer(run)["script"].startswith(f"# odd_version:Odd {version}, Max-13 of int8: ")
 
 
 def test_a_crash_is_not_the_end() -> None:
@@ -313,6 +339,24 @@ def test_a_time_that_is_none(seconds: float) -> None:
         ConfigurationError, match=re.escape(f"the timeout must be between 0.1 and 1e+06 seconds, got {seconds}")
     ):
         conformance.conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"], seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "text"),
+    [
+        ("seconds", "5", "the timeout must be a number of seconds, got '5'"),
+        ("seconds", None, "the timeout must be a number of seconds, got None"),
+        ("seconds", 1j, "the timeout must be a number of seconds, got 1j"),
+        ("repeats", "3", "the number of runs must be an integer, got '3'"),
+        ("repeats", 2.5, "the number of runs must be an integer, got 2.5"),
+        ("repeats", None, "the number of runs must be an integer, got None"),
+        ("repeats", True, "the number of runs must be between 2 and 1000, got 1"),
+        ("repeats", 1001, "the number of runs must be between 2 and 1000, got 1001"),
+    ],
+)
+def test_an_option_of_a_wrong_type_or_size(option: str, value: Any, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(text)):
+        conformance.conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"], **{option: value})
 
 
 def test_a_program_selects_what_the_command_does() -> None:

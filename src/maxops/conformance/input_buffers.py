@@ -19,6 +19,7 @@ from maxops.plan import Array
 
 _ALIGNMENT = 64
 _GUARD = 64
+MODIFIED = "modified its input"
 
 
 class _Slot(NamedTuple):
@@ -80,7 +81,7 @@ class InputBuffers:
         """Return the number of the first feed whose buffers or guard bytes changed, and a description, or None."""
         for number, pairs in self._objects.items():
             if any(array.tolist() != copy.tolist() for array, copy in pairs):
-                return number, "modified its input"
+                return number, MODIFIED
         if self._block.tobytes() == self._bytes:
             return None
         position = int(np.flatnonzero(self._block != np.frombuffer(self._bytes, np.uint8))[0])
@@ -88,5 +89,5 @@ class InputBuffers:
         # the guard of the first array precedes it
         start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
         if start <= position < start + self._slots[number][i].size:
-            return number, f"modified its input {self._names[i]}"
+            return number, f"{MODIFIED} {self._names[i]}"
         return number, f"wrote outside the bounds of its input {self._names[i]}"

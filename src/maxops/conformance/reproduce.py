@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maxops.conformance import script_runner
+from maxops.conformance.input_buffers import MODIFIED
 from maxops.conformance.result import Verdict
 from maxops.conformance.sanity_calls import sanity_call
-from maxops.conformance.script import ACTUAL, DIFFERING, Script, line, printed
+from maxops.conformance.script import ACTUAL, DIFFERING, Script, changed_line, line, printed
 from maxops.conformance.shrink import Counterexample
 from maxops.conformance.subprocesses import Subprocesses
 from maxops.engines.native import usable_cpus
@@ -109,7 +110,9 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return outcome.text.partition(":")[0] in run.output
     if outcome.kind == "returned":
         return actual == _line(printed(counterexample, outcome.outputs[0]))
-    # garbage, or overwritten inputs: the script must not print the expected result
+    if outcome.text.startswith(MODIFIED):
+        return any(changed_line(each.name) in run.output.splitlines() for each in trial.call.fed)
+    # garbage, or a write beside an input: the script must not print the expected result
     return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 
 

@@ -16,6 +16,7 @@ from maxops.conformance.runtimes.runtime import Runtime
 from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.shrink import Counterexample
 from maxops.plan import Array
+from maxops.shown import printable
 
 DIFFERING: tuple[Verdict, ...] = ("uninitialized memory", "not the same twice")  # results that differ between runs
 # Fill patterns of glibc for two runs: a result that differs between the runs depends on uninitialized memory.
@@ -50,6 +51,13 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
             *_arrays(right.call, right.feeds[0]),
             *runtime.script(right.call, right.feeds[0]),
         ]
+    if found.outcome.kind == "overwrote":
+        names = [each.name for each in call.fed]
+        lines = [
+            f"before = [each.copy() for each in ({', '.join(names)},)]",
+            *_indented("try:", lines),  # it may raise an error after it modified its inputs
+            *_indented("finally:", [_comparison(name, number) for number, name in enumerate(names)]),
+        ]
     made = [_script(runtime, version, case, found, lines)]
     if judgement.verdict == "crashes":
         lines = [*lines, *_indented(f"for _ in range({REPEATS}):", runtime.again(call, feed))]
@@ -68,7 +76,7 @@ def _script(
     judgement, trial = found.judgement, found.trial
     call, feed = trial.call, trial.feeds[0]
     text = [
-        f"# {runtime.name} {version}, {case.row.name} of {case.dtype}: {judgement.verdict}",
+        f"# {printable(runtime.name)} {version}, {case.row.name} of {case.dtype}: {judgement.verdict}",
         f"# {judgement.clause.id}: {judgement.clause.statement}",
     ]
     text += [f"# run it with {_variables(each)}" for each in environments if each]
@@ -108,6 +116,16 @@ def _printed_part(found: Counterexample) -> slice | None:
         return slice(0, MAX_PRINTED) if outputs[0].size > MAX_PRINTED_WHOLE and found.trial.expected else None
     first = int(np.ravel_multi_index(index, outputs[0].shape))
     return slice(first, min(first + MAX_PRINTED, outputs[0].size))
+
+
+def changed_line(name: str) -> str:
+    """Return the line that a script prints if the runtime modified an input."""
+    return f"input {name} changed: True"
+
+
+def _comparison(name: str, number: int) -> str:
+    text, _, _ = changed_line(name).rpartition(" ")
+    return f'print("{text}", {name}.tobytes() != before[{number}].tobytes())'
 
 
 def _indented(head: str, lines: list[str]) -> list[str]:

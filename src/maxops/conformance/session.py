@@ -100,8 +100,7 @@ def conform(
     arrays, or if no case applies to it.
     """
     started = time.monotonic()
-    timeout.check(seconds)
-    repeat.check(repeats)
+    seconds, repeats = timeout.check(seconds), repeat.check(repeats)
     runtime = runtimes.resolve(name)
     selected = _selected(runtime, cases)
     size = max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))

@@ -20,6 +20,7 @@ from maxops.conformance.outcome import Outcome, same_bits
 from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import Runtime
 from maxops.errors import MaxopsError
+from maxops.shown import printable
 
 _ERRORS = ("refused", "garbage", "overwrote", "crashed", "hung")
 
@@ -43,7 +44,7 @@ def _load(name: str) -> tuple[Runtime | None, tuple[str, str]]:
     """Return the runtime, or None if it cannot be loaded, and the message to the parent."""
     try:
         runtime = runtimes.load(name)
-        return runtime, ("ready", runtime.version)
+        return runtime, ("ready", printable(runtime.version.strip()))
     except MaxopsError as error:
         return None, ("failed", str(error))
     except BaseException as error:  # noqa: BLE001 - a third party's import may raise anything

@@ -64,7 +64,9 @@ class ThirdParty(Runtime):
         """Return lines that run the call through the module or class."""
         del feed
         module, _, name = self.name.partition(":")
-        if name:
+        if "." in name:
+            found = [f"import pkgutil; backend = pkgutil.resolve_name({self.name!r})"]
+        elif name:
             found = [f"from {module} import {name} as backend"]
         else:  # only an import shows whether the name is a module or a class
             found = [
@@ -99,17 +101,22 @@ def only_output(outputs: object) -> object:
     if len(outputs) != 1:
         raise GarbageError(f"run returned {counted(len(outputs), 'output')}; the model has 1")
     (output,) = outputs
+    array = array_of(output)
+    if array.dtype.kind in "OUS":
+        raise GarbageError(f"run returned {_described(output)}, which has the non-numeric dtype {array.dtype}")
+    return array
+
+
+def array_of(output: object) -> Any:
+    """Return an output as an array; raise GarbageError if it is not an array."""
     if not hasattr(output, "__array__"):
         raise GarbageError(f"run must return arrays, got {_described(output)}")
     try:
-        array = np.asarray(output)
+        return np.asarray(output)
     except Exception as error:
         raise GarbageError(
             f"run returned {_described(output)}, which cannot be converted to an array: {type(error).__name__}: {error}"
         ) from error
-    if array.dtype.kind in "OUS":
-        raise GarbageError(f"run returned {_described(output)}, which has the non-numeric dtype {array.dtype}")
-    return array
 
 
 def _imported(name: str) -> Any:
