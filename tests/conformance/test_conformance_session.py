@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -241,6 +242,16 @@ def test_what_a_runtime_prints_and_forks_is_not_taken_for_the_results_of_scripts
     assert {finding["verdict"] for finding in run["findings"]} == {"violates"}
     assert len(run["reproducers"]) == 4
     assert all(each["reproduced"] for each in run["reproducers"])
+
+
+def test_scripts_reproduce_what_a_program_does() -> None:
+    """Its path is relative, and scripts run elsewhere."""
+    name = f"command:{shlex.quote(sys.executable)} own_program.py"
+    run = session.conform(name, select(ALL, [f"{MAX_13}.T/int*/{PLAIN}"]))
+    found = {case_name(each["case"]).type: (each["verdict"], each["message"]) for each in run["findings"]}
+    crash = "crashes", f"{sys.executable} was killed by SIGSEGV"
+    assert found == {"int8": ("refuses", "CommandError: no such type"), "int16": crash, "int32": crash}
+    assert [each["reproduced"] for each in run["reproducers"]] == [True] * 3
 
 
 VERSION = "1.0\n::error::\udc80\x1b[2J\n"

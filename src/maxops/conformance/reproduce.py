@@ -15,6 +15,7 @@ from pathlib import Path
 from maxops.conformance import script_runner
 from maxops.conformance.input_buffers import MODIFIED
 from maxops.conformance.result import Verdict
+from maxops.conformance.runtimes.command import REFUSED
 from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.script import ACTUAL, DIFFERING, Script, changed_line, line, printed
 from maxops.conformance.shrink import Counterexample
@@ -95,7 +96,7 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return len({_actual_line(each.output) for each in runs}) > 1
     actual = _actual_line(run.output)
     if verdict == "crashes":  # killed by a signal, or exited during the call
-        return run.signal is not None or not (run.timed_out or run.raised or actual)
+        return run.signal is not None or not (run.timed_out or run.raised or actual or REFUSED in run.output)
     if verdict == "hangs":
         return run.timed_out
     if run.signal is not None or run.timed_out:

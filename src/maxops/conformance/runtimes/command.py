@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import signal
@@ -41,6 +42,9 @@ class CommandError(Exception):
     """Raised if the program refuses the model with a nonzero exit status."""
 
 
+REFUSED = CommandError.__name__  # in the output of a script
+
+
 class Command(Runtime):
     """A program, given as "command:./program arguments"; its last argument is the folder.
 
@@ -53,7 +57,7 @@ class Command(Runtime):
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
     takes_arrays = False
-    seconds: float = 120  # for all feeds of one call
+    seconds: float = 120  # for a whole model; the kit ends a call that exceeds its own timeout
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -96,7 +100,7 @@ class Command(Runtime):
             names = [each.name for each in model.graph.input if each.name in inputs]
             for number, each in enumerate(names):
                 onnx.save_tensor(onnx.numpy_helper.from_array(inputs[each], each), data_set / f"input_{number}.pb")
-            self._run(folder)
+            self._run(folder, self.seconds)
             return [_output(data_set, is_ir=False, number=number) for number in range(count)]
 
     def script(self, call: Call, feed: Feed) -> list[str]:
@@ -108,7 +112,15 @@ class Command(Runtime):
             "folder = pathlib.Path(tempfile.mkdtemp())",
             '(test_data_set := folder / "test_data_set_0").mkdir()',
         ]
-        ran = f"subprocess.run([*{self.words!r}, str(folder)], check=True)"
+        # the folder of the kit, because the words may contain relative paths
+        ran = [
+            f"done = subprocess.run([*{self.words!r}, str(folder)], cwd={os.getcwd()!r},",
+            '    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")',
+            "if done.returncode:",
+            f"    crashed = done.returncode < 0 or done.returncode - {_OF_SIGNAL} in {tuple(map(int, _CRASHES))}",
+            f'    how = "crashed" if crashed else "{REFUSED}"',
+            '    raise SystemExit(f"{how}: ended with status {done.returncode}: {done.stderr.strip()[-300:]}")',
+        ]
         if case_folder.is_ir(call):
             text, weights = ir_model.ir(call, one_line=True)
             return [
@@ -117,7 +129,7 @@ class Command(Runtime):
                 f'(folder / "model.bin").write_bytes({weights!r})',
                 f"for number, array in enumerate({named}.values()):",
                 '    np.save(test_data_set / f"input_{number}.npy", array)',
-                ran,
+                *ran,
                 'actual = np.load(test_data_set / "output_0.npy")',
                 *(["actual = actual.view(ml_dtypes.bfloat16)"] if call.dtype == BFLOAT16 else []),
             ]
@@ -127,21 +139,21 @@ class Command(Runtime):
             'onnx.save(model, folder / "model.onnx")',
             f"for number, (name, array) in enumerate({named}.items()):",
             '    onnx.save_tensor(onnx.numpy_helper.from_array(array, name), test_data_set / f"input_{number}.pb")',
-            ran,
+            *ran,
             'actual = onnx.numpy_helper.to_array(onnx.load_tensor(test_data_set / "output_0.pb"))',
         ]
 
-    def _run(self, folder: Path) -> None:
+    def _run(self, folder: Path, seconds: float | None = None) -> None:
         try:
             done = subprocess.run(
                 [*self.words, str(folder)],
                 check=False,
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
-                timeout=self.seconds,
+                timeout=seconds,
             )
         except subprocess.TimeoutExpired as error:
-            raise ProcessHungError(f"{self.words[0]} timed out after {self.seconds:g} seconds") from error
+            raise ProcessHungError(f"{self.words[0]} timed out after {error.timeout:g} seconds") from error
         # a shell whose program is killed by a signal ends with 128 plus the signal's number
         number = -done.returncode if done.returncode < 0 else done.returncode - _OF_SIGNAL
         if done.returncode < 0 or number in _CRASHES:
