@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from helpers.conformance_runs import careful, swift
 from maxops.cli.app import app
 from maxops.conformance import saved
 from maxops.conformance.matrix import matrix
+from maxops.conformance.result import Run
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,48 @@ def test_a_baseline_of_another_runtime_is_told(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "the baseline has no run of swiftmax, so all faults of swiftmax are new" in result.stderr
     assert matrix([swift()]).title in result.stdout
+
+
+def compared(folder: Path, old: list[Run], *words: str) -> Result:
+    saved.write(folder / "new.json", [swift()])
+    saved.write(folder / "old.json", old)
+    given = ["conform", "--from", str(folder / "new.json"), "--compare", str(folder / "old.json"), *words]
+    return CliRunner().invoke(app, given)
+
+
+def test_a_comparison_with_a_file_of_another_runtime_is_told(tmp_path: Path) -> None:
+    result = compared(tmp_path, [careful()])
+    assert "the file of --compare has no run of swiftmax, so it is not compared" in result.stderr
+
+
+def test_a_comparison_is_of_the_selected_clauses_of_both(tmp_path: Path) -> None:
+    result = compared(tmp_path, [swift()], "--select", "ONNX.Max-13")
+    assert "0 new faults; 0 fixed; 0 changed; " in result.stdout
+    assert "; 0 only before; 0 new, " in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--compare", "--baseline"])
+@pytest.mark.parametrize("twice", ["old.json", "--from"])
+def test_the_file_with_several_runs_of_a_runtime_is_named(
+    option: str, twice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved.write(Path("old.json"), [swift()] * (2 if twice == "old.json" else 1))
+    saved.write(Path("new.json"), [swift()] * (2 if twice == "--from" else 1))
+    result = CliRunner().invoke(app, ["conform", "--from", "new.json", option, "old.json"])
+    assert result.exit_code == 2
+    text = f"maxops: error: {twice}: expected one run for each runtime, got swiftmax 2.1.0 and swiftmax 2.1.0"
+    assert result.stderr.startswith(text)
+
+
+def test_clauses_of_findings_are_named_if_none_is_selected(tmp_path: Path) -> None:
+    run = swift()
+    finding = next(each for each in run["findings"] if each["case"].startswith(f"{each['clause']}/"))
+    clause = finding["clause"]
+    run["cases"] = {finding["case"]: finding["verdict"]}
+    run["findings"] = [finding | {"clause": "ONNX.Max-13.T"}]  # type: ignore[list-item]
+    run["clauses"] = {"ONNX.Max-13.T": "the type"}
+    saved.write(tmp_path / "run.json", [run])
+    words = ["conform", "--from", str(tmp_path / "run.json"), "--select", clause]
+    result = CliRunner().invoke(app, words)
+    assert "exclude every case; the runs have cases for ONNX.Max-13.T" in result.stderr

@@ -69,6 +69,13 @@ def with_input(bits: str) -> Any:
 
 
 WRONG = {
+    "bounds that are a number": (edited(kit={"bounds": 5}), "json: kit.bounds is 5; expected an object"),
+    "bounds without fields": (edited(kit={"bounds": {"Max": {}}}), r"json: kit.bounds\['Max'\].elements is missing"),
+    "a layout that is none": (
+        edited(kit={"bounds": {"Max": {"elements": 1, "rank": 1, "inputs": 1, "layouts": ["x"]}}}),
+        r"layouts\[0\] is \"x\"; expected one of contiguous",
+    ),
+    "repeats that are a text": (edited(kit={"repeats": "2"}), 'json: kit.repeats is "2"; expected an integer'),
     "a number": (7, "is not a run of maxops conform"),
     "an empty object": ({}, 'expected an object with "schema": 2'),
     "an empty list": ([], "is an empty list"),

@@ -166,7 +166,9 @@ def conform(
     streams.check_inputs(filter(None, [*saved_files, old, baseline]))
     streams.check_outputs(files, filter(None, [*saved_files, old, baseline]), overwrite=overwrite, parents=parents)
     known = _read([baseline]) if baseline else []
-    before = _read([old]) if old else []
+    before = [_restricted(run, keeps) for run in _read([old])] if old else []
+    _require_distinct(known, str(baseline))
+    _require_distinct(before, str(old))
     for file in files:
         if not streams.is_stream(file) and not parents:
             check_writable(file)
@@ -176,6 +178,8 @@ def conform(
     if earlier:
         _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != repeat.DEFAULT})
         runs = _read(saved_files)
+        if old is not None or baseline is not None:
+            _require_distinct(runs, "--from")
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         runs = list(_run(names, chosen, seconds, repeats, failed, quick=quick, only=only or []))
@@ -230,13 +234,21 @@ def _read(files: Sequence[Path]) -> list[Run]:
     ]
 
 
+def _require_distinct(runs: Sequence[Run], where: str) -> None:
+    """Raise an error if there are several runs of one runtime, because --compare and --baseline need one."""
+    from maxops.conformance import compare  # noqa: PLC0415  (see above)
+
+    try:
+        compare.by_runtime(runs)
+    except RunFileError as error:
+        raise error.at(where) from error
+
+
 def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
     """Raise an error if the runs have no cases, or if --select and --ignore exclude all cases."""
-    from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
-
     if not runs or any(run["cases"] for run in seen):
         return
-    clauses = sorted({case_name(case).clause for run in runs for case in run["cases"]})
+    clauses = sorted({clause for run in runs for clause in _clauses(run).values()})
     if not clauses:
         raise RunFileError("the saved runs contain no cases; run maxops conform again")
     listed = ", ".join(clauses[:MAX_CLAUSES]) + (
@@ -247,16 +259,19 @@ def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
 
 def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
     """Return the run without the findings and the cases of deselected clauses."""
+    findings = [each for each in run["findings"] if keeps(each["clause"])]
+    clauses = _clauses(run)
+    cases = {case: verdict for case, verdict in run["cases"].items() if keeps(clauses[case])}
+    return {**run, "cases": cases, "findings": findings}
+
+
+def _clauses(run: Run) -> dict[str, str]:
+    """Return the clause of each case: the clause of its finding, which may differ from the clause in its id."""
     from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
 
-    findings = [each for each in run["findings"] if keeps(each["clause"])]
-    kept, every = ({each["case"] for each in some} for some in (findings, run["findings"]))
-    cases = {
-        case: verdict
-        for case, verdict in run["cases"].items()
-        if case in kept or (case not in every and keeps(case_name(case).clause))
+    return {case: case_name(case).clause for case in run["cases"]} | {
+        each["case"]: each["clause"] for each in run["findings"]
     }
-    return {**run, "cases": cases, "findings": findings}
 
 
 # ------------------------------------------------------------------------------------------------------ running
@@ -368,7 +383,7 @@ def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new
     else:
         show_lines((line for run in seen for line in _lines(run, new)), form)
     for run in seen:
-        for text in _summary(run):
+        for text in map(printable, _summary(run)):
             print_line(f"maxops: {text}")
 
 
@@ -387,7 +402,7 @@ def _summary(run: Run) -> Iterator[str]:
     from maxops.conformance import bounds, matrix  # noqa: PLC0415  (see above)
 
     for note in run["notes"]:
-        yield f"{run['runtime']}: note: {printable(note)}"
+        yield f"{run['runtime']}: note: {note}"
     for sentence in bounds.sentences(run):
         yield f"{run['runtime']}: bounds: {sentence}"
     yield matrix.summary(run)
@@ -403,13 +418,17 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
         if (found := matrix.findings(run)).rows:
             _show(found)
     for old, new in compare.pairs(before, runs) if before else []:
+        if old is None and new is not None:
+            print_line(
+                f"maxops: the file of --compare has no run of {printable(new['runtime'])}, so it is not compared"
+            )
         if old is not None and new is not None:
             comparison = compare.compare(old, new)
             for table in compare.tables(comparison):
                 _show(table)
-            print(compare.summary(comparison))
+            print(printable(compare.summary(comparison)))
     for run in runs:
-        for text in _summary(run):
+        for text in map(printable, _summary(run)):
             say(text)
 
 

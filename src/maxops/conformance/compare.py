@@ -74,7 +74,7 @@ def compare(old: Run, new: Run) -> Comparison:
 
 def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run | None]]:
     """Pair runs of the same runtime, regardless of its version; None means that one file has no run of the runtime."""
-    before, after = _by_runtime(old), _by_runtime(new)
+    before, after = by_runtime(old), by_runtime(new)
     return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
 
 
@@ -141,7 +141,8 @@ def _findings(run: Run) -> dict[str, Finding]:
     return {finding["case"]: finding for finding in run["findings"]}
 
 
-def _by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
+def by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
+    """Return the runs by the names of their runtimes; raise RunFileError if there are several of one runtime."""
     found: dict[str, Run] = {}
     for run in runs:
         if run["runtime"] in found:

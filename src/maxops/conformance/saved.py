@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 
 from maxops import dtypes
 from maxops.atomic_files import write_text
+from maxops.conformance.bounds import Bounds
 from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import NO_FINDING, SCHEMA, Run
 from maxops.errors import RunFileError
@@ -73,11 +74,19 @@ def _run(found: Any, where: str) -> Run:
         raise RunFileError(
             f"{where} has schema {found['schema']!r}, but this version reads {SCHEMA}; run maxops conform again"
         )
-    fault = _fault(found, Run, "") or _mismatch(found)
+    fault = _fault(found, Run, "") or _fault_of_kit(found["kit"]) or _mismatch(found)
     if fault:
         raise RunFileError(f"{where}: {fault}")
     run: Run = found  # type: ignore[assignment]
     return run
+
+
+def _fault_of_kit(kit: dict[str, Any]) -> str:
+    """Return the type error of the fields that reports show as sentences, or ""; runs of older versions lack them."""
+    fields = {"repeats": int, "bounds": dict[str, Bounds]}
+    return next(
+        filter(None, (_fault(kit[name], hint, f"kit.{name}") for name, hint in fields.items() if name in kit)), ""
+    )
 
 
 def _mismatch(run: dict[str, Any]) -> str:
