@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from maxops.conformance.resource_limits import memory_limit
 from maxops.conformance.subprocesses import Subprocesses
 
 # Starts a program that goes on without end, and waits for it.
@@ -54,6 +55,14 @@ def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
     thread.join(10)
     assert not thread.is_alive()
     assert has_ended(number)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+def test_its_memory_has_the_limit_of_a_runtime(tmp_path: Path) -> None:
+    text = "import resource, time; time.sleep(0.5); print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
+    with Subprocesses() as programs:
+        done = programs.run([sys.executable, "-c", text], str(tmp_path), os.environ, 60)
+    assert int(done.stdout) == memory_limit()
 
 
 def test_what_is_printed(tmp_path: Path) -> None:

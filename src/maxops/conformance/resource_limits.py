@@ -25,8 +25,8 @@ def memory_limit() -> int:
     return has // 2
 
 
-def limit_resources(memory: int) -> None:
-    """Set the resource limits of this process and its children.
+def limit_resources(memory: int, process: int | None = None) -> None:
+    """Set the resource limits of this process or, on Linux, of another process, and of its later children.
 
     The memory limit applies to data, not to address space, because torch, jax and others reserve more than they use.
     """
@@ -37,8 +37,12 @@ def limit_resources(memory: int) -> None:
         (resource.RLIMIT_DATA, memory),
     ):
         hard = resource.getrlimit(limit)[1]
-        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-    score = Path("/proc/self/oom_score_adj")
+        limits = most if hard == resource.RLIM_INFINITY else min(most, hard), hard
+        if process is None:
+            resource.setrlimit(limit, limits)
+        elif sys.platform == "linux":
+            resource.prlimit(process, limit, limits)
+    score = Path(f"/proc/{process or 'self'}/oom_score_adj")
     if score.exists():  # makes the OOM killer choose this process
         score.write_text("1000")
 

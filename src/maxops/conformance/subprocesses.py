@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
+from maxops.conformance.resource_limits import limit_resources, memory_limit
+
 
 class Subprocesses:
     """A context manager that kills all running subprocesses at its exit, and later subprocesses immediately."""
@@ -29,7 +31,10 @@ class Subprocesses:
     def run(
         self, command: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, and kill its process group; raise subprocess.TimeoutExpired on timeout."""
+        """Run a command to its end with the resource limits of a runtime, and kill its process group.
+
+        Raises subprocess.TimeoutExpired on timeout.
+        """
         with subprocess.Popen(
             command,
             cwd=cwd,
@@ -42,6 +47,8 @@ class Subprocesses:
         ) as process:
             self._running.add(process.pid)
             try:
+                with suppress(ProcessLookupError):  # it has ended
+                    limit_resources(memory_limit(), process.pid)
                 out, err = process.communicate(timeout=0 if self._is_over else timeout)
             finally:
                 self._running.discard(process.pid)
