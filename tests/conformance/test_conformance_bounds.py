@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -218,17 +219,19 @@ def test_large_results_are_those_of_the_planner_and_the_keys(operator: str) -> N
 
 def test_the_keys_give_what_the_reference_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the calls of a quick run, as if each was large."""
-    trials = [(case, trial) for operator in OPERATORS for dtype in CLOSER for case, trial in quick(operator, dtype)]
+    operators = (*OPERATORS, "ScatterElements", "ScatterND")
+    trials = [(case, trial) for operator in operators for dtype in CLOSER for case, trial in quick(operator, dtype)]
     monkeypatch.setattr("maxops.conformance.expected.FEW_ELEMENTS", 0)
-    checked = 0
+    checked: Counter[str] = Counter()
     for case, trial in trials:
         assert trial.expected is not None
         for feed, expected in list(zip(trial.feeds, trial.expected, strict=True))[:5]:
             arrays = [array for array in trial.call.whole(feed) if array is not None]
             if all(0 < array.size <= 5000 for array in arrays if array.dtype == case.dtype.numpy) and expected.size:
                 assert same_bits(expected_result(case.row, trial.call, feed), expected), case.id
-                checked += 1
-    assert checked > 200
+                checked[case.row.operator] += 1
+    assert checked.total() > 200
+    assert {*checked} == {*operators}
 
 
 # ----------------------------------------------------------------------------------------------------- layouts

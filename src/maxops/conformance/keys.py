@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes
-from maxops.calls import MaxCall, ReduceCall
+from maxops.calls import MaxCall, ReduceCall, ScatterCall
 from maxops.dtypes import DType
 from maxops.plan import Array, Plan
 
@@ -29,6 +29,8 @@ def compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
         return _values(dtype, reduce(np.maximum, keys))
     if isinstance(call, ReduceCall):
         return _values(dtype, np.max(keys[0], axis=call.axes or None, keepdims=call.keepdims))
+    if isinstance(call, ScatterCall):
+        return _scatter(dtype, call, arrays[0], keys)
     ids = call.segment_ids
     inside = ids < call.num_segments
     filled = dtype.lowest_finite_bits if call.fill_mode == "LOWEST" else 0
@@ -36,6 +38,20 @@ def compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
     present, starts = np.unique(ids[inside], return_index=True)
     if len(present):
         result[present] = _values(dtype, np.maximum.reduceat(keys[0][inside], starts, axis=0))
+    return result
+
+
+def _scatter(dtype: DType, call: ScatterCall, data: Array, keys: Sequence[Any]) -> Array:
+    maxima, updates = keys
+    if call.axis is None:
+        at = tuple(np.moveaxis(call.indices, -1, 0))
+    else:
+        places: list[Any] = list(np.indices(updates.shape, sparse=True))
+        places[call.axis] = call.indices
+        at = tuple(places)
+    np.maximum.at(maxima, at, updates)
+    result = np.array(data, dtype.numpy, order="C", copy=True)
+    result[at] = _values(dtype, maxima)[at]  # the other elements keep their bits
     return result
 
 
