@@ -134,6 +134,22 @@ class WritesIntoItsInputs(Right):
         return [result]
 
 
+class Reshapes(Right):
+    """The array of the caller, not its elements."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        inputs[0].shape = (*inputs[0].shape, 1)
+        return [result]
+
+
+class Reinterprets(Right):
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        inputs[0].dtype = np.dtype(np.uint8)  # type: ignore[misc]
+        return [result]
+
+
 class WritesAndRaises(Right):
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:

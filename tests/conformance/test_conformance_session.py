@@ -205,6 +205,8 @@ def test_an_open_refusal_stays_permitted() -> None:
     ("backend", "text", "shown"),
     [
         ("WritesIntoItsInputs", "modified its input a", "input a changed: True\nactual   int8"),
+        ("Reshapes", "modified its input a: its shape or dtype", "input a changed: True\nactual   int8"),
+        ("Reinterprets", "modified its input a: its shape or dtype", "input a changed: True\nactual   int8"),
         (
             "WritesAndRaises",
             "modified its input b before raising an error: ValueError: no",

@@ -61,6 +61,7 @@ class InputBuffers:
         self._block = block[start : start + len(self._bytes)]
         self._block[:] = np.frombuffer(self._bytes, np.uint8)
         self._objects: dict[int, list[tuple[Array, Array]]] = {}
+        self._fed: dict[int, Feed] = {}
 
     def feed(self, number: int) -> Feed:
         """Return the copies of a feed, in their layout."""
@@ -75,13 +76,18 @@ class InputBuffers:
                 if self._is_read_only:
                     copy.flags.writeable = False
                 arrays.append(copy)
-        return tuple(arrays)
+        self._fed[number] = tuple(arrays)
+        return self._fed[number]
 
     def changed(self) -> tuple[int, str] | None:
-        """Return the number of the first feed whose buffers or guard bytes changed, and a description, or None."""
+        """Return the number of the first feed whose arrays or guard bytes changed, and a description, or None."""
         for number, pairs in self._objects.items():
             if any(array.tolist() != copy.tolist() for array, copy in pairs):
                 return number, MODIFIED
+        for number, feed in self._fed.items():
+            for name, array, slot in zip(self._names, feed, self._slots[number], strict=True):
+                if (array.shape, array.dtype) != (slot.array.shape, slot.array.dtype):
+                    return number, f"{MODIFIED} {name}: its shape or dtype"
         if self._block.tobytes() == self._bytes:
             return None
         position = int(np.flatnonzero(self._block != np.frombuffer(self._bytes, np.uint8))[0])

@@ -111,6 +111,8 @@ def array_of(output: object) -> Any:
     """Return an output as an array; raise GarbageError if it is not an array."""
     if not hasattr(output, "__array__"):
         raise GarbageError(f"run must return arrays, got {_described(output)}")
+    if np.ma.is_masked(output):
+        raise GarbageError("run returned an array with masked elements, which have no value")
     try:
         return np.asarray(output)
     except Exception as error:
