@@ -40,6 +40,12 @@ class Prepared:
         outputs = [np.array(inputs[0]), np.array(inputs[1])]
         if self.kind == "zero":
             outputs[1][2] += 1
+        if self.kind == "none":
+            outputs[1] = None
+        if self.kind == "shape":
+            outputs[1] = outputs[1][:-1]
+        if self.kind == "type":
+            outputs[1] = outputs[1].astype(np.int8)
         return outputs[: 1 if self.kind == "few" else 2]
 class Same:
     kind = "same"
@@ -50,6 +56,9 @@ class Crash(Same): kind = "crash"
 class Refuse(Same): kind = "refuse"
 class Zero(Same): kind = "zero"
 class Few(Same): kind = "few"
+class Nothing(Same): kind = "none"
+class Shape(Same): kind = "shape"
+class Type(Same): kind = "type"
 """
 PROGRAM = """
 import pathlib, sys, onnx
@@ -253,11 +262,21 @@ def test_the_first_difference_is_shown(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "clause"), [("Shape", "ONNX.Max-13.shape"), ("Type", "ONNX.Max-13.T"), ("Zero", "ONNX.Max-13.value")]
+)
+def test_a_difference_has_its_clause(kind: str, clause: str, place: Path) -> None:
+    result = run("m.onnx", "--seed", 1, "--size", "n=3", "--against", f"trial_backend:{kind}")
+    assert result.exit_code == 1
+    assert f"[{clause}]" in result.stdout
+
+
+@pytest.mark.parametrize(
     ("kind", "said"),
     [
         ("Crash", "the process was killed by SIGSEGV"),
         ("Refuse", "ValueError: not today"),
         ("Few", "returned 1 output; the model has 2"),
+        ("Nothing", "run must return arrays, got None of type NoneType"),
     ],
 )
 def test_a_runtime_that_gives_nothing_is_a_line(kind: str, said: str, place: Path) -> None:

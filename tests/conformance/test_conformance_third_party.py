@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance_calls import plain, scripted
 from maxops import dtypes
-from maxops.conformance import runtimes
+from maxops.conformance import onnx_model, runtimes
 from maxops.conformance.runtimes.command import Command, CommandError
 from maxops.conformance.runtimes.runtime import (
     BrokenRuntimeError,
@@ -33,6 +34,11 @@ class Ready(BackendRep):
         return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs))))
 
 class MyBackend(Backend):
+    class Inner(Backend):
+        @classmethod
+        def prepare(cls, model, device="CPU", **kwargs):
+            return Ready(model)
+
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
         return Ready(model)
@@ -59,7 +65,16 @@ def package(folder: Path, text: str) -> None:
     (folder / "theirs" / "backend.py").write_text(text)
 
 
-@pytest.mark.parametrize("name", ["theirs.backend", "theirs.backend.MyBackend", "theirs.backend:MyBackend"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "theirs.backend",
+        "theirs.backend.MyBackend",
+        "theirs.backend:MyBackend",
+        "theirs.backend.MyBackend.Inner",
+        "theirs.backend:MyBackend.Inner",
+    ],
+)
 def test_a_backend_runs_by_each_way_to_name_it(folder: Path, name: str) -> None:
     package(folder, GOOD)
     runtime = runtimes.load(name)
@@ -120,6 +135,7 @@ def test_a_module_that_is_not_there_is_an_unknown_runtime(folder: Path) -> None:
         ("('text',)", "run must return arrays, got 'text' of type str"),
         ("([1.0, 2.0],)", r"run must return arrays, got \[1\.0, 2\.0\] of type list"),
         ("(np.array(['a']),)", "the non-numeric dtype <U1"),
+        ("(np.ma.array([1.0, 2.0], mask=[0, 1]),)", "an array with masked elements"),
         ("(np.array([None]),)", "the non-numeric dtype object"),
     ],
 )
@@ -212,10 +228,28 @@ def test_how_a_program_ends_is_told(tmp_path: Path, text: str, kind: type[Except
 
 
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a whole model; the kit has its own timeout for each call."""
     monkeypatch.setattr(Command, "seconds", 0.5)
-    call, feed, _ = plain("Max")
+    call, feed, expected = plain("Max")
+    model, inputs = onnx_model.model(call), dict(zip([each.name for each in call.fed], feed, strict=True))
+    program = command(tmp_path, "import time; time.sleep(1)" + RUNS_ONNX)
+    assert isinstance(program, Command)
     with pytest.raises(ProcessEndedError, match=r"timed out after 0\.5 seconds"):
-        command(tmp_path, "import time; time.sleep(60)").run(call, [feed])
+        program.run_model(model, inputs, 1)
+    assert program.run(call, [feed])[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("all", "expected a single runtime, got the group 'all'; choose maxops:"),
+        ("maxops", "expected a single runtime, got the group 'maxops'; choose maxops:"),
+        (None, "the name of a runtime must be a string, got None"),
+    ],
+)
+def test_what_is_no_single_runtime_is_said(name: Any, words: str) -> None:
+    with pytest.raises(UnknownRuntimeError, match=words):
+        runtimes.resolve(name)
 
 
 @pytest.mark.parametrize(

@@ -323,10 +323,17 @@ def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
     return judge
 
 
+_SHAPE = "shape", "C2", "C1", "keepdims"  # clauses of a result's shape; each row has one of them
+
+
 def _rule(row: Spec, ours: Array, theirs: Array) -> str:
     """Return the clause that specifies the first different element of a node's result."""
     short = "value"
-    if (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype):
+    if ours.dtype != theirs.dtype:
+        short = "T"
+    elif ours.shape != theirs.shape:
+        short = next((each for each in _SHAPE if each in dict(row.rules)), "value")
+    else:
         first = different(ours, theirs)[0]
         pair = np.array([array.reshape(-1)[first] for array in (ours, theirs)])
         if np.isnan(pair).any() or not pair.any():  # zeros of both signs

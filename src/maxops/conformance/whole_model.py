@@ -18,14 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxops.conformance import runtimes
-from maxops.conformance.runtimes.backend import DEVICE, ThirdParty
+from maxops.conformance.runtimes.backend import DEVICE, ThirdParty, array_of
 from maxops.conformance.runtimes.command import Command
-from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, NoResultError, Runtime
 from maxops.conformance.subprocesses import python_command, signal_name
 from maxops.counted import counted
 from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
 from maxops.errors import MaxopsError
 from maxops.plan import Array
+from maxops.shown import printable
 
 Inputs = Mapping[str, Array]
 
@@ -210,12 +211,12 @@ def main(arguments: list[str]) -> None:
     error = ""
     try:
         runtime = runtimes.load(name)
-        outputs = [np.asarray(each) for each in _run(runtime, model, inputs, count)]
+        outputs = [array_of(each) for each in _run(runtime, model, inputs, count)]
         if len(outputs) == count:
-            answer = f"{name} {runtime.version}".strip(), outputs
+            answer = f"{name} {printable(runtime.version.strip())}".rstrip(), outputs
         else:
             error = f"returned {counted(len(outputs), 'output')}; the model has {count}"
-    except MaxopsError as found:
+    except (MaxopsError, NoResultError) as found:
         error = str(found)
     except Exception as found:  # noqa: BLE001  (any exception is the runtime's answer)
         error = " ".join(f"{type(found).__name__}: {found}".split())

@@ -17,6 +17,7 @@ from maxops.conformance.runtimes.onnx_reference import OnnxReference
 from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
 from maxops.conformance.runtimes.openvino import OpenVino
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
+from maxops.shown import shown
 
 # The constructors import no third-party package; `start` does.
 CLASSES: dict[str, Callable[[], Runtime]] = {
@@ -61,8 +62,12 @@ def expand(name: str) -> list[str]:
 def resolve(name: str) -> Runtime:
     """Return the runtime with a name, without importing it.
 
-    Raises UnknownRuntimeError for an unknown name, and BrokenRuntimeError if the runtime or program is missing.
+    Raises UnknownRuntimeError for a group or an unknown name, and BrokenRuntimeError for a missing runtime or program.
     """
+    if not isinstance(name, str):
+        raise UnknownRuntimeError(f"the name of a runtime must be a string, got {shown(name)}")
+    if name in GROUPS:
+        raise UnknownRuntimeError(f"expected a single runtime, got the group {name!r}; choose {', '.join(known())}")
     if name.startswith(PREFIX):
         return Command(name)
     if name in known():
