@@ -283,6 +283,33 @@ def test_indices_may_be_changed_in_place_before_backward(ties: Ties) -> None:
     assert torch.equal(torch.autograd.grad(got, x)[0], torch.autograd.grad(expected, x)[0])
 
 
+# Each takes a tensor of shape (4,) that requires a gradient, an array that may change later, and `ties`.
+BESIDE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "maximum": (lambda x, a, **o: mo.maximum(x, a, **o), [0.0, 9, 0, 9]),
+    "segment_ids": (lambda x, a, **o: mo.segment_max(x, a, 4, fill_mode="ZERO", **o), [0, 0, 1, 1]),
+    "offsets": (lambda x, a, **o: mo.segment_max(x, offsets=a, fill_mode="ZERO", **o), [0, 2, 2, 4]),
+    "fill_value": (lambda x, a, **o: mo.segment_max(x, [0, 0, 2, 2], 3, fill_value=a, **o), 9.0),
+    "segment_max initial": (lambda x, a, **o: mo.segment_max(x, [0, 0, 1, 1], initial=a, **o), 2.5),
+    "reduce_max initial": (lambda x, a, **o: mo.reduce_max(x, initial=a, **o), 2.5),
+}
+
+
+@TIES
+@pytest.mark.parametrize("name", BESIDE)
+def test_arrays_may_be_changed_in_place_before_backward(name: str, ties: Ties) -> None:
+    call, values = BESIDE[name]
+    gradients = []
+    for changes in (False, True):
+        x = torch.tensor([1.0, 2, 3, 4], requires_grad=True)
+        array = np.array(values, np.int64 if name in ("segment_ids", "offsets") else np.float32)
+        loss = call(x, array, ties=ties).sum()
+        pulled, pull = torch.func.vjp(lambda x, array=array: call(x, array, ties=ties).sum(), x.detach())
+        if changes:
+            array[...] = 3
+        gradients += [*torch.autograd.grad(loss, x), *pull(torch.ones_like(pulled))]
+    assert all(torch.equal(each, gradients[0]) for each in gradients)
+
+
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:

@@ -1,4 +1,4 @@
-"""Views CPU tensors as NumPy arrays, and NumPy arrays as tensors, without copying."""
+"""Views CPU tensors as NumPy arrays, and results as tensors, without copying; copies NumPy arrays to tensors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, EngineError
 from maxops.plan import Array, abstract
+from maxops.plan.values import allocate
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
@@ -114,30 +115,20 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """Convert a NumPy array that was passed with tensors to a tensor; only scalars move to other devices."""
+    """Copy a NumPy array that was passed with tensors to a tensor; only scalars move to other devices.
+
+    The caller may change the array before backward, and torch would not detect the change.
+    """
     array = np.asarray(array)
     if array.ndim and device.type != "cpu":
         raise EngineError(
             f"{spec.name} {name} is a NumPy array, but the tensors are on {device}; pass a tensor on {device}"
         )
-    if not array.ndim:
-        array = array.astype(array.dtype.newbyteorder("="))
-    if not array.flags.writeable:
-        array = np.asarray(_Unlocked(array)).view(array.dtype)  # avoids a warning; inputs are only read
+    native = array.dtype if array.ndim else array.dtype.newbyteorder("=")
     try:
-        return tensor_of(array).to(device)
-    except (TypeError, ValueError) as error:
-        raise EngineError(
-            f"{spec.name} {name} is a NumPy array that torch cannot view without copying: {error}"
-        ) from error
-
-
-class _Unlocked:
-    """Exposes the memory of a read-only array as writable, as raw bytes if NumPy has no name for the dtype."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array  # must outlive every read of its memory
-        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+        return tensor_of(allocate(np.array, array, native)).to(device)
+    except TypeError as error:
+        raise EngineError(f"{spec.name} {name} is a NumPy array that torch cannot represent: {error}") from error
 
 
 def planned(tensor: torch.Tensor) -> Array:
