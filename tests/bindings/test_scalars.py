@@ -165,6 +165,19 @@ def test_floats_around_every_power_of_two_in_float32(way: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_integers_out_of_range_have_the_message_of_floats(dtype: DType) -> None:
+    limit = int(float(of_words(dtype, [dtype.infinity_bits - 1])[0]))
+    for sign in (1, -1):
+        for value, message in (
+            (limit + 1, "cannot represent exactly"),  # rounds to the limit
+            (2 * limit, rf"out of range for {dtype}, .*limit {sign * float(limit)!r}".replace("+", r"\+")),
+            (10**400, rf"write float\('{sign * float('inf')}'\)"),
+        ):
+            with pytest.raises(DTypeError, match=message):
+                mo.maximum(LOWEST[dtype], sign * value)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_named_standards_round_nothing(dtype: DType) -> None:
     operator, draft = mo.operator("ONNX", "Max", 13), mo.operator("SONNX draft", "Max")
     for each in (operator, draft):

@@ -121,6 +121,16 @@ class Odd(np.ndarray[Any, Any]):
     """A subclass that nobody knows."""
 
 
+class Exported:
+    """An array of another library, which may have no elements to iterate over."""
+
+    def __array__(self) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError
+
+
 def segments(**options: Any) -> SegmentCall:
     return SegmentCall(DATA, **{"segment_ids": IDS, "fill_mode": "ZERO", **options})
 
@@ -167,6 +177,11 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         (
             ReduceCall([1.0]),
             "reduce_max data must be a NumPy array, got list; convert it with np.asarray(...) "
+            "[maxops.reduce_max.arrays]",
+        ),
+        (
+            ReduceCall(DATA, initial=Exported()),
+            "reduce_max initial must be a NumPy array, got Exported; convert it with np.asarray(...) "
             "[maxops.reduce_max.arrays]",
         ),
         (

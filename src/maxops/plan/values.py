@@ -65,9 +65,10 @@ def how_to_convert(value: object) -> str:
         return "pass an array of numbers, such as np.asarray([1, 2])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
-    if isinstance(value, Iterable) and not isinstance(value, Sequence):
+    is_array = hasattr(value, "__array__") or isinstance(value, (array, memoryview))
+    if isinstance(value, Iterable) and not isinstance(value, Sequence) and not is_array:
         return "convert it with np.asarray(list(...))"
-    if isinstance(value, (Sequence, array, memoryview)):
+    if isinstance(value, Sequence) or is_array:
         return "convert it with np.asarray(...)"
     return "pass a NumPy array, or an array with __array__ or, on the CPU, __dlpack__"
 
@@ -158,11 +159,12 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             f"{_other_spelling(value, dtype)}",
             clause,
         )
-    if rounds:
+    if dtype.kind == "float" and _held(dtype, value, exactly=False) is None:
+        sign = -1 if value < 0 else 1  # copysign does not accept integers beyond the range of float
         highest = float(np.array(dtype.infinity_bits - 1, dtype.word).view(dtype.numpy))
         raise DTypeError(
-            f"{given}, which is out of range for {dtype}, the dtype of {beside} (limit {copysign(highest, value)!r}); "
-            f"write float('{copysign(inf, value)}'), or convert the array with .astype(...)",
+            f"{given}, which is out of range for {dtype}, the dtype of {beside} (limit {sign * highest!r}); "
+            f"write float('{sign * inf}'), or convert the array with .astype(...)",
             clause,
         )
     rounded = f"{dtype.numpy.type.__module__}.{dtype}(...)".replace("numpy.", "np.")
