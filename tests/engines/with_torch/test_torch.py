@@ -210,6 +210,32 @@ def test_layouts_of_what_is_reduced() -> None:
             assert (same[0] if indices else same).stride() == x.stride()
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("way", ["plain", "gradient", "negative", "vmap", "jvp", "only_torch_operators"])
+def test_results_along_any_axis_are_contiguous(way: str) -> None:
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    x = torch.randn(3, 4, 5, requires_grad=way == "gradient")
+    if way == "negative":
+        x = torch.complex(x, x).conj().imag
+    ids = [torch.tensor(ids) for ids in ([0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1, 1])]
+    for axis in (0, 1, 2, -1):
+
+        def call(x: Any, axis: int = axis) -> Any:
+            return mo.segment_max(x, ids[axis], 2, fill_mode="ZERO", axis=axis, return_indices=True)
+
+        if way == "vmap":
+            results = torch.vmap(call)(x[None])
+        elif way == "jvp":
+            results = torch.func.jvp(lambda x, call=call: call(x)[0], (x,), (x,))
+        elif way == "only_torch_operators":
+            with dispatch.only_torch_operators():
+                results = call(x)
+        else:
+            results = call(x)
+        assert all(part.is_contiguous() for part in results)
+
+
 def test_expanded_tensors_and_those_without_elements() -> None:
     row = torch.tensor([1.0, 5.0, 2.0])
     assert mo.maximum(row.expand(2, 3), torch.tensor(2.0)).tolist() == [[2, 5, 2]] * 2
@@ -275,6 +301,16 @@ def test_out(dtype: DType) -> None:
     out = give(np.zeros((2, 4), dtype.numpy))
     assert mo.segment_max(give(a), give(np.array([0, 0, 1])), fill_mode="ZERO", out=out) is out
     assert_same_bits(take(out), reference.segment_max(a, np.array([0, 0, 1]), 2, "ZERO"))
+
+
+@pytest.mark.parametrize("shape", [(5, 0), (0, 5), (0,), (2, 0, 3)], ids=str)
+def test_out_without_elements_has_no_overlap(shape: tuple[int, ...]) -> None:
+    """NumPy gives such an array strides of 0."""
+    x, out = torch.zeros(shape), torch.from_numpy(np.empty(shape, np.float32))
+    assert mo.maximum(x, x, out=out) is out
+    assert mo.reduce_max(x, (), noop_with_empty_axes=True, out=out) is out
+    ids = torch.arange(shape[0])
+    assert mo.segment_max(x, ids, shape[0], fill_mode="ZERO", out=out) is out
 
 
 def test_out_that_cannot_be_written() -> None:

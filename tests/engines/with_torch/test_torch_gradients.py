@@ -285,7 +285,7 @@ def test_indices_may_be_changed_in_place_before_backward(ties: Ties) -> None:
 
 # Each takes a tensor of shape (4,) that requires a gradient, an array that may change later, and `ties`.
 BESIDE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
-    "maximum": (lambda x, a, **o: mo.maximum(x, a, **o), [0.0, 9, 0, 9]),
+    "maximum": (mo.maximum, [0.0, 9, 0, 9]),
     "segment_ids": (lambda x, a, **o: mo.segment_max(x, a, 4, fill_mode="ZERO", **o), [0, 0, 1, 1]),
     "offsets": (lambda x, a, **o: mo.segment_max(x, offsets=a, fill_mode="ZERO", **o), [0, 2, 2, 4]),
     "fill_value": (lambda x, a, **o: mo.segment_max(x, [0, 0, 2, 2], 3, fill_value=a, **o), 9.0),
@@ -446,3 +446,35 @@ def test_shares_are_summed_before_they_are_rounded(dtype: Any) -> None:
             mo.maximum(x, ones, ones, ties="even").backward(ones)
             assert x.grad is not None
             assert x.grad.item() == torch.tensor(count / 3, dtype=torch.float32).to(dtype).item()
+
+
+def _one(call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *inputs: call(*inputs).sum()
+
+
+def _tangent(call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *rest: torch.func.jvp(lambda x: call(x, *rest), (x,), (x,))[1]
+
+
+@TIES
+@pytest.mark.parametrize("shape", [(3,), (3, 2)], ids=str)
+def test_gradients_without_members(shape: tuple[int, ...], ties: Ties) -> None:
+    """A batch without members, a result without elements, and data without rows."""
+    drop: dict[str, Any] = {"sorted": False, "out_of_range": "drop", "fill_mode": "ZERO", "ties": ties}
+    ids, x, row = torch.zeros(0, 3, dtype=torch.int64), torch.ones(shape), shape[1:]
+
+    def by_ids(x: Any, ids: Any) -> Any:
+        return mo.segment_max(x, ids, 2, **drop)
+
+    def by_offsets(x: Any, offsets: Any) -> Any:
+        return mo.segment_max(x, offsets=offsets, fill_mode="ZERO", ties=ties)
+
+    for call in (by_ids, by_offsets):
+        for data, dims in ((torch.ones(0, *shape), (0, 0)), (x, (None, 0))):
+            assert torch.vmap(torch.func.grad(_one(call)), in_dims=dims)(data, ids).shape == (0, *shape)
+            assert torch.vmap(_tangent(call), in_dims=dims)(data, ids).shape == (0, 2, *row)
+    for jacobian in (torch.func.jacrev, torch.func.jacfwd):
+        no_segments = jacobian(lambda x: mo.segment_max(x, torch.tensor([0, 1, 1]), 0, **drop))(x)
+        assert no_segments.shape == (0, *row, *shape)
+        no_rows = jacobian(lambda x: by_ids(x, ids[0:0, 0]))(x[:0])
+        assert no_rows.shape == (2, *row, 0, *row)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.engines.torch.ids import ids_of_rows, widened
+from maxops.engines.torch.ids import ids_of_rows, sums, widened
 from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
 
@@ -50,15 +50,20 @@ def share(total: Tensor, count: Tensor) -> Tensor:
 def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
     """Scatter values into zeros by index along an axis of the given length; drop values with the index -1."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
-    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index is for dropped values
+    spread = values.new_zeros(shape)  # the last index is for dropped values
     return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Gather the value at each index along an axis; the index -1 yields zero."""
     length = values.shape[axis]
-    shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
-    return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))
+    return padded(values, axis).gather(axis, torch.where(indices < 0, length, indices))
+
+
+def padded(values: Tensor, axis: int) -> Tensor:
+    """Append a zero along an axis."""
+    # torch.cat fails under vmap if the axis is the only one and is empty.
+    return torch.nn.functional.pad(values, [0, 0] * (values.ndim - 1 - axis) + [0, 1])
 
 
 # ------------------------------------------------------------------------------------------------------ Max
@@ -195,7 +200,6 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)
-    maxima = torch.cat([values, values.new_zeros([1, *row])]).index_select(0, ids)
-    held = holds(data, maxima) & inside.reshape([-1, *(1 for _ in row)])
-    count = torch.zeros([segments + 1, *row], dtype=torch.int64, device=data.device)
-    return held, ids, count.index_add(0, ids, held.to(torch.int64))
+    maxima = padded(values, 0).index_select(0, ids)
+    held = holds(data, maxima) & inside.reshape([inside.shape[0], *(1 for _ in row)])
+    return held, ids, sums(held.to(torch.int64), ids, segments + 1)

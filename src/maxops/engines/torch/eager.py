@@ -131,7 +131,7 @@ def segment_max(call: SegmentCall) -> Any:
     )
     if planned.axis:
         tensors = tensors._replace(data=torch.movedim(tensors.data, planned.axis, 0))
-    values, indices, empty = segments_along(planned.axis, torch.movedim, functions.segment_max(*arguments(tensors)))
+    values, indices, empty = segments_along(planned.axis, memory.move, functions.segment_max(*arguments(tensors)))
     results = [outputs.copy(row, out, values)]
     results += [indices] * planned.return_indices + [empty] * planned.return_empty
     return alone_if_one(results)

@@ -66,5 +66,5 @@ def of_rows(ctx: Any, grad: Tensor) -> Tensor:
     if ctx.call.ties == "first":
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)
-    whole = argmax.wide(torch.cat([grad, grad.new_zeros([1, *grad.shape[1:]])]))
+    whole = argmax.wide(argmax.padded(grad, 0))
     return torch.where(held, argmax.share(whole, count).index_select(0, ids), 0).to(grad.dtype)

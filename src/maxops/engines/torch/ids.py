@@ -25,10 +25,17 @@ def offsets_are_valid(offsets: Tensor, rows: int) -> Tensor:
     return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
+def sums(values: Tensor, ids: Tensor, segments: int) -> Tensor:
+    """Return the sum of the rows of each segment."""
+    # index_add is slower on the CPU, and fails for empty batches of vmap.
+    index = ids.to(torch.int64).reshape([ids.shape[0], *(1 for _ in values.shape[1:])])
+    zeros = values.new_zeros([segments, *values.shape[1:]])
+    return zeros.scatter_add(0, index.expand([-1, *values.shape[1:]]), values)
+
+
 def ids_of_rows(offsets: Tensor, rows: int) -> Tensor:
     """Return the segment of each row, or -1 for all rows if the offsets are invalid."""
     # Count the segments that have ended by each row. searchsorted would warn about the memory layout of vmap batches.
     ends = widened(offsets)[1:].clamp(0, rows)
-    ended = torch.zeros([rows + 1], dtype=torch.int64, device=ends.device)
-    ids = ended.index_add(0, ends, torch.ones_like(ends, dtype=torch.int64)).cumsum(0)[:-1]
+    ids = sums(torch.ones_like(ends, dtype=torch.int64), ends, rows + 1).cumsum(0)[:-1]
     return torch.where(offsets_are_valid(offsets, rows), ids, -1)

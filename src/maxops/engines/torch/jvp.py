@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from maxops.engines.torch import argmax
+from maxops.engines.torch.ids import sums
 from maxops.shapes import reduced
 
 
@@ -70,5 +71,4 @@ def _segment_max(ctx: Any, tangent: Tensor) -> Tensor:
         return argmax.take(tangent, argmax.in_segments(ctx), 0)
     held, ids, count = argmax.mask_in_segments(ctx)
     moved = torch.where(held, argmax.wide(tangent), 0)
-    total = torch.zeros(count.shape, dtype=moved.dtype, device=moved.device).index_add(0, ids, moved)
-    return argmax.share(total, count)[:-1].to(tangent.dtype)
+    return argmax.share(sums(moved, ids, ctx.segments + 1), count)[:-1].to(tangent.dtype)

@@ -106,6 +106,11 @@ def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
     return inputs[0].new_empty(shape)
 
 
+def move(result: torch.Tensor, source: int, destination: int) -> torch.Tensor:
+    """Move an axis of a result, and return it in C order, like all results."""
+    return torch.movedim(result, source, destination).contiguous()
+
+
 def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
     """Return whether a tensor has the given shape; False if that depends on data."""
     return tensor.ndim == len(shape) and all(

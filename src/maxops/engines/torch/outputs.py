@@ -35,7 +35,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
         raise OutputError(
             f"{spec.name} out is on {out.device}, but the inputs are on {device}; move all tensors to one device"
         )
-    if any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
+    if out.numel() and any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
         raise OutputError(
             f"{spec.name} out must not have internal overlap: several elements share memory, as after expand()"
         )

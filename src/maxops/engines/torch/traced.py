@@ -213,16 +213,11 @@ def segment_max(call: SegmentCall) -> Any:
         num_segments=num_segments,
         **_flags(call),
     )
-    values, indices, empty = segments_along(axis if rank else 0, _move, run(*arguments(call)))
+    values, indices, empty = segments_along(axis if rank else 0, memory.move, run(*arguments(call)))
     values = outputs.copy(row, call.out, values)
     if call.return_indices:
         return (values, indices, empty) if call.return_empty else (values, indices)
     return (values, empty) if call.return_empty else values
-
-
-def _move(tensor: Tensor, source: int, destination: int) -> Tensor:
-    """Move an axis, and return the result in C order, like all results."""
-    return torch.movedim(tensor, source, destination).contiguous()
 
 
 run: Run = by_operator(maximum, reduce_max, segment_max)
