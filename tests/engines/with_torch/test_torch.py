@@ -236,6 +236,23 @@ def test_results_along_any_axis_are_contiguous(way: str) -> None:
         assert all(part.is_contiguous() for part in results)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("gradient", [False, True], ids=["plain", "gradient"])
+def test_shapes_beyond_the_limits_of_numpy(dtype: Any, gradient: bool) -> None:
+    deep = torch.ones([1] * 65, dtype=dtype, requires_grad=gradient)
+    long = torch.ones(1, dtype=dtype, requires_grad=gradient).expand(2**62)
+    x, ids = torch.ones(1, dtype=dtype), torch.tensor([0])
+    for shaped in (deep, long, long.expand(0, 2**62)):
+        for call, name in (
+            (lambda t: mo.maximum(x, t), "input 1"),
+            (mo.reduce_max, "data"),
+            (lambda t: mo.segment_max(t, ids, fill_mode="ZERO"), "data"),
+            (lambda t: mo.segment_max(x, ids.expand(t.shape), fill_mode="ZERO"), "segment_ids"),
+        ):
+            with pytest.raises(errors.EngineError, match=f"{name} of shape .* exceeds the limits of NumPy"):
+                call(shaped)
+
+
 def test_expanded_tensors_and_those_without_elements() -> None:
     row = torch.tensor([1.0, 5.0, 2.0])
     assert mo.maximum(row.expand(2, 3), torch.tensor(2.0)).tolist() == [[2, 5, 2]] * 2

@@ -36,7 +36,7 @@ def maximum(call: MaxCall) -> Any:
     device = memory.device_of(row, call.arrays)
     outputs.check(row, out, device, *arrays)
     if not needs_dispatch(*arrays, out):
-        views = [_view("", array) for array in arrays]
+        views = [_view(name, array) for name, array in call.arrays]
         with outputs.memory(out) as memory_of_out:
             written = engine.run(call._replace(inputs=views, out=memory_of_out))
         return memory.elementwise(written, *arrays) if out is None else out
@@ -177,8 +177,8 @@ def _number(row: Spec, num_segments: Tensor) -> Any:
         ) from error
 
 
-def _view(_: str, value: Any) -> Any:
-    return memory.view(value) if isinstance(value, Tensor) else value
+def _view(name: str, value: Any) -> Any:
+    return memory.view(value, name) if isinstance(value, Tensor) else value
 
 
 def _planned(_: str, value: Any) -> Any:

@@ -26,13 +26,13 @@ def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
     return like.new_empty((0,), dtype=dtype)
 
 
-def _view(_: str, tensor: Tensor) -> Array:
-    return view(tensor)
+def _view(name: str, tensor: Tensor) -> Array:
+    return view(tensor, name)
 
 
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Compute Max on the CPU."""
-    views = [view(tensor) for tensor in tensors]
+    views = [view(tensor, f"input {place}") for place, tensor in enumerate(tensors)]
     call = MaxCall(views, ties=ties, nan=nan)
     check_ties(call)
     done = _native.maximum(*views, nan=nan)

@@ -14,6 +14,7 @@ from maxops.dtypes import DType
 from maxops.errors import DTypeError, EngineError
 from maxops.plan import Array, abstract
 from maxops.plan.values import allocate
+from maxops.shown import shown
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
@@ -59,8 +60,18 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
     return found
 
 
-def view(tensor: torch.Tensor) -> Array:
+def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
     """Return the memory of a CPU tensor as an array, without its gradient history."""
+    try:
+        return _view(tensor)
+    except ValueError as error:
+        raise EngineError(
+            f"{name} of shape {shown(tuple(tensor.shape))} and dtype {name_of(tensor.dtype)} exceeds the limits of NumPy, "
+            f"which maxops uses for CPU tensors: {error}; reshape it to fewer or smaller axes"
+        ) from error
+
+
+def _view(tensor: torch.Tensor) -> Array:
     plain = tensor
     if plain.requires_grad or plain.is_neg():
         plain = tensor.detach().resolve_neg()  # copies only tensors with the negative bit

@@ -45,7 +45,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 def memory(out: Tensor | None) -> Iterator[Array | None]:
     """Yield the memory of `out` for writing, and mark `out` as changed afterwards."""
     try:
-        yield None if out is None else view(out)
+        yield None if out is None else view(out, "out")
     except MaxopsError:
         raise
     except BaseException:  # for example Ctrl-C during the write

@@ -62,7 +62,7 @@ def at_once(arrays: Iterable[Any]) -> list[Any] | None:
             else:
                 is_plain = array.dtype in memory.NATIVE and not array.requires_grad
                 views.append(array.numpy() if is_plain else memory.view(array))
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
         return None
     return views
 
