@@ -236,6 +236,25 @@ def test_results_along_any_axis_are_contiguous(way: str) -> None:
         assert all(part.is_contiguous() for part in results)
 
 
+@pytest.mark.parametrize("gradient", [False, True], ids=["plain", "gradient"])
+def test_fake_tensors_outside_their_mode(gradient: bool) -> None:
+    fake = torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3, 4, requires_grad=gradient))
+    array = np.ones((3, 4), np.float32)
+    for call, shape in (
+        (lambda x: mo.maximum(x, 2.0, array), (3, 4)),
+        (lambda x: mo.maximum(array, x), (3, 4)),
+        (lambda x: mo.reduce_max(x, 1, initial=2.0), (3, 1)),
+        (lambda x: mo.reduce_max(x, 1, initial=np.float32(2)), (3, 1)),
+        (lambda x: mo.segment_max(x, [0, 1, 1], 2, fill_mode="ZERO"), (2, 4)),
+        (lambda x: mo.segment_max(x, np.array([0, 1, 1]), 2, initial=1), (2, 4)),
+        (lambda x: mo.segment_max(x, offsets=[0, 1, 3], fill_value=1.5), (2, 4)),
+    ):
+        result = call(fake)
+        assert isinstance(result, type(fake))
+        assert result.shape == shape
+        assert result.requires_grad == gradient
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("gradient", [False, True], ids=["plain", "gradient"])
 def test_shapes_beyond_the_limits_of_numpy(dtype: Any, gradient: bool) -> None:

@@ -43,10 +43,11 @@ def maximum(call: MaxCall) -> Any:
     if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
         return functions.maximum(call.ties, call.nan, *arrays)  # plans the call if necessary
     planned = plan_max(call.map(_planned, out=None), in_memory=False).call
-    tensors = [
-        array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
-        for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
-    ]
+    with memory.fake_mode(arrays):
+        tensors = [
+            array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
+            for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
+        ]
     if out is None and plain.has_gradients_alone(*tensors):
         return plain.maximum(maximum, call._replace(inputs=tensors), *tensors)
     return outputs.copy(row, out, functions.maximum(call.ties, planned.nan, *tensors))
@@ -75,9 +76,10 @@ def reduce_max(call: ReduceCall) -> Any:
             return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
         return _tensors(out, result)
     planned = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False).call
-    tensors = planned.map(
-        lambda *_: data, lambda name, known: _as_tensor(row, name, getattr(call, name), known, device)
-    )
+    with memory.fake_mode([data, call.initial]):
+        tensors = planned.map(
+            lambda *_: data, lambda name, known: _as_tensor(row, name, getattr(call, name), known, device)
+        )
     values, indices = functions.reduce_max(*arguments(tensors))
     values = outputs.copy(row, out, values)
     return (values, indices) if planned.return_indices else values
@@ -124,11 +126,13 @@ def segment_max(call: SegmentCall) -> Any:
     ).call
     if device.type == "meta" and not is_counted and call.offsets is None:
         raise EngineError(f"{row.name} requires num_segments for meta tensors, because their ids have no values")
-    tensors = planned._replace(**dict([*call.arrays, ("fill_value", call.fill_value), ("initial", call.initial)])).map(
-        lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
-        lambda name, value: _as_tensor(row, name, value, getattr(planned, name), device),
-        num_segments=symbol if symbol is not None else planned.num_segments if is_counted else None,
-    )
+    tensors = planned._replace(**dict([*call.arrays, ("fill_value", call.fill_value), ("initial", call.initial)]))
+    with memory.fake_mode(value for _, value in [*call.arrays, *call.scalars]):
+        tensors = tensors.map(
+            lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
+            lambda name, value: _as_tensor(row, name, value, getattr(planned, name), device),
+            num_segments=symbol if symbol is not None else planned.num_segments if is_counted else None,
+        )
     if planned.axis:
         tensors = tensors._replace(data=torch.movedim(tensors.data, planned.axis, 0))
     values, indices, empty = segments_along(planned.axis, memory.move, functions.segment_max(*arguments(tensors)))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from maxops import dtypes
 from maxops.dtypes import DType
+from maxops.engines.torch.dispatch import modes_are_active
 from maxops.errors import DTypeError, EngineError
 from maxops.plan import Array, abstract
 from maxops.plan.values import allocate
@@ -66,8 +69,8 @@ def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
         return _view(tensor)
     except ValueError as error:
         raise EngineError(
-            f"{name} of shape {shown(tuple(tensor.shape))} and dtype {name_of(tensor.dtype)} exceeds the limits of NumPy, "
-            f"which maxops uses for CPU tensors: {error}; reshape it to fewer or smaller axes"
+            f"{name} of shape {shown(tuple(tensor.shape))} and dtype {name_of(tensor.dtype)} exceeds the limits of "
+            f"NumPy, which maxops uses for CPU tensors: {error}; reshape it to fewer or smaller axes"
         ) from error
 
 
@@ -128,6 +131,12 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
         example(difference := size - expected) is not None and difference == 0
         for size, expected in zip(tensor.shape, shape, strict=True)
     )
+
+
+def fake_mode(values: Iterable[Any]) -> AbstractContextManager[Any]:
+    """Return the mode of the first FakeTensor, because torch combines FakeTensors only with tensors of their mode."""
+    modes = (value.fake_mode for value in values if isinstance(value, FakeTensor))
+    return nullcontext() if modes_are_active() else next(modes, nullcontext())
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
