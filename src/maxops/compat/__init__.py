@@ -9,6 +9,7 @@ from functools import update_wrapper
 from typing import Any
 
 from maxops import _native
+from maxops.errors import SegmentIdsError
 
 
 def at_once(operator: str) -> Any:
@@ -18,6 +19,19 @@ def at_once(operator: str) -> Any:
     function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)
+
+
+def index_error(error: SegmentIdsError, index: Any, count: int) -> SegmentIdsError:
+    """Return an error of `maxops.segment_max` in the terms of a call whose argument is a tensor `index`."""
+    try:
+        positions = ((index < 0) | (index >= count)).nonzero().tolist()
+    except RuntimeError:  # PyTorch's vmap cannot search a batch
+        return error
+    if not positions:
+        return error
+    first = positions[0]
+    value, position = index[tuple(first)].item(), first[0] if len(first) == 1 else tuple(first)
+    return SegmentIdsError(f"index must be between 0 and {count - 1}, got {value} at position {position}", error.clause)
 
 
 def _none(*args: Any, **options: Any) -> None:

@@ -25,6 +25,7 @@ Differences:
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from maxops.extras import needed
@@ -34,7 +35,8 @@ with needed("maxops.compat.torch", "torch"):
 
 import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
-from maxops.compat import at_once
+from maxops.compat import at_once, index_error
+from maxops.errors import AxesError, OffsetsError, SegmentIdsError
 
 __all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
 
@@ -87,7 +89,13 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def amax(
-    input: Tensor, dim: int | tuple[int, ...] | list[int] = (), keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: int | tuple[int, ...] | list[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: int | tuple[int, ...] | list[int] | None = None,
+    keepdims: bool | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the maximum along the given dimensions or, by default, of all elements.
 
@@ -96,14 +104,16 @@ def amax(
 
     Source: PyTorch, `torch.amax`.
     """
-    axis = None if isinstance(dim, (tuple, list)) and not dim else dim
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _aliased(("dim", dim, "axis", axis, ()), ("keepdim", keepdim, "keepdims", keepdims, False))
+    axes = None if isinstance(dim, (tuple, list)) and not dim else dim
     if type(input) is Tensor and out is None and input.numel():
-        result: Tensor | None = _reduce_max(input, axis=axis, keepdims=keepdim)
+        result: Tensor | None = _reduce_max(input, axis=axes, keepdims=keepdim)
         if result is not None:
             return result
     if not _is_taken(input):
         return torch.amax(input, dim, keepdim, out=out)
-    reduced: Tensor = _reduced(input, axis, keepdim)
+    reduced: Tensor = _reduced(input, axes, keepdim)
     return reduced if out is None else torch.amax(reduced[None], 0, out=out)
 
 
@@ -112,6 +122,8 @@ def max(
     dim: int | Tensor | None = None,
     keepdim: bool = False,
     *,
+    axis: int | None = None,
+    keepdims: bool | None = None,
     other: Tensor | None = None,
     out: Any = None,
 ) -> Any:
@@ -122,7 +134,9 @@ def max(
 
     Source: PyTorch, `torch.max`.
     """
-    if isinstance(dim, torch.Tensor):
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
+    elif isinstance(dim, torch.Tensor):
         return maximum(input, dim, out=out)
     if other is not None:
         return maximum(input, other, out=out)
@@ -141,7 +155,14 @@ def max(
     return torch.return_types.max((values, indices))
 
 
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    axis: int | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:
     """Return the index of the first maximum along a dimension or, by default, in the flattened tensor.
 
     >>> argmax(torch.tensor([[1, 5], [7, 2]]), 1)
@@ -149,6 +170,8 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Source: PyTorch, `torch.argmax`.
     """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
     if type(input) is Tensor and input.numel() and input.dtype is not torch.bool:
         pair = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=True)
         if pair is not None:
@@ -180,18 +203,10 @@ def scatter_reduce(
         return torch.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
     if src.shape != index.shape:
         src = src[tuple([slice(size) for size in index.shape])]
-    if input.dim() == 1:
-        return _scattered(input, index, src, 0, include_self)
-    if dim % input.dim():
-        moved, index, src = [each.movedim(dim, 0) for each in (input, index, src)]
-        return scatter_reduce(moved, 0, index, src, reduce, include_self=include_self).movedim(0, dim)
-    # flatten the tensors, and use one segment per element of input
-    columns = input.numel() // input.size(0)
-    places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
-    if index.shape[1:] != places.shape:
-        places = places[tuple([slice(size) for size in index.shape[1:]])]
-    ids = torch.add(places, index, alpha=columns)
-    return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)
+    try:
+        return _scattered_by_each(input, index, src, dim, include_self)
+    except SegmentIdsError as error:
+        raise index_error(error, index, input.size(dim)) from None
 
 
 def index_reduce(
@@ -207,11 +222,16 @@ def index_reduce(
     Source: PyTorch, `torch.index_reduce`.
     """
     _check(reduce, "amax")
+    if isinstance(index, torch.Tensor) and index.dim() == 0:
+        index = index.reshape(1)
     if (result := _scattered_at_once(input, index, source, dim, include_self)) is not None:
         return result
     if not (_go_together(input, source, dim) and _sizes_beside(input, dim) == _sizes_beside(source, dim)):
         return torch.index_reduce(input, dim, index, source, reduce, include_self=include_self)
-    return _scattered(input, index, source, dim, include_self)
+    try:
+        return _scattered(input, index, source, dim, include_self)
+    except SegmentIdsError as error:
+        raise index_error(error, index, input.size(dim)) from None
 
 
 def segment_reduce(
@@ -244,7 +264,8 @@ def segment_reduce(
         if found is not None:
             return found
     given = offsets if lengths is None else lengths
-    is_ours = _is_taken(data) and axis == 0 and given is not None and given.dim() == 1 and given.numel() > 0
+    is_plain = isinstance(given, torch.Tensor) and given.dtype is not torch.bool
+    is_ours = _is_taken(data) and axis == 0 and is_plain and given.dim() == 1 and given.numel() > 0
     if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
         return torch.segment_reduce(
             data,
@@ -258,16 +279,31 @@ def segment_reduce(
         )
     if lengths is not None:
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    result: Tensor = ops.segment_max(data, offsets=offsets, **empty)
+    try:
+        result: Tensor = ops.segment_max(data, offsets=offsets, **empty)
+    except OffsetsError as error:
+        if lengths is None:
+            raise
+        raise OffsetsError(
+            f"lengths must not be negative and must add up to the number of rows ({data.size(0)}), got lengths from "
+            f"{lengths.min()} that add up to {lengths.sum()}",
+            error.clause,
+        ) from None
     return result
 
 
 # --------------------------------------------------------------------------------------------------------------------
 
 
+def _is_dense(tensor: object) -> bool:
+    """Return whether maxops supports the dtype and the layout; PyTorch handles sparse and nested tensors."""
+    is_plain = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_nested
+    return is_plain and tensor.dtype in _LOWEST  # type: ignore[attr-defined]
+
+
 def _is_taken(tensor: object) -> bool:
     """Return whether maxops supports a tensor; PyTorch handles empty tensors."""
-    return isinstance(tensor, torch.Tensor) and tensor.dtype in _LOWEST and tensor.numel() > 0
+    return _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
@@ -293,8 +329,10 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
     """Promote two tensors to a common dtype, or return None if PyTorch must run the call."""
     if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
         return None
+    if not (_is_dense(input) and _is_dense(other)):
+        return None
     if input.dtype is other.dtype:
-        return (input, other) if input.dtype in _LOWEST else None
+        return input, other
     dtype = torch.result_type(input, other)
     return (input.to(dtype), other.to(dtype)) if dtype in _LOWEST else None
 
@@ -304,9 +342,26 @@ def _given(result: Tensor, out: Tensor | None) -> Tensor:
     return result if out is None else torch.maximum(result, result, out=out)
 
 
+def _integer(dim: Any) -> Any:
+    """Convert a tensor to an integer, as PyTorch does."""
+    return operator.index(dim) if isinstance(dim, torch.Tensor) else dim
+
+
+def _aliased(*arguments: tuple[str, Any, str, Any, Any]) -> list[Any]:
+    """Return the arguments of which each has a name, a value, an alias with its value, and a default."""
+    for name, value, alias, other, default in arguments:
+        if other is not None and value != default:
+            raise TypeError(f"{alias} is an alias of {name}; pass only one of them")
+    return [value if other is None else other for _, value, _, other, _ in arguments]
+
+
 def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
+    dim = [*map(_integer, dim)] if isinstance(dim, (tuple, list)) else _integer(dim)
     if input.dim() > 0:
         return ops.reduce_max(input, axis=dim, keepdims=bool(keepdim), **options)
+    for axis in dim if isinstance(dim, list) else [dim]:
+        if isinstance(axis, int) and axis not in (0, -1):
+            raise AxesError(f"dim must be 0 or -1 for a tensor of rank 0, got {axis}", "maxops.reduce_max.axes.range")
     return ops.reduce_max(input.reshape(1), axis=dim, **options)  # PyTorch accepts an axis for scalars
 
 
@@ -326,7 +381,9 @@ def _scattered_at_once(input: Tensor, index: Tensor, source: Tensor, dim: int, i
         return None
     if empty is None:
         return _maximum(input, values, out=values)  # type: ignore[no-any-return]
-    return None if values.dtype is not input.dtype else torch.where(_along(empty, input, dim), input, values)
+    if values.dtype is not input.dtype:
+        return None
+    return torch.where(_along(empty, input, dim), input, values).contiguous()
 
 
 def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
@@ -344,7 +401,7 @@ def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_s
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:
         values, empty = ops.segment_max(source, index, count, fill_mode="ZERO", return_empty=True, **options)
-        return torch.where(_along(empty, input, dim), input, values)
+        return torch.where(_along(empty, input, dim), input, values).contiguous()
     if torch.is_grad_enabled() and (input.requires_grad or source.requires_grad):
         # one call, because all elements that equal a maximum share its gradient
         index = torch.cat([torch.arange(count, dtype=index.dtype, device=index.device), index])
@@ -352,6 +409,25 @@ def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_s
         return joined
     alone: Tensor = ops.segment_max(source, index, count, fill_value=_LOWEST[input.dtype], **options)
     return ops.maximum(input, alone)
+
+
+def _scattered_by_each(input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> Tensor:
+    """Scatter `src` into a copy of `input` by an index of the shape of `src`."""
+    if input.dim() == 1:
+        return _scattered(input, index, src, 0, include_self)
+    if dim % input.dim():
+        moved, index, src = [each.movedim(dim, 0) for each in (input, index, src)]
+        return _scattered_by_each(moved, index, src, 0, include_self).movedim(0, dim).contiguous()
+    # flatten the tensors, and use one segment per element of input
+    rows = input.size(0)
+    columns = input.numel() // rows
+    places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
+    if index.shape[1:] != places.shape:
+        places = places[tuple([slice(size) for size in index.shape[1:]])]
+    if index.dtype is torch.int64:  # the products of other out-of-range values would overflow
+        index = index.clamp(-1, rows)
+    ids = torch.add(places, index, alpha=columns)
+    return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)
 
 
 def _check(reduce: str, name: str) -> None:

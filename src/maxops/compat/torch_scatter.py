@@ -27,7 +27,8 @@ with needed("maxops.compat.torch_scatter", "torch"):
 
 import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
-from maxops.compat import at_once
+from maxops.compat import at_once, index_error
+from maxops.errors import SegmentIdsError
 
 __all__ = [
     "scatter",
@@ -95,11 +96,32 @@ def _by_each_id(
     for size in others:
         columns *= size
     places = torch.arange(columns, device=src.device)
+    if index.dtype == torch.int64:  # the products of other out-of-range values would overflow
+        index = index.clamp(-1, count)
     ids = torch.add(places, index.movedim(dim, 0).reshape(src.size(dim), columns), alpha=columns)
     values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
     indices = torch.div(indices, max(columns, 1), rounding_mode="floor")  # -1 remains -1
     shape = [count] + others  # noqa: RUF005  (TorchScript does not support unpacking)
     return values.reshape(shape).movedim(0, dim).contiguous(), indices.reshape(shape).movedim(0, dim).contiguous()
+
+
+def _explained(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    dim: int,
+    out: Optional[torch.Tensor],  # noqa: UP045
+    dim_size: Optional[int],  # noqa: UP045
+    is_sorted: bool,
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """Call `_along`, and raise errors about the ids in terms of the index. TorchScript supports no ``try``."""
+    try:
+        return _along(src, index, dim, out, dim_size, is_sorted)
+    except SegmentIdsError as error:
+        if out is not None:
+            dim_size = out.size(dim)
+        elif dim_size is None:
+            dim_size = int(index.max()) + 1
+        raise index_error(error, index, dim_size) from None
 
 
 def _along(
@@ -174,6 +196,8 @@ def scatter_max(
         while index.dim() < src.dim():
             index = index.unsqueeze(-1)
         index = index.expand(src.shape)
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        return _explained(src, index, dim, out, dim_size, False)
     return _along(src, index, dim, out, dim_size, False)
 
 
@@ -198,6 +222,8 @@ def segment_max_coo(
         while index.dim() < src.dim():
             index = index.unsqueeze(-1)
         index = index.expand(src.shape)
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        return _explained(src, index, dim, out, dim_size, True)
     return _along(src, index, dim, out, dim_size, True)
 
 

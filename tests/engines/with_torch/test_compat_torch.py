@@ -247,10 +247,113 @@ def test_what_maxops_refuses() -> None:
     with pytest.raises(ValueError, match="reduce must be 'max', got 'mean'"):
         compat.segment_reduce(X, "mean", lengths=torch.tensor([2]))
     for index in (torch.tensor([0, 3, 1]), torch.tensor([0, -1, 1])):
-        with pytest.raises(ValueError, match=r"maxops\.segment_max\."):
+        with pytest.raises(ValueError, match=r"index must be between 0 and 2, got (3|-1) at position 1 "):
             compat.scatter_reduce(torch.zeros(3), 0, index, torch.zeros(3), "amax")
-        with pytest.raises(ValueError, match=r"maxops\.segment_max\."):
+        with pytest.raises(ValueError, match=r"index must be between 0 and 2, got (3|-1) at position 1 "):
             compat.index_reduce(X, 1, index, X, "amax")
+    for lengths in ([1, -1, 2], [1, 2], [-1, 1]):
+        with pytest.raises(ValueError, match=r"lengths must not be negative and must add up .* rows \(2\), got"):
+            compat.segment_reduce(X, "max", lengths=torch.tensor(lengths))
+    with pytest.raises(ValueError, match="offsets must end with the number of rows"):
+        compat.segment_reduce(X, "max", offsets=torch.tensor([0, 1]))
+    for name in ("amax", "max", "argmax"):
+        with pytest.raises(IndexError, match="dim must be 0 or -1 for a tensor of rank 0, got 1 "):
+            getattr(compat, name)(torch.tensor(1.0), 1)
+        for more in ({"dim": 1, "axis": 1}, {"dim": 1, "keepdim": True, "keepdims": True}):
+            with pytest.raises(TypeError, match="is an alias of"):
+                getattr(compat, name)(X, **more)
+
+
+FAR = [-(2**63), -(2**62), -(2**32) - 1, -1, 3, 2**32, 2**62, 2**63 - 1]
+
+
+@pytest.mark.parametrize("place", FAR)
+def test_an_index_out_of_range_never_wraps(place: int) -> None:
+    for shape, dim in (((3, 2), 0), ((3, 4), 0), ((4, 3), 1), ((2, 3, 4), -2)):
+        index = torch.zeros(shape, dtype=torch.long)
+        index.view(-1)[5] = place
+        with pytest.raises(ValueError, match=rf"index must be between 0 and 2, got {place} at position \("):
+            compat.scatter_reduce(torch.zeros(shape), dim, index, torch.zeros(shape), "amax")
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8], ids=str)
+def test_an_index_of_few_bits_selects_any_row(dtype: Any) -> None:
+    index = torch.tensor([[255, 0], [254, 1]]).to(dtype)
+    given, src = torch.zeros(300, 2), torch.ones(2, 2)
+    assert torch.equal(
+        compat.scatter_reduce(given, 0, index, src, "amax"), torch.scatter_reduce(given, 0, index.long(), src, "amax")
+    )
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_results_of_scattering_are_contiguous(include_self: bool) -> None:
+    base = torch.rand(4, 5, 12)
+    index = torch.arange(4)
+    for given in (base[..., :6], base[..., ::2], base[:, :, :6].permute(0, 2, 1), base[:, :1, :1].expand(4, 5, 6)):
+        for dim in range(3):
+            src = torch.rand(given.shape)
+            each = index.reshape([4 if axis == dim else 1 for axis in range(3)])
+            each = each.expand([4 if axis == dim else size for axis, size in enumerate(given.shape)])
+            ours, theirs = (
+                [
+                    module.scatter_reduce(given, dim, each, src, "amax", include_self=include_self),
+                    module.index_reduce(given, dim, index, src.narrow(dim, 0, 4), "amax", include_self=include_self),
+                    module.segment_reduce(given, "max", lengths=torch.tensor([1, 3])),
+                ]
+                for module in (compat, torch)
+            )
+            for one, other in zip(ours, theirs, strict=True):
+                assert torch.equal(one, other)
+                assert one.stride() == other.stride()
+
+
+NESTED = [torch.arange(6.0).reshape(2, 3), torch.ones(3, 3)]
+SPECIAL: dict[str, Call] = {
+    "axis-amax": lambda m: m.amax(X, axis=(0, 1), keepdims=True),
+    "axis-amax-none": lambda m: m.amax(X, axis=None),
+    "axis-max": lambda m: m.max(X, axis=1, keepdims=True),
+    "axis-argmax": lambda m: m.argmax(X, axis=-1, keepdims=False),
+    "keepdims-amax": lambda m: m.amax(X, keepdims=True),
+    "keepdims-max": lambda m: m.max(X, 1, keepdims=True),
+    "keepdims-argmax": lambda m: m.argmax(X, keepdims=True),
+    "dim-tensor-amax": lambda m: m.amax(X, torch.tensor(0)),
+    "dim-tensors-amax": lambda m: m.amax(X, (torch.tensor(0), 1)),
+    "dim-tensor-argmax": lambda m: m.argmax(X, torch.tensor(1)),
+    "index-rank-0": lambda m: m.index_reduce(X, 1, torch.tensor(1), torch.ones(2, 1), "amax"),
+    "index-rank-0-wrong": lambda m: m.index_reduce(X, 1, torch.tensor(1), X, "amax", include_self=False),
+    "lengths-list": lambda m: m.segment_reduce(X, "max", lengths=[1, 1]),
+    "offsets-list": lambda m: m.segment_reduce(X, "max", offsets=[0, 2]),
+    "lengths-bool": lambda m: m.segment_reduce(X, "max", lengths=torch.tensor([True, True])),
+    **{
+        f"{name}-{kind}": lambda m, name=name, make=make: getattr(m, name)(*make())
+        for kind, tensor in {
+            "jagged": lambda: torch.nested.nested_tensor(NESTED, layout=torch.jagged),
+            "nested": lambda: torch.nested.nested_tensor(NESTED),
+            "coo": lambda: torch.eye(3).to_sparse(),
+            "csr": lambda: torch.eye(3).to_sparse_csr(),
+        }.items()
+        for name, make in {
+            "amax": lambda tensor=tensor: (tensor(), -1),
+            "argmax": lambda tensor=tensor: (tensor(), -1),
+            "max": lambda tensor=tensor: (tensor(),),
+            "maximum": lambda tensor=tensor: (tensor(), tensor()),
+            "fmax": lambda tensor=tensor: (tensor(), tensor()),
+        }.items()
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*nested:UserWarning", "ignore:Sparse CSR:UserWarning")
+@pytest.mark.parametrize("name", SPECIAL)
+def test_aliases_and_calls_of_pytorch_alone(name: str) -> None:
+    ours, theirs = (outcome(SPECIAL[name], module) for module in (compat, torch))
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, (type(theirs), ValueError)), repr(ours)
+        return
+    assert type(ours) is type(theirs)
+    for one, other in zip(parts(ours), parts(theirs), strict=True):
+        for left, right in zip(*[each.unbind() if each.is_nested else [each] for each in (one, other)], strict=True):
+            torch.testing.assert_close(left, right, rtol=0, atol=0)
 
 
 def test_zeros_and_nans_are_those_of_the_order() -> None:
