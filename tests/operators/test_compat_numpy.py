@@ -314,3 +314,96 @@ def test_at_and_accumulate_order_zeros_and_nan(dtype: DType, indices: Any) -> No
             assert_same_bits(data, expected)
             runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]
             assert_same_bits(function.accumulate(data), np.concatenate(runs))
+
+
+LARGE = np.linspace(-1, 1, 20000)[None]  # over the size of a block
+BESIDE: dict[str, Any] = {
+    "where-larger": lambda m: m.maximum(np.float32(2.5), 1, where=np.array([True, True])),
+    "where-larger-out": lambda m: m.fmax(np.ones(2), 1, where=np.ones((3, 1), bool), out=np.zeros((3, 2))),
+    "where-larger-than-out": lambda m: m.maximum(np.ones(2), 1, where=np.ones((3, 1), bool), out=np.zeros(2)),
+    "where-no-shape": lambda m: m.maximum(np.ones(2), 1, where=np.ones(3, bool), out=np.zeros(2)),
+    "where-scalar": lambda m: m.maximum(np.float32(2.5), 1, where=np.True_),
+    "where-scalar-array": lambda m: m.fmax(np.ones(2), 1, where=np.array(True)),
+    "where-type": lambda m: m.maximum(np.ones(2), 1, where=np.ones(2, int)),
+    "out-rank-0": lambda m: m.maximum(np.array([1.0]), np.array([2.0]), out=np.zeros(())),
+    "out-rank-1": lambda m: m.fmax(np.ones((1, 3)), np.ones(3), out=np.zeros(3)),
+    "out-rank-1-mixed": lambda m: m.maximum(np.ones((1, 3)), np.ones(3, "f4"), out=np.zeros(3)),
+    "out-rank-1-large": lambda m: m.maximum(LARGE, LARGE.astype("f4"), out=np.zeros(20000)),
+    "out-larger": lambda m: m.maximum(np.ones((1, 3)), np.ones(3), out=np.zeros((2, 3))),
+    "out-larger-large": lambda m: m.maximum(LARGE, LARGE.astype("f4"), out=np.zeros((2, 20000))),
+    "empty-large": lambda m: m.maximum(np.zeros((0, 1), "f4"), np.zeros((1, 20000))),
+    "empty-large-out": lambda m: m.fmax(np.zeros((0, 1), "f4"), np.zeros((1, 20000)), out=np.zeros((0, 20000))),
+    "scalars": lambda m: m.maximum(1.5, 2),
+    "bools": lambda m: m.maximum(True, False),
+    "bool-and-int": lambda m: m.fmax(True, 2),
+    "list-and-scalar": lambda m: m.maximum([1, 2, 3], 2),
+    "list-and-float": lambda m: m.maximum([1, 2, 3], 2.5),
+    "list-and-large": lambda m: m.maximum([1, 2, 3], 2**63),
+    "list-of-large": lambda m: m.maximum([2**63, 1], 2),
+    "list-of-float16": lambda m: m.maximum([np.float16(1)], 2.0000001),
+    "list-of-none": lambda m: m.maximum([1, "a"], 2),
+    "list-ragged": lambda m: m.maximum([[1], [1, 2]], 2),
+    "list-empty": lambda m: m.maximum([], 2),
+    "list-and-array": lambda m: m.maximum([1, 2, 3], np.ones(3, "f4")),
+    "tuple-out": lambda m: m.maximum((1, 2), [[0.5], [3]], out=np.zeros((2, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:'where' used without 'out'")
+@pytest.mark.parametrize("name", BESIDE)
+def test_where_out_and_literals(name: str) -> None:
+    def quiet(module: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # NumPy's about where without out
+            return BESIDE[name](module)
+
+    assert agree(outcome(quiet, compat), outcome(quiet, np))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i2"])
+def test_mixed_types_return_the_given_out(kind: str) -> None:
+    data = np.random.default_rng(3).normal(0, 9, 40000)
+    others = data[::-1].astype(kind)
+    for start, end in ((0, 0), (0, 1), (1, 0)):  # out is the input, or begins beside it
+        mine, theirs = data.copy(), data.copy()
+        for module, each in ((compat, mine), (np, theirs)):
+            one, out = each[start : each.size - end], each[end : each.size - start]
+            assert module.maximum(one, others[: one.size], out=out) is out
+        assert_same_bits(mine, theirs)
+
+
+OUTS: dict[str, Any] = {
+    "max": lambda m, out: m.max(np.array([2.5, 1]), out=out),
+    "max-uint64": lambda m, out: m.max(np.array([2**64 - 1, 5], np.uint64), out=out),
+    "max-uint32": lambda m, out: m.max(np.array([[200], [5]], np.uint32), axis=(0, 1), out=out),
+    "nanmax": lambda m, out: m.nanmax(np.array([2.5, 1]), out=out),
+    "argmax": lambda m, out: m.argmax(np.array([1, 2.5]), out=out),
+    "nanargmax": lambda m, out: m.nanargmax(np.array([1, 2.5]), out=out),
+    "reduce": lambda m, out: m.fmax.reduce(np.array([2, 1], np.int32), out=out),
+    "reduce-tuple": lambda m, out: m.maximum.reduce(np.array([2, 1], np.int32), out=(out,)),
+    "reduceat": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=out[None])[0],
+    "accumulate": lambda m, out: m.maximum.accumulate(np.array([2.5]), out=out[None])[0],
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", ">i8", ">f8"])
+def test_reductions_compute_in_the_type_of_out(name: str, dtype: str) -> None:
+    got, expected = (outcome(OUTS[name], each, np.zeros((), dtype)) for each in (compat, np))
+    assert agree(got, expected), (got, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_bits_follow_the_order_in_either_byte_order(dtype: str) -> None:
+    values = np.array([0.0, -0.0, -0.0, np.nan, -np.nan, 2, -1, 0.0], dtype)
+    swapped = values.astype(np.dtype(dtype).newbyteorder())
+    for function in (compat.maximum, compat.fmax):
+        expected = function.accumulate(values)
+        assert_same_bits(function.accumulate(swapped), expected)
+        out = np.zeros_like(swapped)
+        assert_same_bits(function.accumulate(swapped, out=out).astype(dtype), expected)
+        for indices in ([0, 1, 1, 2, 3, 4, 0, 7], slice(None), np.arange(7, -1, -1)):
+            one, other = values[::-1].copy(), swapped[::-1].copy()
+            function.at(one, indices, values)
+            function.at(other, indices, swapped)
+            assert_same_bits(other.astype(dtype), one)

@@ -13,14 +13,14 @@ are NumPy's own, so ``from maxops.compat import numpy as np`` is the only change
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
 - If an array holds only NaN and -inf, `nanargmax` returns the index of -inf; NumPy returns the index of the first NaN.
 - Other calls are passed to NumPy: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
-  arrays, ``casting=`` and similar arguments, and ``reduceat`` with indices that are not increasing.
+  arrays, ``casting=`` and similar arguments, reductions with an ``out`` of another dtype, in which NumPy computes,
+  and ``reduceat`` with indices that are not increasing.
 """
 
 from __future__ import annotations
 
 import operator
 import warnings
-from contextlib import nullcontext
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -39,6 +39,8 @@ _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS}) 
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
 _BLOCK = 16384  # elements that are converted at a time; they stay in the cache
+_LITERALS = frozenset({list, tuple, bool, int, float})
+_USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # of the arrays that NumPy makes of them
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
 
 
@@ -89,6 +91,16 @@ def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
         return None
 
 
+def _arrays(one: Any, other: Any) -> tuple[Any, Any] | None:
+    """Return two arrays that are promoted by their dtypes, or None. Python scalars are so only without an array."""
+    if type(one) is type(other) is _ARRAY:
+        return one, other
+    if not (type(one) in _LITERALS and type(other) in _LITERALS):
+        return None
+    one, other = np.asarray(one), np.asarray(other)
+    return (one, other) if one.dtype.char in _USUAL and other.dtype.char in _USUAL else None
+
+
 def _integers(axis: Any) -> Any:
     """Convert the axis or axes of a reduction to integers, as NumPy does."""
     return tuple(map(_integer, axis)) if isinstance(axis, tuple) else _integer(axis)
@@ -108,10 +120,31 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
         (out,) = out
     if out is None and where is True:
         return result[()] if result.ndim == 0 else result
+    shape = result.shape if where is True else np.broadcast_shapes(result.shape, np.shape(where))
     if out is None:
-        out = np.empty_like(result)
+        out = np.empty(shape, result.dtype)
+        np.copyto(out, result, where=where)
+        return out[()] if out.ndim == 0 else out
+    _check_out(out, shape)
     np.copyto(out, result, casting="same_kind", where=where)
     return out
+
+
+def _check_out(out: Any, shape: tuple[int, ...]) -> None:
+    """Raise NumPy's error if a result cannot be broadcast to `out`."""
+    if np.broadcast_shapes(shape, np.shape(out)) != np.shape(out):
+        raise ValueError(
+            f"non-broadcastable output operand with shape {np.shape(out)} doesn't match the broadcast shape {shape}"
+        )
+
+
+def _holds(out: Any, row: DType) -> bool:
+    """Return whether a reduction can be computed in the type of `out`; NumPy computes in the type of other arrays."""
+    if out is None:
+        return True
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    return isinstance(out, np.ndarray) and dtypes.of(out.dtype) is row
 
 
 def _reduced(result: Any, out: Any) -> Any:
@@ -129,15 +162,15 @@ def _element_wise(
     """Compute the calls of a universal function that the native core does not handle."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
-    is_simple = out is dtype is None and where is True and not more and len(inputs) == 2
-    if is_simple and type(inputs[0]) is type(inputs[1]) is _ARRAY:
-        one, other = inputs
+    is_simple = (out is None or type(out) is _ARRAY) and dtype is None and where is True and not more
+    if is_simple and len(inputs) == 2 and (pair := _arrays(*inputs)) is not None:
+        one, other = pair
         row = _promoted(one.dtype, other.dtype) if one.size <= _BLOCK and other.size <= _BLOCK else None
         if row is not None:
             one, other = one.astype(row.numpy, copy=False), other.astype(row.numpy, copy=False)
-            result = _native.maximum(one, other, nan=nan)
+            result = _native.maximum(one, other, out=out, nan=nan)
             if result is not None:
-                return result if result.ndim else result[()]
+                return result if result.ndim or out is not None else result[()]
     found = None if more or len(inputs) != 2 else _common(*inputs, dtype=dtype)
     if found is None:
         named = {"out": out, "dtype": dtype}
@@ -151,29 +184,24 @@ def _element_wise(
 
 def _in_blocks(row: DType, arrays: list[Any], out: Any, nan: NanRule) -> Any:
     """Return the maximum of arrays that are converted block by block, which stay in the cache."""
-    flags, is_out = ["external_loop", "buffered", "copy_if_overlap"], ["writeonly", "allocate"]
-    operands, access = (
-        [*arrays, *out] if isinstance(out, tuple) else [*arrays, out],
-        [["readonly"], ["readonly"], is_out],
-    )
-    with np.nditer(operands, flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
+    if isinstance(out, tuple):
+        (out,) = out
+    if out is not None:
+        _check_out(out, np.broadcast_shapes(*map(np.shape, arrays)))
+    flags = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
+    same = "overlap_assume_elementwise"  # an input may be `out` itself
+    access = [["readonly", same], ["readonly", same], ["writeonly", "allocate", same]]
+    with np.nditer([*arrays, out], flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
         for one, other, result in blocks:
             ops.maximum(one, other, out=result, nan=nan)
-        return blocks.operands[2]
+        return blocks.operands[2] if out is None else out
 
 
-def _ignored_nan(row: DType) -> Any:
-    """Return a context without the warnings about NaN that only loops for bfloat16 raise."""
-    return np.errstate(invalid="ignore") if row.numpy == _BFLOAT16 else nullcontext()
-
-
-def _make_nan_quiet(array: Any, row: DType) -> bool:
-    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place; return whether there is any."""
+def _make_nan_quiet(array: Any, row: DType) -> None:
+    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place."""
     is_nan = np.isnan(array)
-    has_nan = np.count_nonzero(is_nan) > 0
-    if has_nan:
+    if np.count_nonzero(is_nan):
         np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=is_nan)
-    return has_nan
 
 
 class _Maximum(_native.Ufunc):
@@ -227,8 +255,8 @@ class _Maximum(_native.Ufunc):
             if result is not None:
                 return result if result.ndim or out is not None else result[()]
         found = None if where is not True else _common(array, dtype=dtype)
-        if found is None or (initial is None and is_empty_along(np.shape(array), axis)):
-            return self._numpys.reduce(array, axis, dtype, out, keepdims, initial, where)
+        if found is None or not _holds(out, found[0]) or (initial is None and is_empty_along(np.shape(array), axis)):
+            return self._numpys.reduce(array, axis, dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         _, (data,) = found
         if first is not None:
             first = np.asarray(first, data.dtype)
@@ -249,19 +277,19 @@ class _Maximum(_native.Ufunc):
         # NumPy does not accept uint64 indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
         is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
-        if found is None or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
-            return self._numpys.reduceat(array, indices, axis, dtype, out)
+        if found is None or not _holds(out, found[0]) or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
+            return self._numpys.reduceat(array, indices, axis, dtype, out=out)
         _, (data,) = found
         if axis is None:
             axis = (*range(data.ndim),)
         if isinstance(axis, tuple):
             if len(axis) != 1:
-                return self._numpys.reduceat(array, indices, axis, dtype, out)
+                return self._numpys.reduceat(array, indices, axis, dtype, out=out)
             (axis,) = axis
         axis = _integer(axis)
         rows = data.shape[axis] if -data.ndim <= axis < data.ndim else 0
         if starts.item(-1) >= rows:
-            return self._numpys.reduceat(array, indices, axis, dtype, out)
+            return self._numpys.reduceat(array, indices, axis, dtype, out=out)
         offsets = np.empty(len(starts) + 1, np.int64)
         offsets[:-1], offsets[-1] = starts, rows
         if first := starts.item(0):
@@ -275,10 +303,11 @@ class _Maximum(_native.Ufunc):
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
         found = _common(array, dtype=dtype)
-        if found is None or found[0].kind != "float":
-            return self._numpys.accumulate(array, axis, dtype, out)
+        if found is None or found[0].kind != "float" or not _holds(out, found[0]):
+            return self._numpys.accumulate(array, axis, dtype, out=out)
         row, (data,) = found
-        with _ignored_nan(row):
+        data = data.astype(row.numpy, copy=False)  # in native byte order
+        with np.errstate(invalid="ignore"):  # some loops warn about NaN
             result = self._numpys.accumulate(data, axis)
         words, sign = data.view(row.word), 1 << row.bits - 1
         if np.count_nonzero(words == sign):  # NumPy does not order -0 and +0
@@ -301,21 +330,24 @@ class _Maximum(_native.Ufunc):
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
         found = _common(a, b) if type(a) is _ARRAY else None
-        if found is None or found[0].kind != "float" or found[0].numpy != a.dtype:
+        if found is None or found[0].kind != "float" or found[0] is not dtypes.of(a.dtype):
             self._numpys.at(a, indices, b)
             return
         row, (_, others) = found
         others = np.asarray(others, row.numpy)
-        words, sign = a.view(row.word), 1 << row.bits - 1
-        before = np.array(words[indices])
-        with _ignored_nan(row):
+        words, added, sign = a.view(row.word.newbyteorder(a.dtype.byteorder)), others.view(row.word), 1 << row.bits - 1
+        touched = words if a.size <= others.size else words[indices]
+        has_negative = np.count_nonzero(added == sign) > 0 or np.count_nonzero(touched == sign) > 0
+        before = np.array(words[indices]) if has_negative else None
+        with np.errstate(invalid="ignore"):  # some loops warn about NaN
             self._numpys.at(a, indices, others)
-        is_negative = words[indices] == sign
+        is_negative = words[indices] == sign if has_negative else False
         if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
-            is_hidden = is_negative & ((before == 0) | (others.view(row.word) == 0))
+            is_hidden = is_negative & ((before == 0) | (added == 0))
             np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
-        result = np.array(a[indices])
-        if _make_nan_quiet(result, row):
+        if np.count_nonzero(np.isnan(a if a.size <= others.size else a[indices])):
+            result = np.array(a[indices], row.numpy)
+            _make_nan_quiet(result, row)
             a[indices] = result
 
 
@@ -363,7 +395,7 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
         if pair is not None:
             return pair[1] if pair[1].ndim else pair[1][()]
     found = _common(a) if type(a) in (np.ndarray, list, tuple, bool, int, float) else None
-    if found is None or is_empty_along(found[1][0].shape, axis):
+    if found is None or not _holds(out, dtypes.INT64) or is_empty_along(found[1][0].shape, axis):
         return _numpys.argmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
@@ -408,7 +440,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
         return argmax(a, axis, out, keepdims=keepdims)
     axis = _integer(axis)
     found = _common(a) if type(a) is _ARRAY else None
-    if found is None or found[0].kind != "float" or found[1][0].size == 0:
+    if found is None or found[0].kind != "float" or found[1][0].size == 0 or not _holds(out, dtypes.INT64):
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
