@@ -8,8 +8,10 @@ Array([  3., -inf,   5.], dtype=float32)
 Differences:
 
 - Subnormal numbers are preserved; JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
-- Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
-- Complex numbers are not supported, and results are never weakly typed.
+- Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0. `fmax`
+  also splits them evenly; JAX's gives the gradient of a tie to the second element, and of two NaN to the first.
+- Complex numbers, int4, uint4 and float8 types, and data of rank 0 in ``segment_max`` are not supported. Results are
+  never weakly typed.
 - With ``indices_are_sorted=True``, ``segment_max`` checks the order of the ids, except under ``jit`` on GPUs and TPUs.
   Out-of-range ids are dropped, as in JAX. ``bucket_size`` is not supported; ``mode`` must be None, "drop" or "fill".
 """
@@ -20,8 +22,6 @@ from functools import partial
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from maxops.extras import needed
 
 with needed("maxops.compat.jax", "jax"):
@@ -30,6 +30,7 @@ with needed("maxops.compat.jax", "jax"):
 
 from maxops import ops
 from maxops.engines.jax.lowering import are_native
+from maxops.errors import ShapeError
 from maxops.shapes import is_empty_along
 from maxops.typing import NanRule
 
@@ -131,15 +132,28 @@ def _reduced(
 ) -> Any:
     del is_native
     data = jnp.asarray(a)
+    is_empty = is_empty_along(data.shape, axis)
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
+        if initial.ndim:
+            raise ShapeError(f"{name} initial must be a scalar, got shape {initial.shape}", "maxops.reduce_max.initial")
     elif where is not None:
         raise ValueError(f"{name}() with where= requires initial=, the value for elements excluded by where=")
-    elif is_empty_along(data.shape, axis):
+    elif is_empty:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if where is not None:
+        where = jnp.asarray(where)
+        if where.dtype != bool or where.ndim > data.ndim:
+            raise ValueError(
+                f"{name} where must be a bool array of at most {data.ndim} dimensions, got {where.dtype} of shape "
+                f"{where.shape}"
+            )
         data = jnp.where(where, data, initial)
-    return ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=None if axis == () else initial, nan=nan)
+    result = ops.reduce_max(data, axis=axis, keepdims=keepdims, nan=nan)
+    if initial is None:
+        return result
+    # not initial= of `reduce_max`, because `initial` has a gradient in JAX
+    return ops.maximum(result, initial, nan="propagate" if is_empty else nan)
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -183,7 +197,7 @@ def segment_max(
     Source: JAX, `jax.ops.segment_max`.
     """
     del unique_indices  # maxops does not need this promise
-    if bucket_size is not None or mode not in (None, "drop", "fill"):
+    if bucket_size is not None or mode not in (None, "drop", "fill", jax.lax.GatherScatterMode.FILL_OR_DROP):
         raise NotImplementedError(
             "maxops.compat.jax.segment_max does not support bucket_size, and mode must be None, 'drop' or 'fill'"
         )
@@ -191,7 +205,7 @@ def segment_max(
     if array.dtype == bool:
         lowest: Any = False
     else:
-        lowest = -jnp.inf if jnp.issubdtype(array.dtype, jnp.floating) else int(np.iinfo(array.dtype).min)
+        lowest = int(jnp.iinfo(array.dtype).min) if jnp.issubdtype(array.dtype, jnp.integer) else -jnp.inf
     return ops.segment_max(
         array,
         jnp.asarray(segment_ids),

@@ -336,7 +336,9 @@ class _Maximum(_native.Ufunc):
         row, (_, others) = found
         others = np.asarray(others, row.numpy)
         words, added, sign = a.view(row.word.newbyteorder(a.dtype.byteorder)), others.view(row.word), 1 << row.bits - 1
-        touched = words if a.size <= others.size else words[indices]
+        touched = a if a.size <= others.size else a[indices]
+        has_nan = np.count_nonzero(np.isnan(touched)) > 0 or np.count_nonzero(np.isnan(others)) > 0
+        touched = touched.view(words.dtype)
         has_negative = np.count_nonzero(added == sign) > 0 or np.count_nonzero(touched == sign) > 0
         before = np.array(words[indices]) if has_negative else None
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
@@ -345,7 +347,7 @@ class _Maximum(_native.Ufunc):
         if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
             is_hidden = is_negative & ((before == 0) | (added == 0))
             np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
-        if np.count_nonzero(np.isnan(a if a.size <= others.size else a[indices])):
+        if has_nan:
             result = np.array(a[indices], row.numpy)
             _make_nan_quiet(result, row)
             a[indices] = result

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from maxops.errors import SegmentIdsError
+from maxops.errors import DTypeError, SegmentIdsError
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -51,9 +52,13 @@ def test_max(axis: Any, keepdims: bool) -> None:
         else:
             same(compat.max(array, axis, keepdims=keepdims), expected)
             same(compat.amax(array, axis, keepdims=keepdims), expected)
-        if axis != ():
-            more: dict[str, Any] = {"keepdims": keepdims, "initial": 1, "where": np.arange(array.shape[-1]) % 2 == 0}
-            same(compat.max(array, axis, **more), jnp.max(array, axis, **more))
+        for initial in (1, 3):
+            more: dict[str, Any] = {"keepdims": keepdims, "initial": initial}
+            where = np.arange(array.shape[-1]) % 2 == 0
+            for function in ("max", "nanmax"):
+                mine, theirs = getattr(compat, function), getattr(jnp, function)
+                same(mine(array, axis, **more), theirs(array, axis, **more))
+                same(mine(array, axis, **more, where=where), theirs(array, axis, **more, where=where))
 
 
 @pytest.mark.parametrize("axis", [np.int64(0), np.array(1), jnp.array(-1), [0], (0, np.int32(1))], ids=repr)
@@ -107,6 +112,13 @@ def test_gradients() -> None:
     found = jax.grad(lambda x: compat.segment_max(x, ids, 3)[0])(data)
     same(found, jax.grad(lambda x: jax.ops.segment_max(x, ids, 3)[0])(data))
     same(jax.grad(compat.max)(data), jax.grad(jnp.max)(data))
+    for initial, axis in product((2.0, 5.0, 9.0), (None, 0, ())):
+        found, expected = (
+            jax.grad(lambda x, start, m=m: m.max(x, axis=axis, initial=start).sum(), (0, 1))(data, initial)  # noqa: B023
+            for m in (compat, jnp)
+        )
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
 
 
 def test_what_differs() -> None:
@@ -122,3 +134,27 @@ def test_what_differs() -> None:
             function(ROWS, out=ROWS)
     with pytest.raises(ValueError, match="requires initial="):
         compat.max(ROWS, where=ROWS > 1)
+    for where in (ROWS, ROWS[0] * 1.0, (ROWS > 1)[None]):
+        with pytest.raises(ValueError, match="where must be a bool array of at most 2 dimensions, got"):
+            compat.max(ROWS, where=where, initial=0)
+    with pytest.raises(ValueError, match="initial must be a scalar, got shape"):
+        compat.max(ROWS, axis=0, initial=jnp.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int4", "uint4", "float8_e4m3fn"])
+def test_types_that_are_not_supported(dtype: str) -> None:
+    data = jnp.ones(2, dtype)
+    for call in (
+        lambda: compat.maximum(data, data),
+        lambda: compat.max(data),
+        lambda: compat.argmax(data),
+        lambda: compat.segment_max(data, jnp.array([0, 0]), 1),
+    ):
+        with pytest.raises(DTypeError, match=f"unsupported dtype {dtype}"):
+            call()
+
+
+@pytest.mark.parametrize("mode", [None, "drop", "fill", jax.lax.GatherScatterMode.FILL_OR_DROP], ids=str)
+def test_modes(mode: Any) -> None:
+    ids = jnp.array([0, 9, -1, 1])
+    same(compat.segment_max(ROWS, ids, 3, mode=mode), jax.ops.segment_max(jnp.asarray(ROWS), ids, 3, mode=mode))
