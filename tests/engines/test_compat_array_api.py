@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,42 @@ def test_maximum_of_two_types(adapter: Adapter) -> None:
         assert_same_bits(adapter.take(array_api.maximum(other, one)), np.maximum(few, more))
         assert_same_bits(adapter.take(array_api.maximum(one, 2)), np.maximum(few, np.int8(2)))
         assert_same_bits(adapter.take(array_api.maximum(one, one)), few)
+
+
+@pytest.mark.parametrize("library", ["dask.array", "jax.numpy", "xarray", "pandas"])
+def test_numpy_arrays_follow_the_other_library(library: str) -> None:
+    module = pytest.importorskip(library)
+    make = {"dask.array": "from_array", "jax.numpy": "asarray", "xarray": "DataArray", "pandas": "Series"}[library]
+    floats, few = np.array([1, 2.5], np.float32), getattr(module, make)(np.array([2, 1], np.int8))
+    results = [array_api.maximum(floats, few), array_api.maximum(few, floats)]
+    assert type(results[0]) is type(results[1])
+    assert type(results[0]) is (np.ndarray if library == "pandas" else type(few))
+    for result in results:
+        assert_same_bits(np.asarray(result), np.array([2, 2.5], np.float32))
+
+
+@pytest.mark.filterwarnings("ignore:You are comparing a array_api_strict dtype")
+def test_what_no_library_promotes_raises_the_error_of_maximum() -> None:
+    floats = np.array([1.0, 2.0])
+    pairs: list[tuple[Any, Any]] = [(floats.astype(np.float32), 2**2000), (floats, -(2**2000))]
+    if (strict := optional("array_api_strict")) is not None:
+        pairs.append((floats, strict.asarray([1, 2], dtype=strict.int8)))
+    if (pandas := optional("pandas")) is not None:
+        pairs.append((floats, pandas.array([1, 2], dtype="Int8")))
+    if (polars := optional("polars")) is not None:
+        pairs.append((floats, polars.Series([1, 2], dtype=polars.Int8)))
+    for one, other in pairs:
+        for each in ((one, other), (other, one)):
+            with pytest.raises(errors.MaxopsError):
+                array_api.maximum(*each)
+
+
+def optional(name: str) -> Any:
+    """A module, or None."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 def test_arrays_of_the_standard() -> None:

@@ -33,7 +33,8 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
     array([4, 5], dtype=int16)
 
-    Arrays of different dtypes are promoted by the rules of their library.
+    Arrays of different dtypes are promoted by the rules of their library; NumPy arrays follow the rules of the other
+    array's library.
 
     Source: array API standard 2024.12, `maximum`.
     """
@@ -42,6 +43,14 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
+    """Promote arrays by their library's rules; if it does not promote them, return them for the error of `maximum`."""
+    try:
+        return _in_one_type(*arrays)
+    except (TypeError, ValueError, OverflowError):
+        return arrays
+
+
+def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
     """Promote arrays to a common dtype by their library's rules; convert a Python int to float for float arrays."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
     if typed and int in map(type, arrays) and "float" in str(typed[0].dtype):
@@ -52,8 +61,9 @@ def _promoted(*arrays: Any) -> tuple[Any, ...]:
     tensors = [torch is not None and isinstance(array, torch.Tensor) for array in typed]
     if any(tensors) and not all(tensors):  # no library promotes both; `maximum` raises an error if they differ
         return arrays
-    if hasattr(typed[0], "__array_namespace__"):
-        namespace = typed[0].__array_namespace__()
+    first = next((array for array in typed if not isinstance(array, (np.ndarray, np.generic))), typed[0])
+    if hasattr(first, "__array_namespace__"):
+        namespace = first.__array_namespace__()
         common = namespace.result_type(*typed)
         return tuple(
             [namespace.astype(array, common, copy=False) if hasattr(array, "dtype") else array for array in arrays]

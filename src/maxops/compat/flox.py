@@ -12,6 +12,8 @@ the same as in flox; ``engine`` has no effect. Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
 - Complex numbers, dates, strings and sparse arrays are passed to flox.
+- `nanmax` of integers is exact; flox rounds large integers to float. With several ``by`` and a ``fill_value``, absent
+  groups have the fill value; flox gives them the lowest integer.
 - bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
 - Do not pass ``skipna`` with an aggregation to flox's own functions: `max` propagates NaN, and `nanmax` skips it. With
   ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.

@@ -12,7 +12,8 @@ index receives the gradient. Differences:
   and keeps NaN in ``out``. +0 is greater than -0.
 - If several elements equal the maximum, the index of the first one is returned.
 - An out-of-range index raises an error, and so does a decreasing 1-D index in ``segment_max_coo`` without ``out``;
-  torch_scatter does not check the index.
+  torch_scatter does not check the index. Neither checks the ``indptr`` of `segment_max_csr`: if it
+  decreases or is out of range, the results are unspecified.
 - bool is supported. `scatter`, `segment_coo` and `segment_csr` support only ``reduce="max"``.
 """
 

@@ -122,6 +122,18 @@ def test_what_differs() -> None:
     for index in ([0, -1, 0], [0, 3, 0]):
         with pytest.raises(SegmentIdsError):
             compat.scatter_max(nan, torch.tensor(index), dim_size=3)
+    for place in (-(2**63), -(2**62), -1, 3, 2**62, 2**63 - 1):
+        for shape in ((1, 2), (4, 3)):
+            index = torch.zeros(shape, dtype=torch.long)
+            index[0, 1] = place
+            with pytest.raises(
+                SegmentIdsError, match=rf"index must be between 0 and 2, got {place} at position \(0, 1\)"
+            ):
+                compat.scatter_max(torch.ones(shape), index, 0, None, 3)
+            with pytest.raises(
+                SegmentIdsError, match=rf"index must be between 0 and 2, got {place} at position \(0, 1\)"
+            ):
+                compat.scatter_max(torch.ones(shape), index, 0, torch.zeros(3, shape[1]))
     with pytest.raises(SegmentIdsError, match="must be non-decreasing"):
         compat.segment_max_coo(nan, torch.tensor([1, 0, 1]))
     for function in (compat.scatter, compat.segment_coo, compat.segment_csr):
