@@ -188,9 +188,9 @@ def _in_blocks(row: DType, arrays: list[Any], out: Any, nan: NanRule) -> Any:
         (out,) = out
     if out is not None:
         _check_out(out, np.broadcast_shapes(*map(np.shape, arrays)))
-    flags = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
+    flags: Any = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
     same = "overlap_assume_elementwise"  # an input may be `out` itself
-    access = [["readonly", same], ["readonly", same], ["writeonly", "allocate", same]]
+    access: Any = [["readonly", same], ["readonly", same], ["writeonly", "allocate", same]]
     with np.nditer([*arrays, out], flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
         for one, other, result in blocks:
             ops.maximum(one, other, out=result, nan=nan)

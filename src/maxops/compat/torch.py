@@ -264,8 +264,8 @@ def segment_reduce(
         if found is not None:
             return found
     given = offsets if lengths is None else lengths
-    is_plain = isinstance(given, torch.Tensor) and given.dtype is not torch.bool
-    is_ours = _is_taken(data) and axis == 0 and is_plain and given.dim() == 1 and given.numel() > 0
+    is_plain = isinstance(given, torch.Tensor) and given.dtype is not torch.bool and given.dim() == 1
+    is_ours = _is_taken(data) and axis == 0 and is_plain and given is not None and given.numel() > 0
     if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
         return torch.segment_reduce(
             data,
