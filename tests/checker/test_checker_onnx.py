@@ -630,7 +630,7 @@ def test_external_data_that_shapes_depend_on(operator: str, place: str, tmp_path
         f"""g (float[2,3] x) => (float[p,q] y) {{ {line} m = Max(z, z) y = Flatten(m) }}
         <domain: "local", opset_import: ["": 18]> f (p, q) => (r) {{ s = Reshape(p, q) r = Max(s) }}"""
     )
-    weights = tensor("w", np.int64(values))
+    weights = tensor("w", np.array(values, np.int64))
     (tmp_path / "w.bin").write_bytes(weights.raw_data)
     weights.ClearField("raw_data")
     weights.data_location = TensorProto.EXTERNAL

@@ -6,13 +6,14 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
 
 folder = Path(sys.argv[-1])
-evaluator = ReferenceEvaluator(str(folder / "model.onnx"))
+evaluator: Any = ReferenceEvaluator(str(folder / "model.onnx"))
 for data in sorted(folder.glob("test_data_set_*")):
     tensors = [onnx.load_tensor(path) for path in sorted(data.glob("input_*.pb"))]
     if tensors[0].data_type == TensorProto.INT8:

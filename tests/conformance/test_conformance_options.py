@@ -87,7 +87,7 @@ def test_clauses_of_findings_are_named_if_none_is_selected(tmp_path: Path) -> No
     finding = next(each for each in run["findings"] if each["case"].startswith(f"{each['clause']}/"))
     clause = finding["clause"]
     run["cases"] = {finding["case"]: finding["verdict"]}
-    run["findings"] = [finding | {"clause": "ONNX.Max-13.T"}]  # type: ignore[list-item]
+    run["findings"] = [finding | {"clause": "ONNX.Max-13.T"}]
     run["clauses"] = {"ONNX.Max-13.T": "the type"}
     saved.write(tmp_path / "run.json", [run])
     words = ["conform", "--from", str(tmp_path / "run.json"), "--select", clause]

@@ -22,6 +22,8 @@ from functools import partial
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from maxops.extras import needed
 
 with needed("maxops.compat.jax", "jax"):
@@ -205,7 +207,7 @@ def segment_max(
     if array.dtype == bool:
         lowest: Any = False
     else:
-        lowest = int(jnp.iinfo(array.dtype).min) if jnp.issubdtype(array.dtype, jnp.integer) else -jnp.inf
+        lowest = int(np.iinfo(array.dtype).min) if jnp.issubdtype(array.dtype, jnp.integer) else -jnp.inf
     return ops.segment_max(
         array,
         jnp.asarray(segment_ids),

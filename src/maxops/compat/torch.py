@@ -26,7 +26,7 @@ Differences:
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 from maxops.extras import needed
 
@@ -146,7 +146,7 @@ def max(
             return result if dim is None else torch.return_types.max(result)
     if not _is_taken(input):
         named: dict[str, Any] = {} if out is None else {"out": out}
-        return torch.max(input, **named) if dim is None else torch.max(input, dim, keepdim, **named)
+        return torch.max(input, **named) if dim is None else torch.max(input, cast("int", dim), keepdim, **named)
     if dim is None:
         return _given(_reduced(input, None, keepdim), out)
     values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")

@@ -144,12 +144,13 @@ def test_what_differs() -> None:
 @pytest.mark.parametrize("dtype", ["complex64", "int4", "uint4", "float8_e4m3fn"])
 def test_types_that_are_not_supported(dtype: str) -> None:
     data = jnp.ones(2, dtype)
-    for call in (
+    calls: list[Any] = [
         lambda: compat.maximum(data, data),
         lambda: compat.max(data),
         lambda: compat.argmax(data),
         lambda: compat.segment_max(data, jnp.array([0, 0]), 1),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(DTypeError, match=f"unsupported dtype {dtype}"):
             call()
 

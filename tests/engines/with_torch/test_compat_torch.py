@@ -308,6 +308,18 @@ def test_results_of_scattering_are_contiguous(include_self: bool) -> None:
 
 
 NESTED = [torch.arange(6.0).reshape(2, 3), torch.ones(3, 3)]
+UNSTRIDED: dict[str, Callable[[], Any]] = {
+    "jagged": lambda: torch.nested.nested_tensor(NESTED, layout=torch.jagged),
+    "nested": lambda: torch.nested.nested_tensor(NESTED),
+    "coo": lambda: torch.eye(3).to_sparse(),
+    "csr": lambda: torch.eye(3).to_sparse_csr(),
+}
+
+
+def _call_of_kind(name: str, tensor: Callable[[], Any], more: tuple[Any, ...]) -> Call:
+    return lambda m: getattr(m, name)(tensor(), *(each() if callable(each) else each for each in more))
+
+
 SPECIAL: dict[str, Call] = {
     "axis-amax": lambda m: m.amax(X, axis=(0, 1), keepdims=True),
     "axis-amax-none": lambda m: m.amax(X, axis=None),
@@ -325,20 +337,9 @@ SPECIAL: dict[str, Call] = {
     "offsets-list": lambda m: m.segment_reduce(X, "max", offsets=[0, 2]),
     "lengths-bool": lambda m: m.segment_reduce(X, "max", lengths=torch.tensor([True, True])),
     **{
-        f"{name}-{kind}": lambda m, name=name, make=make: getattr(m, name)(*make())
-        for kind, tensor in {
-            "jagged": lambda: torch.nested.nested_tensor(NESTED, layout=torch.jagged),
-            "nested": lambda: torch.nested.nested_tensor(NESTED),
-            "coo": lambda: torch.eye(3).to_sparse(),
-            "csr": lambda: torch.eye(3).to_sparse_csr(),
-        }.items()
-        for name, make in {
-            "amax": lambda tensor=tensor: (tensor(), -1),
-            "argmax": lambda tensor=tensor: (tensor(), -1),
-            "max": lambda tensor=tensor: (tensor(),),
-            "maximum": lambda tensor=tensor: (tensor(), tensor()),
-            "fmax": lambda tensor=tensor: (tensor(), tensor()),
-        }.items()
+        f"{name}-{kind}": _call_of_kind(name, tensor, more)
+        for kind, tensor in UNSTRIDED.items()
+        for name, more in {"amax": (-1,), "argmax": (-1,), "max": (), "maximum": (tensor,), "fmax": (tensor,)}.items()
     },
 }
 

@@ -262,12 +262,13 @@ def test_shapes_beyond_the_limits_of_numpy(dtype: Any, gradient: bool) -> None:
     long = torch.ones(1, dtype=dtype, requires_grad=gradient).expand(2**62)
     x, ids = torch.ones(1, dtype=dtype), torch.tensor([0])
     for shaped in (deep, long, long.expand(0, 2**62)):
-        for call, name in (
+        calls: list[tuple[Any, str]] = [
             (lambda t: mo.maximum(x, t), "input 1"),
             (mo.reduce_max, "data"),
             (lambda t: mo.segment_max(t, ids, fill_mode="ZERO"), "data"),
             (lambda t: mo.segment_max(x, ids.expand(t.shape), fill_mode="ZERO"), "segment_ids"),
-        ):
+        ]
+        for call, name in calls:
             with pytest.raises(errors.EngineError, match=f"{name} of shape .* exceeds the limits of NumPy"):
                 call(shaped)
 

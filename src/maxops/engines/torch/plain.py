@@ -31,7 +31,7 @@ def _takes(*tensors: Tensor) -> bool:
 
 def _dense_order(tensor: Tensor) -> list[int]:
     """Return the axes of a tensor from the longest step in memory to the shortest."""
-    return sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
+    return sorted(range(tensor.ndim), key=lambda axis: tensor.stride(axis), reverse=True)
 
 
 def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
@@ -203,9 +203,9 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     if maxima is None:
         maxima = run(call._replace(return_indices=False))
     found = _spread(call.ties, [data], 1, maxima, grad, length, inner)
-    if found is None or order is None:
-        return found and found[0]
-    return _as_given(found[0], order, dtype)
+    if found is None:
+        return None
+    return found[0] if order is None else _as_given(found[0], order, dtype)
 
 
 _OPTIONS = {
