@@ -31,7 +31,7 @@ def _takes(*tensors: Tensor) -> bool:
 
 def _dense_order(tensor: Tensor) -> list[int]:
     """Return the axes of a tensor from the longest step in memory to the shortest."""
-    return sorted(range(tensor.ndim), key=lambda axis: tensor.stride(axis), reverse=True)
+    return sorted(range(tensor.ndim), key=tensor.stride().__getitem__, reverse=True)
 
 
 def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
