@@ -226,7 +226,7 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
     }
     for (; n - j >= V::kLanes; j += V::kLanes) whole(j);
     if (j == n) return;
-    if constexpr (kHasMaskedMemory)  // does not reload lanes whose store has not reached the cache yet
+    if constexpr (kHasMaskedMemory)  // does not reload lanes whose store is not in the cache yet
         some(j, n - j);
     else
         whole(n - V::kLanes);
