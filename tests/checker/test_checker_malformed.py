@@ -204,7 +204,7 @@ def test_a_graph_in_a_node_returns_what_it_makes(place: str, name: str) -> None:
         for info in graph.output:
             info.name = name if info.name == "y" else info.name
     expected_message = f"output {name!r} is " + (
-        "a value of an outer graph" if name == "x" else "not the output of a node"
+        "a value of an outer graph" if name == "x" else "not a graph input, an initializer or a node's output"
     )
     assert [each for each in _broken(check(made)) if expected_message in each.message]
     assert _refusal(made) or place == "branch in function"

@@ -377,7 +377,8 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     places.full.mkdir()
     (places.right / "loop").symlink_to("loop")
     (places.right / "closed").mkdir(mode=0)
-    (places.right / "unread.bin").touch(mode=0)
+    (places.right / "unread.bin").write_bytes(bytes(16))
+    (places.right / "unread.bin").chmod(0)
     places.forbidden.chmod(0)
     try:
         cases = dict(each for make in GROUPS for each in make(places, _every if is_whole else _one))
