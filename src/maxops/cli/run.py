@@ -130,9 +130,9 @@ def run(
         typer.Option(
             metavar="RUNTIME",
             autocompletion=_complete_runtime,
-            help="Also run the model on another runtime, and compare each max node (Max, ReduceMax, scatter) bit for bit "
-            "with maxops on the same inputs. RUNTIME is onnxruntime, openvino, onnx-reference, or a backend or program as "
-            "for `maxops conform`.",
+            help="Also run the model on another runtime, and compare each max node (Max, ReduceMax, scatter) bit for "
+            "bit with maxops on the same inputs. RUNTIME is onnxruntime, openvino, onnx-reference, or a backend or "
+            "program as for `maxops conform`.",
         ),
     ] = None,
     whole: Annotated[
