@@ -15,6 +15,7 @@ from typing import Any
 
 import dask
 import numpy as np
+import psutil
 import xarray as xr
 from dask.utils import parse_bytes
 from distributed import Client, LocalCluster, progress
@@ -33,7 +34,7 @@ def main(path: str, limit: str) -> None:
     """Compute the maxima of the store at `path` on two workers of `limit` each."""
     heat = xr.open_zarr(path, consolidated=False)["heat"]
     month = heat["month"].load()  # ids are small: in memory, they say how many segments there are
-    empty = memory()  # a worker imports the same packages
+    empty = psutil.Process().memory_info().rss  # a worker imports the same packages
     least = (empty + DATA_BYTES) / dask.config.get("distributed.worker.memory.pause")  # a paused worker never finishes
     if parse_bytes(limit) < least:
         sys.exit(

@@ -22,8 +22,6 @@ from functools import partial
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from maxops.extras import needed
 
 with needed("maxops.compat.jax", "jax"):
@@ -207,7 +205,8 @@ def segment_max(
     if array.dtype == bool:
         lowest: Any = False
     else:
-        lowest = int(np.iinfo(array.dtype).min) if jnp.issubdtype(array.dtype, jnp.integer) else -jnp.inf
+        limits: Any = jnp.iinfo
+        lowest = int(limits(array.dtype).min) if jnp.issubdtype(array.dtype, jnp.integer) else -jnp.inf
     return ops.segment_max(
         array,
         jnp.asarray(segment_ids),

@@ -70,7 +70,7 @@ def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
     except ValueError as error:
         raise EngineError(
             f"{name} of shape {shown(tuple(tensor.shape))} and dtype {name_of(tensor.dtype)} exceeds the limits of "
-            f"NumPy, which maxops uses for CPU tensors: {error}; reshape it to fewer or smaller axes"
+            f"NumPy, which maxops uses for CPU tensors: {str(error).rstrip('.')}; reshape it to fewer or smaller axes"
         ) from error
 
 

@@ -36,7 +36,7 @@ def _dense_order(tensor: Tensor) -> list[int]:
 
 def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
     """Return a tensor with its axes in another order, in C order and in a type that the core takes."""
-    return argmax.wide(tensor.permute(*order)).contiguous()
+    return argmax.wide(tensor.permute([*order])).contiguous()
 
 
 def _as_given(found: Tensor, order: Sequence[int], dtype: torch.dtype) -> Tensor:
