@@ -45,10 +45,12 @@ def _compare(call: Callable[..., Any], tensors: Sequence[Any], grad: Any = _odd)
         assert one.dtype == other.dtype
         assert one.shape == other.shape
         bits = torch.int16 if one.dtype.itemsize == 2 else torch.int32 if one.dtype.itemsize == 4 else torch.int64
-        is_same = one.contiguous().view(bits) == other.contiguous().view(bits)
-        if one.dtype.itemsize == 2:  # the core computes them in float32, and conversions choose the bits of NaN
-            is_same |= one.isnan() & other.isnan()
-        assert is_same.all(), (tensors, one, other)
+        assert torch.equal(one.contiguous().view(bits), other.contiguous().view(bits)), (tensors, one, other)
+
+
+def _is_native(dtype: str, ties: Ties) -> bool:
+    """Whether the core is asked: with "first", conversions of half precision would change the bits of NaN."""
+    return ties == "even" or dtype in ("float32", "float64")
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bool]) -> None:
     every = torch.tensor([*itertools.product(VALUES, repeat=count)], dtype=getattr(torch, dtype)).T
     _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
-    assert spread == [True]
+    assert spread == [True] * _is_native(dtype, ties)
 
 
 @TIES
@@ -85,7 +87,7 @@ def test_every_set_of_axes(axes: Any, dtype: str, ties: Ties, spread: list[bool]
             lambda x: mo.reduce_max(x, axes, keepdims, ties=ties, return_indices=return_indices),  # noqa: B023
             [data],
         )
-    assert spread == [True] * 4
+    assert spread == [True] * 4 * _is_native(dtype, ties)
 
 
 IDS: dict[str, dict[str, Any]] = {
@@ -112,7 +114,7 @@ def test_every_kind_of_segments(name: str, width: tuple[int, ...], dtype: str, t
     for values in itertools.islice(itertools.product(VALUES, repeat=6), 0, None, 97):
         data = torch.tensor(values, dtype=getattr(torch, dtype)).reshape(6, *(1 for _ in width)).repeat(1, *width)
         _compare(lambda x: mo.segment_max(x, **options, fill_mode="LOWEST", ties=ties), [data])
-    assert {*spread} == {name != "int8"}
+    assert {*spread} == ({name != "int8"} if _is_native(dtype, ties) else set())
 
 
 @TIES

@@ -29,6 +29,11 @@ def _takes(*tensors: Tensor) -> bool:
     return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
 
 
+def _may_convert(ties: str, dtype: torch.dtype) -> bool:
+    """Return whether conversions keep the bits of a gradient; "first" also copies NaN, whose bits they may change."""
+    return dtype in _TYPES or ties == "even"
+
+
 def _dense_order(tensor: Tensor) -> list[int]:
     """Return the axes of a tensor from the longest step in memory to the shortest."""
     return sorted(range(tensor.ndim), key=tensor.stride().__getitem__, reverse=True)
@@ -120,7 +125,7 @@ class Maximum(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Return the gradients of the inputs."""
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
-        if _is_last() and len(tensors) <= _MOST:
+        if _is_last() and len(tensors) <= _MOST and _may_convert(ctx.ties, grad.dtype):
             is_taken = _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors)
             found = _of_inputs(ctx, tensors, needed, grad) if is_taken else _of_copies(ctx, tensors, needed, grad)
             if found is not None:
@@ -182,7 +187,7 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     """Return the native gradient of ReduceMax, or None if the core does not support it."""
     data, rank, dtype = call.data, call.data.ndim, grad.dtype
     axes = sorted(axis % rank for axis in call.axes or range(rank))
-    if not axes:
+    if not axes or not _may_convert(call.ties, dtype):
         return None
     order = None
     if not _takes(data) or axes[-1] - axes[0] + 1 != len(axes):
@@ -250,6 +255,8 @@ class SegmentMax(Function):
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
     """Return the native gradient of SegmentMax, or None if the core does not support it."""
     order, dtype = [*range(call.data.ndim)], grad.dtype
+    if not _may_convert(call.ties, dtype):
+        return None
     if not _takes(call.data):
         grad, call = _as_taken(grad, order), call._replace(data=_as_taken(call.data, order))
     if not _takes(call.data):
