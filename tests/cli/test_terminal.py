@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import pty
 import re
@@ -27,6 +28,7 @@ MODEL = """
 g (float[batch, 3] a, float[4] b, float[3] c) => (float[batch, 3] y) { [wrong] m = Max(a, b) [right] y = Max(a, c) }"""
 
 
+@functools.cache
 def on_terminal(width: int, *words: str) -> str:
     """What a command prints on a terminal of a width, with its colors."""
     outer, inner = pty.openpty()
