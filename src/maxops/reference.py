@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,7 @@ from maxops.dtypes import DType
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@lru_cache(1 << 16)  # boundary values come again and again
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
     """Return a tuple that orders a value among all values of its type.
 
@@ -82,11 +83,10 @@ def maximum(*arrays: Array, nan: str = "propagate") -> Array:
     dtype, _ = _to_items(arrays[0])
     highest = _highest(dtype, nan)
     shape = shapes.broadcast([array.shape for array in arrays])
-    items = [np.broadcast_to(_to_items(array)[1], shape) for array in arrays]
-    result = np.empty(shape, object)
-    for position in np.ndindex(result.shape):
-        result[position] = highest([item[position] for item in items])
-    return _from_items(dtype, result)
+    items = [np.broadcast_to(_to_items(array)[1], shape).reshape(-1) for array in arrays]
+    result = np.empty(items[0].size, object)
+    result[:] = [highest(column) for column in zip(*items, strict=True)]
+    return _from_items(dtype, result.reshape(shape))
 
 
 def reduce_max(

@@ -28,6 +28,7 @@ from maxops.conformance.result import FAULTS
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
 from maxops.dtypes import DType
 from maxops.plan import Array
+from trials import Does
 
 OPERATORS = ("Max", "ReduceMax", "SegmentMax")
 CLOSER = (dtypes.FLOAT32, dtypes.INT64)
@@ -205,10 +206,12 @@ def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
 def test_large_results_are_those_of_the_planner_and_the_keys(operator: str) -> None:
     checked = 0
     for case in LARGE.values():
-        if (case.row.operator, case.dtype) in ((operator, dtypes.FLOAT16), (operator, dtypes.UINT64)):
+        has_million = any(f"{size}" in case.sentence for size in large.SIZES[2:])  # they differ in their sizes alone
+        if case.row.operator == operator and case.dtype in (dtypes.FLOAT16, dtypes.UINT64) and not has_million:
             trial = case.make()
             assert trial.expected is not None
-            for number, feed in enumerate(trial.feeds):
+            for number in range(0, len(trial.feeds), max(1, len(trial.feeds) // 8)):
+                feed = trial.feeds[number]
                 if sum(array.size for array in feed) <= 250_000:
                     assert same_bits(trial.expected[number], expected_result(case.row, trial.call, feed)), case.id
                     if trial.without_nan:
@@ -249,18 +252,12 @@ def test_a_layout_is_what_its_name_says(layout: Layout, dtype: DType) -> None:
         exec(text("a", layout), here)
     seen: list[Array] = []
 
-    class Sees(Runtime):
-        name = "sees"
-
-        def prepare(self, call: Call) -> Prepared:
-            def run(feed: Feed) -> Array:
-                seen.append(feed[0])
-                return feed[0].copy()
-
-            return run
+    def run(feed: Feed) -> Array:
+        seen.append(feed[0])
+        return feed[0].copy()
 
     (case,) = (case for case in ALL if case.id == f"ONNX.Max-13.inputs/{dtype}/one-input")
-    outcome = attempt(Sees(), Trial(case.make().call, ((data,),), (data,), layout=layout), Memory())
+    outcome = attempt(Does(run), Trial(case.make().call, ((data,),), (data,), layout=layout), Memory())
     assert outcome.kind == "returned"
     for array in (seen[0], here["a"]):
         assert same_bits(np.ascontiguousarray(array), data)

@@ -276,12 +276,8 @@ class Faulty(Runtime):
         return run
 
 
-def judged(row: Spec, fault: Fault, asked: Sequence[Case]) -> list[Judgement]:
-    found = []
-    for case in asked:
-        trial = shortened(case.make())
-        found.append(judge(case, trial, attempt(Faulty(row, fault), trial, Memory())))
-    return found
+def judged(row: Spec, fault: Fault, asked: Sequence[tuple[Case, Trial]]) -> list[Judgement]:
+    return [judge(case, trial, attempt(Faulty(row, fault), trial, Memory())) for case, trial in asked]
 
 
 def shortened(trial: Trial) -> Trial:
@@ -293,21 +289,22 @@ def shortened(trial: Trial) -> Trial:
 
 BY_CLAUSE: dict[str, list[Case]] = {}
 for _case in ALL:
-    BY_CLAUSE.setdefault(_case.clause.id, []).append(_case)
+    if "000000" not in _case.sentence:  # a million elements are no other fault than fewer
+        BY_CLAUSE.setdefault(_case.clause.id, []).append(_case)
 
 CLAUSES = [
     (row, short, row.rule(short)) for row in spec.ALL for short, _ in row.rules if row.clause(short) in BY_CLAUSE
 ]
 
 
-def asked_of(clause: Clause) -> list[Case]:
+def asked_of(clause: Clause) -> list[tuple[Case, Trial]]:
     """Cases of a clause: a spread of the refusals, and of the others."""
     known = [case for case in BY_CLAUSE[clause.id] if case.dtype is not dtypes.REAL]
     return [each for refusal in (True, False) for each in _spread([case for case in known if case.refusal is refusal])]
 
 
-def _spread(known: list[Case]) -> list[Case]:
-    return known[:: max(1, len(known) // MOST_CASES)]
+def _spread(known: list[Case]) -> list[tuple[Case, Trial]]:
+    return [(case, shortened(case.make())) for case in known[:: max(1, len(known) // MOST_CASES)]]
 
 
 @pytest.mark.parametrize(("row", "short", "clause"), CLAUSES, ids=[clause.id for _, _, clause in CLAUSES])
@@ -333,22 +330,23 @@ NAN_CLAUSES = [(row, short) for row, short, _ in CLAUSES if short in ("nan", "Na
 
 
 @pytest.mark.parametrize(("row", "short"), NAN_CLAUSES, ids=[row.clause(short) for row, short in NAN_CLAUSES])
-@pytest.mark.parametrize("fault", [passes_nan_over, other_nan, other_zero])
-def test_what_is_open_differs_by_standard(row: Spec, short: str, fault: Fault) -> None:
+def test_what_is_open_differs_by_standard(row: Spec, short: str) -> None:
     """Who says nothing of NaN and of zeros permits what SONNX forbids; nobody names a NaN's bits."""
-    asked = [
-        case
-        for each in ("nan", "NaN", "value")
-        if each in dict(row.rules)
-        for case in BY_CLAUSE[row.clause(each)]
-        if case.dtype is dtypes.FLOAT32 and ("NaN" in case.sentence or "zeros" in case.sentence)
-    ]
-    found = {(each.verdict, each.clause.id) for each in judged(row, fault, _spread(asked))}
-    found = {(verdict, clause) for verdict, clause in found if verdict != "conforms"}
-    if row.standard != "SONNX" or fault is other_nan:
-        assert found == {("permitted", row.clause("nan"))}
-    else:
-        assert found == {("violates", row.clause("NaN" if fault is passes_nan_over else "value"))}
+    asked = _spread(
+        [
+            case
+            for each in ("nan", "NaN", "value")
+            if each in dict(row.rules)
+            for case in BY_CLAUSE[row.clause(each)]
+            if case.dtype is dtypes.FLOAT32 and ("NaN" in case.sentence or "zeros" in case.sentence)
+        ]
+    )
+    for fault in (passes_nan_over, other_nan, other_zero):
+        found = {(each.verdict, each.clause.id) for each in judged(row, fault, asked) if each.verdict != "conforms"}
+        if row.standard != "SONNX" or fault is other_nan:
+            assert found == {("permitted", row.clause("nan"))}, fault
+        else:
+            assert found == {("violates", row.clause("NaN" if fault is passes_nan_over else "value"))}, fault
 
 
 def test_there_is_a_fault_for_every_clause() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
-from functools import cache
+from itertools import chain, groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,29 +18,35 @@ import pytest
 
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.cases import FAMILIES, large
+from maxops.plan import Array
 from maxops.spec import Spec
 
 DIGESTS = Path(__file__).parent / "case_digests.json"
 
 
-@cache
-def name_of_dtype(dtype: np.dtype[Any]) -> str:
-    """NumPy makes a name anew each time, which for two million arrays takes longer than to make them."""
-    return dtype.name
-
-
 def parts(value: Any) -> Any:
     """What a value holds, in types whose text is the same everywhere."""
+    if isinstance(value, Trial):  # the two million arrays of all trials, trial by trial
+        arrays = [*chain(*value.feeds), *(value.expected or ()), *value.without_nan]
+        lengths = [len(feed) for feed in value.feeds], value.expected is None, len(value.without_nan)
+        return parts(value.call), lengths, of_arrays(arrays), value.layout
     if isinstance(value, np.ndarray):
-        data = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
-        return (name_of_dtype(value.dtype), value.shape, hashlib.sha256(data).hexdigest())
+        return of_arrays([value])
     if isinstance(value, (tuple, list)):
         return tuple(map(parts, value))
-    if isinstance(value, dict):
-        return tuple((name, parts(each)) for name, each in value.items())
     if isinstance(value, Spec) or not is_dataclass(value):
         return repr(value)
     return tuple(parts(getattr(value, field.name)) for field in fields(value))
+
+
+def of_arrays(arrays: list[Array]) -> Any:
+    """The types and shapes of arrays, each with how many follow each other, and a digest of their elements."""
+    alike = groupby(arrays, key=lambda each: (each.dtype, each.shape))
+    contents = (repr(each.tolist()).encode() if each.dtype.hasobject else each.tobytes() for each in arrays)
+    return (
+        [(dtype.name, shape, sum(1 for _ in group)) for (dtype, shape), group in alike],
+        hashlib.sha256(b"".join(contents)).hexdigest(),
+    )
 
 
 def trial_of(case: Case, family: ModuleType) -> Trial | None:

@@ -28,6 +28,16 @@ FEW = dict.fromkeys(("violates", "missing error", "refuses", "permitted", "confo
 MANY = {"violates": 3, "missing error": 1, "refuses": 2, "permitted": 1, "conforms": 3, "crashes": 1}
 
 
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    return ledger.read(KNOWN)
+
+
+@pytest.fixture(scope="module")
+def pages(runs: list[Run]) -> dict[str, str]:
+    return ledger.pages(runs)
+
+
 def sample(run: Run, counts: dict[str, int]) -> list[str]:
     """Cases of the run, the kinds of each verdict in turn; those that conform from the whole of it."""
     chosen: list[str] = []
@@ -191,22 +201,22 @@ def test_the_page_tells_every_finding_with_its_verdict() -> None:
     assert sum(map(int, contents)) + sum(titles) + sum(refusals) == len(run["findings"])
 
 
-def test_the_contents_of_a_page_lead_to_its_sections() -> None:
-    for name, page in ledger.pages([*ledger.read(KNOWN), swifter(), swift()]).items():
+def test_the_contents_of_a_page_lead_to_its_sections(pages: dict[str, str]) -> None:
+    for name, page in (pages | ledger.pages([swifter(), swift()])).items():
         titles = re.findall(r"^#### (.*)$", page, re.MULTILINE)
         assert len(titles) == len(set(titles)), name
         anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
         assert re.findall(r"^\| \[.*\]\(#(.*?)\) \|", page, re.MULTILINE) == anchors, name
 
 
-def test_the_overview_links_to_the_gravest_fault_of_each_runtime() -> None:
-    for runs in (ledger.read(KNOWN), [swifter(), swift()]):
-        pages = ledger.pages(runs)
-        overview = pages["findings.md"].split("\n- ")[0]
+def test_the_overview_links_to_the_gravest_fault_of_each_runtime(runs: list[Run], pages: dict[str, str]) -> None:
+    others = [swifter(), swift()]
+    for listed, shown in ((runs, pages), (others, ledger.pages(others))):
+        overview = shown["findings.md"].split("\n- ")[0]
         links = re.findall(r"^\| (\S+) .* \| (?:\[.*\]\((.*)\)|none) \| .*\|$", overview, re.MULTILINE)
-        assert [runtime for runtime, _ in links] == [run["runtime"].replace("_", "\\_") for run in runs]
+        assert [runtime for runtime, _ in links] == [run["runtime"].replace("_", "\\_") for run in listed]
         for page, anchor in (link.split("#") for _, link in links if link):
-            assert re.search(rf"\]\(#{re.escape(anchor)}\)", pages[page]), anchor
+            assert re.search(rf"\]\(#{re.escape(anchor)}\)", shown[page]), anchor
 
 
 def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> None:
@@ -220,8 +230,8 @@ def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> Non
     assert page.count("<details ") == page.count("</details>")
 
 
-def test_no_page_spells_out_what_nobody_reads() -> None:
-    lengths = {name: max(map(len, text.splitlines())) for name, text in ledger.pages(ledger.read(KNOWN)).items()}
+def test_no_page_spells_out_what_nobody_reads(pages: dict[str, str]) -> None:
+    lengths = {name: max(map(len, text.splitlines())) for name, text in pages.items()}
     assert {name: length for name, length in lengths.items() if length > 230} == {}
 
 

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 
 from helpers.all_cases import ALL
-from maxops import conformance, dtypes
+from maxops import conformance, dtypes, spec
 from maxops.conformance import saved, session
 from maxops.conformance.case import Trial
 from maxops.conformance.cases import select
-from maxops.conformance.ids import case_name, clause_name
+from maxops.conformance.ids import case_name
 from maxops.conformance.judge import judge
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.result import Finding, Reproducer, Run
+from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.shrink import shrink
 from maxops.errors import ConfigurationError
 from maxops.plan import Array
@@ -33,15 +34,18 @@ MAX_13 = "ONNX.Max-13"
 PLAIN = "two-short-vectors"
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(HERE)  # where own_backend is found, as `python -m` would
-    monkeypatch.syspath_prepend(str(HERE))
+@pytest.fixture(scope="module", autouse=True)
+def here() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(HERE)  # where own_backend is found, as `python -m` would
+        patch.syspath_prepend(str(HERE))
+        patch.setattr("maxops.conformance.cases.cases", lambda: ALL)
+        yield
 
 
 def run_of(backend: str, *only: str) -> Run:
     chosen = select(ALL, only)
-    return whole(session.conform(f"own_backend.{backend}", chosen), [case.id for case in chosen])
+    return whole(session.conform(backend, chosen), [case.id for case in chosen])
 
 
 def whole(run: Run, chosen: list[str]) -> Run:
@@ -60,8 +64,10 @@ def whole(run: Run, chosen: list[str]) -> Run:
     return run
 
 
-def only_reproducer(run: Run) -> Reproducer:
-    (reproducer,) = run["reproducers"]
+def reproducer_of(run: Run, text: str) -> Reproducer:
+    number = finding_of(run, text)["reproducer"]
+    assert number is not None
+    reproducer = run["reproducers"][number]
     assert reproducer["reproduced"], reproducer["output"]
     assert "maxops" not in reproducer["script"]
     return reproducer
@@ -70,12 +76,6 @@ def only_reproducer(run: Run) -> Reproducer:
 def finding_of(run: Run, text: str) -> Finding:
     (found,) = [finding for finding in run["findings"] if text in finding["case"]]
     return found
-
-
-def test_a_right_backend_conforms() -> None:
-    run = run_of("Right", f"{MAX_13}.*two-short-vectors", "ONNX.Max-6.shape*")
-    assert set(run["cases"].values()) == {"conforms"}
-    assert (run["findings"], run["reproducers"], run["notes"]) == ([], [], [])
 
 
 def test_a_wrong_rational_becomes_a_smallest_call_too() -> None:
@@ -98,10 +98,11 @@ def differs_in_place(array: Array, place: int) -> Array:
     return changed
 
 
-@pytest.mark.parametrize("place", [0, -1])
-@pytest.mark.parametrize("needs", ["nothing", "other shapes", "an axis of 1", "three elements"])
+@pytest.mark.parametrize(
+    ("needs", "place"), [("nothing", 0), ("other shapes", -1), ("an axis of 1", 0), ("three elements", -1)]
+)
 def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: int) -> None:
-    """Each quick case of a type, by a runtime that is wrong in one element where the inputs are of a kind."""
+    """Each quick case of a type but the largest, by a runtime that is wrong in one element of some inputs."""
     needed: dict[str, Callable[[list[Array]], bool]] = {
         "nothing": lambda _: True,
         "other shapes": lambda arrays: len({array.shape for array in arrays}) > 1,
@@ -120,7 +121,8 @@ def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: i
 
     for case in (case for case in ALL if case.quick and not case.refusal and case.dtype is dtypes.UINT16):
         trial = case.make()
-        if (judgement := judge(case, trial, run(trial))).verdict == "violates":
+        is_large = sum(array.size for array in trial.feeds[0]) > 20_000
+        if not is_large and (judgement := judge(case, trial, run(trial))).verdict == "violates":
             found = shrink(case, trial, judgement, run)
             assert found is not None, case.id
             assert needed[needs](list(found.trial.feeds[0])), case.id
@@ -128,23 +130,27 @@ def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: i
     assert tried >= 5
 
 
+LANES = "*of-lengths-9-to-16"
+ZEROS = "float16/zeros-of-both-signs-in-each-lane*"
+RANK_SEVEN = f"{MAX_13}.shape/float32/rank-7-of-one-shape"
+LARGE = "ONNX.ReduceMax-20.nan/float32/rows-with-each-pair-with-a-NaN-one-among-copies-of-the-other-a-sample*"
+
+
 @pytest.fixture(scope="module")
-def by_float64() -> Iterator[Run]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(HERE)
-        patch.syspath_prepend(str(HERE))
-        yield run_of("ByFloat64", f"{MAX_13}.value/uint64/*of-lengths-9-to-16")
-
-
-def test_a_value_is_reduced_to_one_element(by_float64: Run) -> None:
-    run = by_float64
-    (finding,) = run["findings"]
-    assert (finding["verdict"], finding["clause"], case_name(finding["case"]).type) == (
-        "violates",
-        "ONNX.Max-13.value",
-        "uint64",
+def faulty(here: None) -> Run:
+    return run_of(
+        "faulty_backend:Faulty",
+        *(f"{MAX_13}.T/{dtype}/{PLAIN}" for dtype in ("*int8", "*int16", "*int32", "int64", "float64")),
+        *(f"{MAX_13}.value/{dtype}/{LANES}" for dtype in ("uint64", "float32")),
+        *(f"{row}.nan/{ZEROS}" for row in (MAX_13, "SONNX-draft.Max")),
+        *(f"SONNX.Max.value/{ZEROS}", RANK_SEVEN, LARGE),
     )
-    reproducer = only_reproducer(run)
+
+
+def test_a_value_is_reduced_to_one_element(faulty: Run) -> None:
+    finding = finding_of(faulty, "/uint64/")
+    assert (finding["verdict"], finding["clause"]) == ("violates", "ONNX.Max-13.value")
+    reproducer = reproducer_of(faulty, "/uint64/")
     assert [array["shape"] for array in reproducer["inputs"].values()] == [[1]]  # type: ignore[typeddict-item]
     (given,) = (array["values"][0] for array in reproducer["inputs"].values())  # type: ignore[typeddict-item]
     assert int(given) > 2**53
@@ -152,16 +158,14 @@ def test_a_value_is_reduced_to_one_element(by_float64: Run) -> None:
     assert reproducer["expected"]["values"] == [given]  # type: ignore[typeddict-item]
 
 
-def test_a_lane_keeps_its_length() -> None:
-    run = run_of("WrongInLaneSeven", f"{MAX_13}.value/float32/*of-lengths-9-to-16")
-    reproducer = only_reproducer(run)
+def test_a_lane_keeps_its_length(faulty: Run) -> None:
+    reproducer = reproducer_of(faulty, "Max-13.value/float32")
     assert all(array["shape"] == [8] for array in reproducer["inputs"].values())  # type: ignore[typeddict-item]
     assert reproducer["actual"]["values"][7] == "42.0"  # type: ignore[typeddict-item]
 
 
-def test_a_call_that_has_to_be_large_is_told_in_few_words() -> None:
-    only = "ONNX.ReduceMax-20.nan/float32/rows-with-each-pair-with-a-NaN-one-among-copies-of-the-other-a-sample*"
-    reproducer = only_reproducer(run_of("WrongInLargeReductions", only))
+def test_a_call_that_has_to_be_large_is_told_in_few_words(faulty: Run) -> None:
+    reproducer = reproducer_of(faulty, "ReduceMax")
     assert np.prod(reproducer["inputs"]["data"]["shape"]) > 2000  # type: ignore[typeddict-item]
     assert max(map(len, (reproducer["script"] + reproducer["output"]).splitlines())) < 200
     assert re.search(r"^actual = actual\.reshape\(-1\)\[0:4\]  # of \d+ elements", reproducer["script"], re.MULTILINE)
@@ -169,85 +173,64 @@ def test_a_call_that_has_to_be_large_is_told_in_few_words() -> None:
     assert reproducer["output"].count("[-inf, -inf, -inf, -inf]") == 1
 
 
-def test_standards_are_judged_apart() -> None:
-    run = run_of("NegativeZero", "*.Max*/float32/zeros-of-both-signs-in-each-lane*")
-    names = {finding["case"]: clause_name(case_name(finding["case"]).clause) for finding in run["findings"]}
-    verdicts = {
-        names[finding["case"]].standard: finding["verdict"]
-        for finding in run["findings"]
-        if names[finding["case"]].version in (13, None)
-    }
-    assert verdicts == {"ONNX": "permitted", "SONNX": "violates", "SONNX draft": "permitted"}
-    sonnx = next(finding for finding in run["findings"] if names[finding["case"]].standard == "SONNX")
-    assert sonnx["clause"] == "SONNX.Max.value"
-    assert (sonnx["expected"], sonnx["actual"]) != (sonnx["actual"], sonnx["expected"])
+def test_standards_are_judged_apart(faulty: Run) -> None:
+    found = [finding for finding in faulty["findings"] if "/float16/" in finding["case"]]
+    assert [(finding["clause"], finding["verdict"]) for finding in found] == [
+        ("ONNX.Max-13.nan", "permitted"),
+        ("SONNX.Max.value", "violates"),
+        ("SONNX-draft.Max.nan", "permitted"),
+    ]
+    assert found[1]["expected"] != found[1]["actual"]
 
 
-def test_a_missing_type_is_laid_to_its_clause() -> None:
-    run = session.conform("onnx-reference", select(ALL, [f"{MAX_13}.*/int8/*short-vectors"]))
-    assert set(run["cases"].values()) == {"conforms"}
-
-
-def test_a_few_refusals_are_not_laid_to_the_type() -> None:
-    run = run_of("RefusesRankSeven", f"{MAX_13}.shape/float32/rank-7-of-one-shape")
-    (finding,) = run["findings"]
+def test_a_few_refusals_are_not_laid_to_the_type(faulty: Run) -> None:
+    finding = finding_of(faulty, RANK_SEVEN)
     assert (finding["verdict"], finding["clause"]) == ("refuses", f"{MAX_13}.shape")
 
 
-def test_an_open_refusal_stays_permitted() -> None:
-    pytest.importorskip("openvino")
-    run = session.conform("openvino", select(ALL, ["*no_ids/float32/*rank-1-int64*"]))
-    assert len(run["cases"]) == 1
-    assert "refuses" not in run["cases"].values()
-
-
 @pytest.mark.parametrize(
-    ("backend", "text", "shown"),
+    ("dtype", "verdict", "message", "shown"),
     [
-        ("WritesIntoItsInputs", "modified its input a", "input a changed: True\nactual   int8"),
-        ("Reshapes", "modified its input a: its shape or dtype", "input a changed: True\nactual   int8"),
-        ("Reinterprets", "modified its input a: its shape or dtype", "input a changed: True\nactual   int8"),
+        ("int8", "violates", "modified its input a", "input a changed: True\nactual   int8"),
+        ("int16", "violates", "modified its input a: its shape or dtype", "input a changed: True\nactual   int16"),
+        ("int32", "violates", "modified its input a: its shape or dtype", "input a changed: True\nactual   int32"),
         (
-            "WritesAndRaises",
+            "uint8",
+            "violates",
             "modified its input b before raising an error: ValueError: no",
-            "input a changed: True\nValueError: no\n",
+            "input b changed: True\nValueError: no\n",
         ),
+        ("uint16", "uninitialized memory", "two runs differ, and one result is wrong: .*", "actual   uint16"),
+        ("uint32", "violates", ".* None .*", "TypeError: 'NoneType'"),
+        # its child process, which returns, answers neither the kit nor for the scripts of others
+        ("int64", "violates", "expected dtype int64, got float64", "actual   float64"),
     ],
 )
-def test_who_writes_into_its_inputs_has_a_verdict_on_each_case(backend: str, text: str, shown: str) -> None:
-    run = run_of(backend, f"{MAX_13}.T/int8/{PLAIN}")
-    (finding,) = run["findings"]
-    assert (finding["verdict"], finding["message"]) == ("violates", text)
-    assert shown in only_reproducer(run)["output"]
+def test_each_fault_is_found_and_its_script_shows_it(
+    dtype: str, verdict: str, message: str, shown: str, faulty: Run
+) -> None:
+    finding = finding_of(faulty, f"{MAX_13}.T/{dtype}/")
+    assert finding["verdict"] == verdict
+    assert re.fullmatch(message, finding["message"])
+    assert shown in reproducer_of(faulty, finding["case"])["output"]
+    assert faulty["cases"][f"{MAX_13}.T/float64/{PLAIN}"] == "conforms"
 
 
-def test_an_exit_is_shown_by_its_script() -> None:
-    run = run_of("Exits", f"{MAX_13}.T/int8/{PLAIN}")
-    assert finding_of(run, "int8")["verdict"] == "crashes"
-    only_reproducer(run)
+def test_a_version_is_printable_everywhere(faulty: Run) -> None:
+    version = r"1.0\n::error::\udc80\x1b[2J"
+    assert faulty["version"] == version
+    script = reproducer_of(faulty, f"{MAX_13}.T/int8/")["script"]
+    assert script.startswith(f"# faulty_backend:Faulty {version}, Max-13 of int8: ")
 
 
 def test_garbage_for_everything_is_one_line() -> None:
     with pytest.raises(session.NoAnswersError, match=r"own_backend\.GivesTwo: run returned 2 outputs; the model has 1"):
-        run_of("GivesTwo", f"{MAX_13}.T/int8/{PLAIN}")
+        run_of("own_backend.GivesTwo", f"{MAX_13}.T/int8/{PLAIN}")
 
 
-def test_garbage_for_a_case_is_its_finding() -> None:
-    run = run_of("SometimesNone", f"{MAX_13}.T/int*/{PLAIN}")
-    (finding,) = run["findings"]
-    assert (case_name(finding["case"]).type, finding["verdict"]) == ("int8", "violates")
-    assert "None" in finding["message"]
-
-
-def test_what_a_runtime_prints_and_forks_is_not_taken_for_the_results_of_scripts() -> None:
-    run = run_of("PrintsAndForks", f"{MAX_13}.T/int*/{PLAIN}")
-    assert {finding["verdict"] for finding in run["findings"]} == {"violates"}
-    assert len(run["reproducers"]) == 4
-    assert all(each["reproduced"] for each in run["reproducers"])
-
-
-def test_scripts_reproduce_what_a_program_does() -> None:
+def test_scripts_reproduce_what_a_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its path is relative, and scripts run elsewhere."""
+    monkeypatch.setattr(session, "sanity_calls", lambda: [sanity_call(spec.MAX_13)])  # each starts the program twice
     name = f"command:{shlex.quote(sys.executable)} own_program.py"
     run = session.conform(name, select(ALL, [f"{MAX_13}.T/int*/{PLAIN}"]))
     found = {case_name(each["case"]).type: (each["verdict"], each["message"]) for each in run["findings"]}
@@ -256,67 +239,41 @@ def test_scripts_reproduce_what_a_program_does() -> None:
     assert [each["reproduced"] for each in run["reproducers"]] == [True] * 3
 
 
-VERSION = "1.0\n::error::\udc80\x1b[2J\n"
-
-
-def test_a_version_is_printable_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"from own_backend import Leaks\n__version__ = {VERSION!r}\nclass Odd(Leaks): ...\n"
-    (tmp_path / "odd_version.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), ":")
-    run = session.conform("odd_version:Odd", select(ALL, [f"{MAX_13}.T/int8/{PLAIN}"]))
-    version = r"1.0\n::error::\udc80\x1b[2J"
-    assert run["version"] == version
-    assert only_reproducer(run)["script"].startswith(f"# odd_version:Odd {version}, Max-13 of int8: ")
-
-
-def test_a_crash_is_not_the_end() -> None:
-    run = run_of("Crashes", f"{MAX_13}.T/int*/{PLAIN}")
-    (finding,) = run["findings"]
-    assert (case_name(finding["case"]).type, finding["verdict"]) == ("int8", "crashes")
-    assert "SIGSEGV" in finding["message"]
+def test_the_end_of_a_process_and_an_error_that_poisons_are_not_the_end() -> None:
+    run = run_of("own_backend.Ends", f"{MAX_13}.T/bool/a-type-that-is-not-listed", f"{MAX_13}.T/int*/{PLAIN}")
+    found = {case_name(each["case"]).type: each["verdict"] for each in run["findings"]}
+    assert found == {"bool": "corrupted state", "int8": "crashes", "int16": "crashes"}
+    assert "SIGSEGV" in finding_of(run, "/int8/")["message"]
     assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
-    only_reproducer(run)
+    for dtype in found:
+        reproducer_of(run, f"/{dtype}/")
 
 
 def test_who_hangs_is_not_asked_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_HANGS", 1)
-    monkeypatch.setattr("maxops.conformance.reproduce.TIMEOUT_SECONDS", 3)
+    monkeypatch.setattr("maxops.conformance.reproduce.TIMEOUT_SECONDS", 1)
     chosen = select(ALL, [f"{MAX_13}.T/int*/{PLAIN}", f"{MAX_13}.*/int8/one-input", f"{MAX_13}.*/int8/3-inputs"])
     run = session.conform("own_backend.Hangs", chosen, seconds=1)
     verdicts = {case: verdict for case, verdict in run["cases"].items() if "/int8/" in case}
     assert sorted(verdicts.values()) == ["hangs", "not applicable", "not applicable"]
     assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
     assert set(run["reasons"].values()) == {"not run: 1 similar calls timed out"}
-    only_reproducer(run)
+    reproducer_of(run, "/int8/")
 
 
-def test_memory_that_nobody_wrote() -> None:
-    run = run_of("Leaks", f"{MAX_13}.T/int8/{PLAIN}")
-    assert finding_of(run, "int8")["verdict"] == "uninitialized memory"
-    only_reproducer(run)
-
-
-def test_an_error_that_poisons() -> None:
-    run = run_of("PoisonedByErrors", f"{MAX_13}.T/bool/a-type-that-is-not-listed", f"{MAX_13}.T/int*/{PLAIN}")
-    assert finding_of(run, "/bool/")["verdict"] == "corrupted state"
-    assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
-    only_reproducer(run)
-
-
-def test_a_run_is_saved_as_it_is(by_float64: Run, tmp_path: Path) -> None:
+def test_a_run_is_saved_as_it_is(faulty: Run, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    saved.write(file, [by_float64])
-    assert saved.read(file) == [by_float64]
+    saved.write(file, [faulty])
+    assert saved.read(file) == [faulty]
     raw: dict[str, Any] = json.loads(file.read_text())
-    assert raw["runtime"] == "own_backend.ByFloat64"
+    assert raw["runtime"] == "faulty_backend:Faulty"
     assert {"case", "clause", "verdict", "expected", "actual"} <= set(raw["findings"][0])
     assert raw["findings"][0]["clause"] in raw["clauses"]
 
 
-def test_a_script_runs_by_itself(by_float64: Run, tmp_path: Path) -> None:
+def test_a_script_runs_by_itself(faulty: Run, tmp_path: Path) -> None:
     path = tmp_path / "reproducer.py"
-    path.write_text(only_reproducer(by_float64)["script"])
+    path.write_text(reproducer_of(faulty, "/uint64/")["script"])
     done = subprocess.run(
         [sys.executable, str(path)],
         env={"PYTHONPATH": f"{HERE}:{':'.join(filter(None, sys.path))}"},
@@ -331,10 +288,16 @@ def test_a_script_runs_by_itself(by_float64: Run, tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 14
 
 
-def test_every_instruction_set_of_ours_conforms() -> None:
-    run = session.conform("maxops:baseline", select(ALL, ["*float32/*sample*", "*/int64/*short-vec*"], quick=True))
+@pytest.mark.parametrize(
+    ("runtime", "only"),
+    [
+        ("maxops:baseline", ["*float32/*sample*", "*/int64/*short-vec*"]),
+        ("onnx-reference", [f"{MAX_13}.T/int8/*short*"]),
+    ],
+)
+def test_every_instruction_set_of_ours_and_onnx_s_own_evaluator_conform(runtime: str, only: list[str]) -> None:
+    run = session.conform(runtime, select(ALL, only, quick=True))
     assert set(run["cases"].values()) == {"conforms"}
-    assert len(run["cases"]) > 20
 
 
 def test_a_library_is_asked_the_newest_versions_and_refuses_nothing_it_does_not_claim() -> None:

@@ -15,16 +15,11 @@ from maxops.conformance.resource_limits import memory_limit
 from maxops.conformance.subprocesses import Subprocesses
 
 # Starts a program that goes on without end, and waits for it.
-STARTS = """
-import pathlib, subprocess, sys
-one = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-pathlib.Path("number").write_text(str(one.pid))
-one.wait()
-"""
+STARTS = ["sh", "-c", "sleep 600 & echo $! > number; wait"]
 
 
 def number_in(folder: Path) -> int:
-    while not (path := folder / "number").exists() or not path.read_text():
+    while not (path := folder / "number").exists() or not path.read_text().strip():
         time.sleep(0.01)
     return int(path.read_text())
 
@@ -43,13 +38,13 @@ def has_ended(number: int) -> bool:
 
 def test_what_hangs_ends_with_what_it_started(tmp_path: Path) -> None:
     with Subprocesses() as programs, pytest.raises(subprocess.TimeoutExpired):
-        programs.run([sys.executable, "-c", STARTS], str(tmp_path), os.environ, timeout=3)
+        programs.run(STARTS, str(tmp_path), os.environ, timeout=0.5)
     assert has_ended(number_in(tmp_path))
 
 
 def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
     with Subprocesses() as programs:
-        thread = Thread(target=programs.run, args=([sys.executable, "-c", STARTS], str(tmp_path), os.environ, 600))
+        thread = Thread(target=programs.run, args=(STARTS, str(tmp_path), os.environ, 600))
         thread.start()
         number = number_in(tmp_path)
     thread.join(10)

@@ -8,6 +8,7 @@ from broken_backends import BAD
 from maxops import dtypes, spec
 from maxops.conformance.case import Call, Input, Trial
 from maxops.conformance.outcome import Outcome
+from maxops.conformance.runtimes.runtime import Prepared, Runtime
 from maxops.dtypes import DType
 from maxops.plan import Array
 
@@ -30,6 +31,18 @@ def trial_of(*firsts: float, size: int = 4, refusal: bool = False, second: float
 GOOD = trial_of(1.0)
 WRONG = trial_of(1.0, BAD)
 SANITY_CALLS = [trial_of(5.0, size=3)]
+
+
+class Does(Runtime):
+    """A runtime that does the same with each feed."""
+
+    name = "does"
+
+    def __init__(self, run: Prepared) -> None:
+        self._run = run
+
+    def prepare(self, call: Call) -> Prepared:
+        return self._run
 
 
 def returned(outcome: Outcome, trial: Trial) -> bool:
