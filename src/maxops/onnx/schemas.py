@@ -6,6 +6,7 @@ the domain with the onnx package, so that its checker and its shape inference ac
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import onnx
@@ -55,9 +56,10 @@ def register() -> None:
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
     1
     """
-    for schema in (_max(), _reduce_max(), _segment_max(), *map(_scatter, spec.SCATTERS)):
-        if not onnx.defs.has(schema.name, DOMAIN):
-            onnx.defs.register_schema(schema)
+    schemas = {"Max": _max, "ReduceMax": _reduce_max, SEGMENT_MAX.operator: _segment_max}
+    for operator, schema in (schemas | {name: partial(_scatter, name) for name in spec.SCATTERS}).items():
+        if not onnx.defs.has(operator, DOMAIN):
+            onnx.defs.register_schema(schema())
 
 
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
