@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,9 +42,42 @@ def report(**variables: str) -> tuple[str, int, str]:
     return isa, int(threads), digest
 
 
-def test_the_best_instruction_set_is_the_default() -> None:
-    assert report()[0] == _native.isas()[0]
-    assert report(MAXOPS_ISA="")[0] == _native.isas()[0]
+@pytest.fixture
+def configure() -> Iterator[Callable[..., tuple[str, int]]]:
+    """Reads variables as the import does; afterwards what there was."""
+    before = _native.isa(), mo.get_num_threads(), mo.memory_info().limit
+
+    def configured(**variables: str) -> tuple[str, int]:
+        _configure(variables)
+        return _native.isa(), mo.get_num_threads()
+
+    yield configured
+    assert _native.use_isa(before[0])
+    mo.set_num_threads(before[1])
+    _native.set_cache_limit(before[2])
+
+
+def test_an_import_reads_the_variables() -> None:
+    """The bits do not depend on them."""
+    best, worst = _native.isas()[0], _native.isas()[-1]
+    isa, threads, digest = report()
+    assert (isa, threads) == (best, usable_cpus())
+    assert report(MAXOPS_ISA=worst, MAXOPS_NUM_THREADS="7", OMP_NUM_THREADS="5") == (worst, 7, digest)
+    assert report(OMP_NUM_THREADS="4,2,1") == (best, 4, digest)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("MAXOPS_ISA", "avx1024", f"one of {', '.join(_native.isas())}"),
+        ("MAXOPS_NUM_THREADS", "two", "an integer from 1 to 1024"),
+    ],
+)
+def test_an_import_with_a_wrong_variable_is_an_error(name: str, text: str, expected: str) -> None:
+    done = python("import maxops", **{name: text})
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == f"maxops.errors.ConfigurationError: {name} must be {expected}, got {text!r}"
 
 
 def test_baseline_is_always_there_and_last() -> None:
@@ -50,43 +85,33 @@ def test_baseline_is_always_there_and_last() -> None:
     assert len(set(_native.isas())) == len(_native.isas())
 
 
-@pytest.mark.parametrize("isa", _native.isas())
-def test_each_instruction_set_by_name(isa: str) -> None:
-    chosen, _, digest = report(MAXOPS_ISA=isa)
-    assert chosen == isa
-    assert digest == report()[2]
+def test_instruction_sets_by_name(configure: Callable[..., tuple[str, int]]) -> None:
+    for isa in _native.isas():
+        assert configure(MAXOPS_ISA=isa)[0] == isa
+        assert configure(MAXOPS_ISA="")[0] == isa  # which asks for none
 
 
 @pytest.mark.parametrize("isa", ["avx1024", "BASELINE", "x86-64", " baseline", "baseline ", "0"])
-def test_an_unknown_instruction_set_is_an_error(isa: str) -> None:
-    done = python("import maxops", MAXOPS_ISA=isa)
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last == (
-        f"maxops.errors.ConfigurationError: MAXOPS_ISA must be one of {', '.join(_native.isas())}, got {isa!r}"
-    )
-
-
-def test_use_isa_says_whether_there_is_such_a_set() -> None:
+def test_an_unknown_instruction_set_is_an_error(isa: str, configure: Callable[..., tuple[str, int]]) -> None:
     before = _native.isa()
-    assert not _native.use_isa("avx1024")
+    message = f"MAXOPS_ISA must be one of {', '.join(_native.isas())}, got {isa!r}"
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
+        configure(MAXOPS_ISA=isa)
+    assert not _native.use_isa(isa)
     assert not _native.use_isa("")
     assert _native.isa() == before
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 1024])
-def test_number_of_threads(count: int) -> None:
-    assert report(MAXOPS_NUM_THREADS=str(count))[1:] == (count, report()[2])
+def test_number_of_threads(count: int, configure: Callable[..., tuple[str, int]]) -> None:
+    assert configure(MAXOPS_NUM_THREADS=str(count))[1] == count
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "1025", "two", "1.5", "0x2", "1e3", "1,2", "99999999999999999999"])
-def test_a_wrong_number_of_threads_is_an_error(count: str) -> None:
-    done = python("import maxops", MAXOPS_NUM_THREADS=count)
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last == (
-        f"maxops.errors.ConfigurationError: MAXOPS_NUM_THREADS must be an integer from 1 to 1024, got {count!r}"
-    )
+def test_a_wrong_number_of_threads_is_an_error(count: str, configure: Callable[..., tuple[str, int]]) -> None:
+    message = f"MAXOPS_NUM_THREADS must be an integer from 1 to 1024, got {count!r}"
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
+        configure(MAXOPS_NUM_THREADS=count)
 
 
 NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # most of them are to `int`
@@ -94,20 +119,20 @@ NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9
 
 @pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text[:12]))
 @pytest.mark.parametrize("name", ["MAXOPS_NUM_THREADS", "MAXOPS_OUTPUT_CACHE"])
-def test_what_is_no_number_in_digits_is_an_error(name: str, text: str) -> None:
+def test_what_is_no_number_in_digits_is_an_error(
+    name: str, text: str, configure: Callable[..., tuple[str, int]]
+) -> None:
     """The error is maxops's own."""
-    units = [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]
-    before = mo.get_num_threads(), mo.memory_info().limit
-    for unit in units:
+    threads = mo.get_num_threads()
+    for unit in [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]:
         with pytest.raises(ConfigurationError, match=f"{name} must be "):
-            _configure({name: text + unit})
-    _native.set_cache_limit(before[1])
-    assert mo.get_num_threads() == before[0]
+            configure(**{name: text + unit})
+    assert mo.get_num_threads() == threads
 
 
-def test_the_default_is_the_cpus_that_the_process_may_use() -> None:
-    assert report()[1] == usable_cpus()
-    assert report(MAXOPS_NUM_THREADS="")[1] == usable_cpus()
+def test_the_default_is_the_cpus_that_the_process_may_use(configure: Callable[..., tuple[str, int]]) -> None:
+    for variables in ({}, {"MAXOPS_NUM_THREADS": ""}, {"OMP_NUM_THREADS": ""}):
+        assert configure(**variables)[1] == usable_cpus()
     assert 1 <= usable_cpus() <= len(os.sched_getaffinity(0))
 
 
@@ -149,28 +174,17 @@ def test_a_quota_of_a_container_limits_the_cpus(
 @pytest.mark.parametrize(
     ("text", "count"), [("1", 1), ("5", 5), (" 3 ", 3), ("4,2,1", 4), ("2000", 1024), ("9" * 20, 1024)]
 )
-def test_openmp_number_where_ours_is_not_set(text: str, count: int) -> None:
-    assert report(OMP_NUM_THREADS=text)[1:] == (count, report()[2])
-    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="")[1] == count
-    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="7")[1] == 7
+def test_openmp_number_where_ours_is_not_set(text: str, count: int, configure: Callable[..., tuple[str, int]]) -> None:
+    assert configure(OMP_NUM_THREADS=text)[1] == count
+    assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="")[1] == count
+    assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="7")[1] == 7
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ",4", " ", "9" * 5000], ids=lambda text: ascii(text[:12]))
-def test_an_openmp_number_that_is_none_is_a_warning(text: str) -> None:
-    before = mo.get_num_threads(), mo.memory_info().limit
-    try:
-        with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS=.* is not a number of threads"):
-            _configure({"OMP_NUM_THREADS": text})
-        assert mo.get_num_threads() == min(usable_cpus(), 1024)
-        _configure({"OMP_NUM_THREADS": text, "MAXOPS_NUM_THREADS": "2"})  # which does not ask for it
-        assert mo.get_num_threads() == 2
-    finally:
-        mo.set_num_threads(before[0])
-        _native.set_cache_limit(before[1])
-
-
-def test_an_empty_openmp_number_is_none() -> None:
-    assert report(OMP_NUM_THREADS="")[1] == usable_cpus()
+def test_an_openmp_number_that_is_none_is_a_warning(text: str, configure: Callable[..., tuple[str, int]]) -> None:
+    with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS=.* is not a number of threads"):
+        assert configure(OMP_NUM_THREADS=text)[1] == min(usable_cpus(), 1024)
+    assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="2")[1] == 2  # which does not ask for it
 
 
 def test_one_cpu_is_one_thread() -> None:
@@ -220,19 +234,10 @@ def test_a_skip_for_a_missing_package_fails_in_ci(tmp_path: Path, in_ci: str, co
     (tmp_path / "helpers").mkdir()
     for name in ("conftest.py", "helpers/instruction_sets.py"):
         (tmp_path / name).write_bytes((Path(__file__).resolve().parents[1] / name).read_bytes())
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-ra",
-        "--continue-on-collection-errors",
-        "-p",
-        "no:cacheprovider",
-        ".",
-    ]
+    options = ["-q", "-ra", "--continue-on-collection-errors", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, "."]
     own = {name: value for name, value in os.environ.items() if not name.startswith("MAXOPS_TESTS_")}
-    environment = own | {"CI": in_ci}
+    environment = own | {"CI": in_ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert summary in done.stdout
     assert done.returncode == code, done.stdout

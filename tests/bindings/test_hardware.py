@@ -27,11 +27,11 @@ pytestmark = [
 
 
 def compiled(source: str, into: Path, *options: str) -> Path:
-    """A program of the tests' and the core's sources, without optimisation."""
+    """A program of the tests' and the core's sources, with little optimisation."""
     if COMPILER is None:
         pytest.skip("not installed: a C++ compiler")
     program = into / Path(source).stem
-    command = [COMPILER, "-std=c++17", "-w", f"-I{NATIVE}", f"-I{into}", "-pthread", *options, "-o", str(program)]
+    command = [COMPILER, "-O1", "-std=c++17", "-w", f"-I{NATIVE}", f"-I{into}", "-pthread", *options, "-o", str(program)]
     subprocess.run([*command, str(PROGRAMS / source)], check=True, timeout=300)
     return program
 

@@ -229,7 +229,9 @@ ends = []
 while ends[-1:] != [ENDED]:
     child = os.fork()
     if child == 0:
-        sys.exit(begin(len(ends)))
+        end = begin(len(ends))
+        # what is torn down is the same for each, and takes longer than all the rest
+        sys.exit(end) if len(ends) % 16 == 0 else os._exit(end)
     ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert ends[-1] in (ENDED, ERROR, RIGHT), ends
 print(ends.count(ERROR))

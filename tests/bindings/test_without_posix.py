@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("typer")
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "detector"
+EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "detector")
 # What Windows' Python lacks of what maxops, or a library that it uses, might ask for.
 WITHOUT = """
 import os, signal, sys
@@ -31,36 +32,46 @@ print(mo.memory_info().limit == 1 << 30)
 """
 
 
-def run(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+# Commands, each with its exit code and what it writes to the standard error.
+COMMANDS = """
+import contextlib, json, tempfile
+from maxops.cli import main
+done = []
+for words in json.loads(sys.argv.pop()):
+    sys.argv[1:] = words
+    with open(os.devnull, "w") as out, tempfile.TemporaryFile("w+") as said:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+            try:
+                code = main()
+            except SystemExit as end:
+                code = end.code
+        said.seek(0)
+        done.append([code or 0, said.read()])
+print(json.dumps(done))
+"""
+WELL = [["run", EXAMPLE], ["info"], ["clause", "ONNX.Max-13.value"], ["conform", "--list"], ["bench", "--help"]]
+LIMITS = {
+    "the inference of types in a sandbox": ["check", EXAMPLE],
+    "a runtime's process": ["conform", "onnx-reference"],
+}
+
+
+def run(code: str, *words: str) -> str:
     command = [sys.executable, "-c", WITHOUT + code, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def test_the_operators() -> None:
-    done = run(ARRAYS)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
+    assert run(ARRAYS) == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["run", str(EXAMPLE)], ["info"], ["clause", "ONNX.Max-13.value"], ["conform", "--list"], ["bench", "--help"]],
-    ids=lambda words: words[0],
-)
-def test_commands(words: list[str]) -> None:
-    done = run("from maxops.cli import main\nmain()\n", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (["check", str(EXAMPLE)], "the inference of types in a sandbox"),
-        (["conform", "onnx-reference"], "a runtime's process"),
-    ],
-)
-def test_what_needs_limits_on_resources_says_so(words: list[str], what: str) -> None:
-    done = run("from maxops.cli import main\nmain()\n", *words)
-    assert done.returncode == 2
-    assert f"{what} requires the resource limits of a POSIX system" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_commands() -> None:
+    """What needs limits on resources says so."""
+    done = json.loads(run(COMMANDS, json.dumps([*WELL, *LIMITS.values()])))
+    assert done[: len(WELL)] == [[0, ""]] * len(WELL)
+    for what, (code, said) in zip(LIMITS, done[len(WELL) :], strict=True):
+        assert code == 2
+        assert f"{what} requires the resource limits of a POSIX system" in said
+        assert "Traceback" not in said

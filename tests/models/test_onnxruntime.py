@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from itertools import cycle, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -85,20 +86,22 @@ def max_model(dtype: DType, shapes: list[tuple[int, ...]], opset: int = 13) -> M
 # ------------------------------------------------------------------------------------------------------ Max
 
 
-@pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
+THREE = [(3, 1, 5), (4, 1), (1, 1, 5)]
+SHAPES: list[list[tuple[int, ...]]] = [
+    [(17,), (17,)],
+    [(130,)] * 3,
+    [(), ()],
+    [(2, 3), ()],
+    [(0, 3), (1, 3)],
+    [(4,)],
+    [(1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 2, 1, 2, 1, 2, 1)],
+    [(2000, 3), (3,)],
+]
+
+
 @pytest.mark.parametrize(
-    "shapes",
-    [
-        [(17,), (17,)],
-        [(130,)] * 3,
-        [(3, 1, 5), (4, 1), (1, 1, 5)],
-        [(), ()],
-        [(2, 3), ()],
-        [(0, 3), (1, 3)],
-        [(4,)],
-        [(1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 2, 1, 2, 1, 2, 1)],
-        [(2000, 3), (3,)],
-    ],
+    ("dtype", "shapes"),
+    [*((dtype, THREE) for dtype in MAX_TYPES), *((dtypes.FLOAT32, shapes) for shapes in SHAPES)],
     ids=str,
 )
 def test_max(dtype: DType, shapes: list[tuple[int, ...]]) -> None:
@@ -130,9 +133,14 @@ def test_integers_above_32_bits() -> None:
 # ------------------------------------------------------------------------------------------------ ReduceMax
 
 
-@pytest.mark.parametrize("dtype", REDUCE_TYPES, ids=str)
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("axes", [None, (), (0,), (-1,), (0, 2), (2, 1, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "keepdims", "axes"),
+    [
+        *((dtype, number % 2, (0, 2)) for number, dtype in enumerate(REDUCE_TYPES)),
+        *product([dtypes.FLOAT32], [0, 1], [None, (), (0,), (-1,), (2, 1, 0)]),
+    ],
+    ids=str,
+)
 def test_reduce_max(dtype: DType, keepdims: int, axes: tuple[int, ...] | None) -> None:
     data = mixed(dtype, (3, 4, 5), 1)
     inputs: dict[str, Array] = {"x": data}
@@ -209,18 +217,27 @@ def segment_model(dtype: DType, mode: str, ids: DType, count: DType | None, rank
 IDS = [0, 0, 2, 2, 2, 5]
 
 
-@pytest.mark.parametrize("dtype", spec.SEGMENT_MAX_16.dtypes, ids=str)
-@pytest.mark.parametrize("mode", ["ZERO", "lowest"])
-@pytest.mark.parametrize("ids", INDEX_TYPES, ids=str)
-@pytest.mark.parametrize("count", [None, *INDEX_TYPES], ids=str)
-def test_segment_max(dtype: DType, mode: str, ids: DType, count: DType | None) -> None:
+@pytest.mark.parametrize(
+    ("mode", "dtype", "ids", "count"),
+    [
+        (*case, *types)
+        for case, types in zip(
+            product(["ZERO", "lowest"], spec.SEGMENT_MAX_16.dtypes),
+            cycle(product(INDEX_TYPES, [None, *INDEX_TYPES])),
+            strict=False,
+        )
+    ],
+    ids=str,
+)
+def test_segment_max(mode: str, dtype: DType, ids: DType, count: DType | None) -> None:
     data = mixed(dtype, (6, 5), 1)
     given = np.array(IDS, ids.numpy)
+    session = maxops_onnxruntime.session(segment_model(dtype, mode, ids, count))
     for segments in (None,) if count is None else (0, 2, 6, 9):
         inputs: dict[str, Array] = {"x": data, "ids": given}
         if segments is not None and count is not None:
             inputs["k"] = np.array(segments, count.numpy)
-        (got,) = run(segment_model(dtype, mode, ids, count), inputs)
+        (got,) = bound(session, inputs)
         expected = IDS[-1] + 1 if segments is None else segments
         assert_same_bits(got, reference.segment_max(data, given, expected, mode.upper()))
 
