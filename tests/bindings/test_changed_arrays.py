@@ -136,9 +136,10 @@ def _outcome_with_change(name: str, changed: str, change: Any, line: int) -> tup
         if "maxops" not in frame.f_globals.get("__name__", ""):
             return None
         if event == "line":
-            if lines == line:
-                change(arrays[changed])
             lines += 1
+            if lines > line:
+                change(arrays[changed])
+                sys.settrace(None)
         return trace
 
     sys.settrace(trace)

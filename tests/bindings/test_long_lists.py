@@ -19,7 +19,7 @@ from maxops.errors import AxesError, MaxopsError
 
 mo: Any = maxops
 MOST = 64  # axes of an array of NumPy's
-LENGTHS = [MOST - 1, MOST, MOST + 1, MOST + 2, 2 * MOST - 1, 2 * MOST, 2 * MOST + 1, 200, 1000, 20_000]
+LENGTHS = [MOST - 1, MOST, MOST + 1, 2 * MOST, 2 * MOST + 1, 1000, 20_000]
 
 
 def listed(length: int) -> Iterator[Sequence[int]]:
@@ -61,13 +61,13 @@ def by_the_core(data: Array, axes: Any) -> Any:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("rank", [0, 1, 3, 32, MOST])
+@pytest.mark.parametrize("rank", [0, 3, MOST])
 def test_more_axes_than_there_are(rank: int, length: int) -> None:
     data = np.zeros((1,) * rank, np.float32)
     for axes, (number, call) in product(listed(length), enumerate(versions())):
         is_in_range = -rank <= min(axes) <= max(axes) < rank
         is_valid = is_in_range and len({axis % rank for axis in axes}) == length
-        for way in spelled(axes) if length <= 1000 else [list(axes), np.array(axes)]:
+        for way in spelled(axes) if length <= 2 * MOST + 1 else [list(axes), np.array(axes)]:
             if is_valid and (number < 4 or min(axes) >= 0) and (number < 4 or type(way) is not np.ndarray):
                 result = call(data, way)
                 assert (result[0] if isinstance(result, tuple) else result).ndim in (rank, rank - length)
@@ -99,7 +99,7 @@ def test_arrays_of_many_axes(rank: int) -> None:
     assert_same_bits(mo.segment_max(data, offsets=[0, shape[0]], fill_mode="ZERO"), data.max(0, keepdims=True))
 
 
-INPUTS = [7, 8, 9, 15, 16, 17, 63, 64, 65, 129, 200, 1000, 5000]
+INPUTS = [7, 8, 9, 16, 17, 63, 64, 65, 129, 1000]
 FORMS: list[Callable[[int], Any]] = [
     lambda number: np.full(3, number, np.float32),
     np.float32,

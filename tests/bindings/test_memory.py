@@ -15,6 +15,8 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import _native
+from maxops.engines.native import _configure
+from maxops.errors import ConfigurationError
 from maxops.plan import LARGEST_OUTPUT
 
 LARGE = (4 << 20) // 4  # float32 elements: the smallest output that the cache serves
@@ -124,25 +126,21 @@ def test_an_array_outlives_the_limit_and_a_fork() -> None:
     ],
 )
 def test_the_limit_from_the_environment(text: str, limit: int) -> None:
-    assert _in_environment(text, "print(mo.memory_info().limit)") == (0, f"{limit}\n")
+    _configure({"MAXOPS_OUTPUT_CACHE": text, "MAXOPS_NUM_THREADS": str(mo.get_num_threads())})
+    assert mo.memory_info().limit == limit
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "1.5G", "M", "1T", "9999999999G", "٣"])
 def test_a_wrong_limit_is_an_error(text: str) -> None:
-    code, shown = _in_environment(text, "pass")
-    assert code != 0
-    assert f"got {text!r}" in shown
+    with pytest.raises(ConfigurationError, match=f"^MAXOPS_OUTPUT_CACHE must be .*, got {text!r}$"):
+        _configure({"MAXOPS_OUTPUT_CACHE": text})
 
 
-def _in_environment(text: str, code: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"import maxops as mo; {code}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "MAXOPS_OUTPUT_CACHE": text, "PYTHONIOENCODING": "utf-8"},
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+def test_an_import_reads_the_limit() -> None:
+    code = "import maxops; print(maxops.memory_info().limit)"
+    environment = os.environ | {"MAXOPS_OUTPUT_CACHE": "64k"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{64 << 10}\n"), done.stderr
 
 
 MIB = 1 << 20
