@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import maxops
-from helpers.bits import STORED, assert_same_bits, mixed, of_words
+from helpers.bits import FLOATS, STORED, Array, assert_same_bits, mixed, of_words
 from maxops import dtypes, reference
 from maxops.compat import numpy as compat
 from maxops.dtypes import DType
@@ -292,28 +292,41 @@ def test_every_other_name_is_numpys() -> None:
     assert {"zeros", "maximum"} <= set(dir(compat))
 
 
-@pytest.mark.parametrize("dtype", [row for row in STORED if row.kind == "float"], ids=str)
+EACH_NAN = (("propagate", compat.maximum), ("ignore", compat.fmax))
+
+
+def _unordered(dtype: DType) -> Array:
+    """The values that NumPy does not order, beside a number."""
+    return of_words(dtype, [0, 1 << dtype.bits - 1, dtype.nan_bits | 1, (1 << dtype.bits) - 1, dtype.lowest_bits])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("indices", [[0, 1, 1], (slice(None), [0, 0]), [True, False, True], 1, (..., 1), ()], ids=repr)
-def test_at_and_accumulate_order_zeros_and_nan(dtype: DType, indices: Any) -> None:
-    """All pairs of the values that NumPy does not order, beside a number."""
-    values = of_words(dtype, [0, 1 << dtype.bits - 1, dtype.nan_bits | 1, (1 << dtype.bits) - 1, dtype.lowest_bits])
-    for nan, function in (("propagate", compat.maximum), ("ignore", compat.fmax)):
-        for held, given, other in product(values, values, values):
-            data = np.full((3, 2), held)
-            data[1, 1] = other
-            shape = np.shape(data[indices])
-            others = np.full(shape, given)
-            if others.size > 1:
-                others.flat[-1] = other
-            expected = data.copy()
-            places = np.arange(6).reshape(3, 2)[indices]
-            for place, value in zip(np.ravel(places), others.flat, strict=True):
-                pair = np.array([expected.flat[place], value], dtype.numpy)
-                expected.flat[place] = reference.reduce_max(pair, (0,), keepdims=False, nan=nan)
-            function.at(data, indices, others)
-            assert_same_bits(data, expected)
-            runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]
-            assert_same_bits(function.accumulate(data), np.concatenate(runs))
+def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
+    """All pairs of them."""
+    values = _unordered(dtype)
+    places = np.ravel(np.arange(6).reshape(3, 2)[indices])
+    for (nan, function), held, given, other in product(EACH_NAN, values, values, values[1:4]):
+        data = np.full((3, 2), held)
+        data[1, 1] = other
+        others = np.full(np.shape(data[indices]), given)
+        if others.size > 1:
+            others.flat[-1] = other
+        expected = data.copy()
+        for place, value in zip(places, others.flat, strict=True):
+            pair = np.array([expected.flat[place], value], dtype.numpy)
+            expected.flat[place] = reference.reduce_max(pair, (0,), keepdims=False, nan=nan)
+        function.at(data, indices, others)
+        assert_same_bits(data, expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_accumulate_orders_zeros_and_nan(dtype: DType) -> None:
+    """All triples of them."""
+    for (nan, function), *triple in product(EACH_NAN, *[_unordered(dtype)] * 3):
+        data = np.array([triple, triple[::-1]], dtype.numpy).T
+        runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]
+        assert_same_bits(function.accumulate(data), np.concatenate(runs))
 
 
 LARGE = np.linspace(-1, 1, 20000)[None]  # over the size of a block
