@@ -46,12 +46,7 @@ def _arrays() -> Arrays:
 # What each call takes: its operator, arrays by position and by name, and the rest.
 CALLS: dict[str, tuple[str, list[str], dict[str, str], dict[str, Any]]] = {
     "max": ("maximum", ["row", "scalar"], {"out": "out of row"}, {}),
-    "reduce": (
-        "reduce_max",
-        ["rows", "axes"],
-        {"out": "out of rows", "initial": "scalar"},
-        {"return_indices": True},
-    ),
+    "reduce": ("reduce_max", ["rows", "axes"], {"out": "out of rows", "initial": "scalar"}, {"return_indices": True}),
     "noop": ("reduce_max", ["rows"], {}, {"axes": [], "noop_with_empty_axes": True, "return_indices": True}),
     "noop to out": ("reduce_max", ["row"], {"out": "out of row"}, {"axes": [], "noop_with_empty_axes": True}),
     "segments": (

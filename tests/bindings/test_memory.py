@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,10 +208,6 @@ def test_mappings_are_given_back(limit: int) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
 def test_a_result_that_outlives_its_limit_is_unmapped() -> None:
     data, limit = np.zeros(8 << 20, np.int8), mo.memory_info().limit
-
-    def mapped() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-
     before = mapped()
     for _ in range(20):
         result = mo.maximum(data, data)

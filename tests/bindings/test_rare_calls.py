@@ -30,14 +30,7 @@ from helpers.float_modes import float_modes
 from helpers.instruction_sets import on_each_isa
 from maxops import _native, calls
 from maxops.dtypes import FLOAT32
-from maxops.errors import (
-    AttributeValueError,
-    AxesError,
-    DTypeError,
-    OutputTooLargeError,
-    SegmentIdsError,
-    ShapeError,
-)
+from maxops.errors import AttributeValueError, AxesError, DTypeError, OutputTooLargeError, SegmentIdsError, ShapeError
 from maxops.plan import LARGEST_OUTPUT
 
 BLOCK = 1 << 20  # ids that are looked at together, one by one (native/api_segments.cpp)

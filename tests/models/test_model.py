@@ -230,9 +230,7 @@ def test_constant_cannot_be_given() -> None:
         ),
         pytest.param(
             model(
-                [node("ReduceMax", ["x", "axes"], "y", "top")],
-                ["x", value("axes", (1,), TensorProto.INT32)],
-                opset=18,
+                [node("ReduceMax", ["x", "axes"], "y", "top")], ["x", value("axes", (1,), TensorProto.INT32)], opset=18
             ),
             {"x": X, "axes": np.zeros(1, np.int32)},
             errors.AxesError,

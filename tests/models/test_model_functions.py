@@ -331,11 +331,7 @@ def test_omitted_inputs(main: str, body: str, inputs: str, expected: Array, empt
 @pytest.mark.parametrize("swapped", [False, True])
 def test_overloads(overloads: tuple[str, str], swapped: bool) -> None:
     rows, columns = overloads
-    made = model(
-        "y = own.f(x)",
-        function("b = ReduceMax <axes = [1]> (a)"),
-        function("b = ReduceMax <axes = [0]> (a)"),
-    )
+    made = model("y = own.f(x)", function("b = ReduceMax <axes = [1]> (a)"), function("b = ReduceMax <axes = [0]> (a)"))
     for each, overload in zip(made.functions, overloads, strict=True):
         each.overload = overload
     made.graph.node[0].overload = columns if swapped else rows

@@ -95,8 +95,7 @@ OLD_BROADCASTS = {"Add", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
 
 
 @pytest.mark.parametrize(
-    "folder",
-    [pytest.param(folder, id=folder.name) for folder in PYTORCH_FOLDERS if folder not in PYTORCH_OURS],
+    "folder", [pytest.param(folder, id=folder.name) for folder in PYTORCH_FOLDERS if folder not in PYTORCH_OURS]
 )
 @pytest.mark.parametrize("on", get_args(Other))
 def test_other_pytorch_model_runs_with_our_operators_inside(folder: Path, on: Other) -> None:

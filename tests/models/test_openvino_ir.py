@@ -221,10 +221,7 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (GOOD.replace('from-layer="1"', 'from-layer="77"'), "layer '77', which does not exist"),
         (GOOD.replace('to-port="1"', 'to-port="9"', 1), "not in the inputs of layer 'm'"),
         (GOOD.replace('to-layer="3" to-port="1"', 'to-layer="3" to-port="0"'), "that already has an edge"),
-        (
-            GOOD.replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""),
-            "input port 1 has no edge",
-        ),
+        (GOOD.replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""), "input port 1 has no edge"),
         (
             GOOD.replace('from-layer="1" from-port="0" to-layer="3"', 'from-layer="4" from-port="2" to-layer="3"'),
             "has a cycle",

@@ -441,8 +441,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ("written", "place"),
-    [*((written, PLACES[0]) for written in IDS), *product(["0", "+0", "a", "7"], PLACES[1:])],
+    ("written", "place"), [*((written, PLACES[0]) for written in IDS), *product(["0", "+0", "a", "7"], PLACES[1:])]
 )
 def test_ids_are_numbers(written: str, place: str, tmp_path: Path) -> None:
     text = _one('<data shape="2" element_type="f32"/>', (2,), "FP32")

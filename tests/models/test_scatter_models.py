@@ -112,8 +112,7 @@ def test_slices_of_every_type(on: Any) -> None:
 def test_onnxruntimes_error_has_the_clause() -> None:
     session = pytest.importorskip("maxops.onnxruntime").session(model(ALONE))
     with pytest.raises(
-        Exception,
-        match=r"indices must be between -3 and 2 .* got 9 at position \(0, 0\).*ScatterElements-18.indices",
+        Exception, match=r"indices must be between -3 and 2 .* got 9 at position \(0, 0\).*ScatterElements-18.indices"
     ):
         session.run(None, FEED | {"i": PLACES * 0 + 9})
 

@@ -40,11 +40,7 @@ def _of(lengths: Any) -> Array:
 
 
 def _assert_right(
-    data: Array,
-    offsets: Array,
-    count: int | None = None,
-    given: Array | None = None,
-    named: Array | None = None,
+    data: Array, offsets: Array, count: int | None = None, given: Array | None = None, named: Array | None = None
 ) -> None:
     """The values, first rows and empty segments, checked and not; `given` and `named` are in other layouts."""
     lengths = np.diff(offsets)

@@ -82,8 +82,7 @@ def test_the_bits_of_empty_segments(options: dict[str, Any], bits: int) -> None:
 
 def test_without_values_ids_are_not_looked_at() -> None:
     plan = plan_segment_max(
-        SegmentCall(abstract((5,), DATA.dtype), abstract((5,), np.dtype(np.int8)), fill_mode="ZERO"),
-        values_known=False,
+        SegmentCall(abstract((5,), DATA.dtype), abstract((5,), np.dtype(np.int8)), fill_mode="ZERO"), values_known=False
     )
     assert plan.call.num_segments == 0
     assert plan.call.segment_ids.dtype == np.int32

@@ -87,9 +87,7 @@ def test_rationals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "indices"),
-    [((0,), [[1, 0, 1]]), ((1,), [[1], [0]]), ((), [[1]]), ((0, 1), [[1]])],
-    ids=str,
+    ("axes", "indices"), [((0,), [[1, 0, 1]]), ((1,), [[1], [0]]), ((), [[1]]), ((0, 1), [[1]])], ids=str
 )
 def test_the_first_index(axes: tuple[int, ...], indices: list[Any]) -> None:
     result = reference.reduce_max(DATA, axes)

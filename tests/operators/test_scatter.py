@@ -14,14 +14,7 @@ import maxops as mo
 from helpers.bits import STORED, Array, assert_same_bits, mixed, of_words, swapped
 from maxops import reference
 from maxops.dtypes import BOOL, FLOAT32, INT8, DType
-from maxops.errors import (
-    AttributeValueError,
-    DTypeError,
-    IndicesError,
-    OutputError,
-    OutputTooLargeError,
-    ShapeError,
-)
+from maxops.errors import AttributeValueError, DTypeError, IndicesError, OutputError, OutputTooLargeError, ShapeError
 
 ELEMENTS, ND = mo.operator("ONNX", "ScatterElements", 18), mo.operator("ONNX", "ScatterND", 18)
 
