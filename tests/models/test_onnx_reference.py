@@ -211,7 +211,8 @@ def test_segment_max_both_ways(dtype: DType, mode: FillMode) -> None:
     mx.register()
     data = mixed(dtype, (40, 3), 4, nans=0.1)
     random = np.random.default_rng(5)
-    for counts in ([None], [0, 1, 20, 45]):
+    of_each_form: list[list[int | None]] = [[None], [0, 1, 20, 45]]
+    for counts in of_each_form:
         model = segments(dtype, mode, count=counts != [None])
         onnx.checker.check_model(model, full_check=True)
         onnx.checker.check_model(mx.portable(model), full_check=True)
