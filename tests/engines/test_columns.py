@@ -36,6 +36,7 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
         "float64-with-NaN": (lambda pd: pd.Series([1.5, np.nan]), np.array([1.5, np.nan])),
         "float16": (lambda pd: pd.Series(np.array([1, 2], np.float16)), np.array([1, 2], np.float16)),
         "sparse": (lambda pd: pd.Series(ONE).astype(pd.SparseDtype("int64", 0)), ONE),
+        "sparse-with-NaN": (lambda pd: pd.Series([1.5, np.nan], dtype="Sparse[float]"), np.array([1.5, np.nan])),
         "index": (lambda pd: pd.Index(ONE), ONE),
         "table": (lambda pd: pd.DataFrame(BOTH), TWO),
         "table-of-Int64": (lambda pd: pd.DataFrame(BOTH, dtype="Int64"), TWO),
@@ -100,6 +101,7 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "Boolean-null": (lambda pl: pl.Series([True, None]), NULLS),
         "Float64-null": (lambda pl: pl.Series([1.5, None]), NULLS),
         "null-in-an-array": (lambda pl: pl.Series([[1.5, None]], dtype=pl.Array(pl.Float64, 2)), NULLS),
+        "null-in-an-array-of-arrays": (lambda pl: pl.Series([[[1], [None]]], dtype=pl.Array(pl.Int8, (2, 1))), NULLS),
         "nothing-but-nulls": (lambda pl: pl.Series([None]), NO_TYPE),
         "table-null": (lambda pl: pl.DataFrame({"a": [1, None], "b": [2, 3]}), NULLS),
         "table-of-several-types": (lambda pl: pl.DataFrame(MIXED), SEVERAL),
@@ -280,10 +282,22 @@ def test_labels_that_differ_are_an_error() -> None:
             mo.segment_max(data, ids.set_axis(list("cba")), fill_mode="ZERO")
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
-    module = pytest.importorskip(library)
-    make = module.DataFrame if library == "polars" else module.table
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_ids_have_the_labels_of_the_axis_that_they_are_along(axis: int) -> None:
+    pd = pytest.importorskip("pandas")
+    labels = list("xyz"), list("abc")
+    frame = pd.DataFrame(np.arange(9).reshape(3, 3), *labels)
+    ids, others = (pd.Series([0, 0, 1], index=index) for index in (labels[axis], labels[1 - axis % 2]))
+    expected = mo.segment_max(frame.to_numpy(), ids.to_numpy(), axis=axis, fill_mode="ZERO")
+    assert_same_bits(mo.segment_max(frame, ids, axis=axis, fill_mode="ZERO"), expected)
+    with pytest.raises(ShapeError, match="segment_ids and data have different labels"):
+        mo.segment_max(frame, others, axis=axis, fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("kind", ["polars.DataFrame", "pyarrow.table", "pyarrow.record_batch"])
+def test_names_of_columns_that_differ_are_an_error(kind: str) -> None:
+    library, _, name = kind.partition(".")
+    make = getattr(pytest.importorskip(library), name)
     with pytest.raises(ShapeError, match=r"input 1 and .* different labels: 'b' and 'a' at position 0"):
         mo.maximum(make({"a": [1], "b": [2]}), make({"b": [1], "a": [2]}))
     assert_same_bits(mo.maximum(make(BOTH), make(BOTH)), TWO)

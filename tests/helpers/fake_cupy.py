@@ -16,22 +16,22 @@ from maxops.plan import Array
 
 
 class ndarray:  # noqa: N801 - CuPy's own name
-    """An array that exposes its memory only through DLPack; `transposed` reverses its first axis."""
+    """An array that exposes its memory only through DLPack, with the elements of an axis, if any, `backwards`."""
 
-    def __init__(self, tensor: torch.Tensor, transposed: bool = False) -> None:
-        self.tensor, self.transposed = tensor, transposed
+    def __init__(self, tensor: torch.Tensor, backwards: int | None = None) -> None:
+        self.tensor, self.backwards = tensor, backwards
 
     @property
     def strides(self) -> tuple[int, ...]:
         steps = [step * self.tensor.itemsize for step in self.tensor.stride()]
-        return tuple([-steps[0], *steps[1:]] if self.transposed else steps)
+        return tuple(-step if axis == self.backwards else step for axis, step in enumerate(steps))
 
     @property
     def dtype(self) -> torch.dtype:
         return self.tensor.dtype
 
     def __dlpack__(self, **asked: Any) -> Any:
-        if self.transposed:
+        if self.backwards is not None:
             raise BufferError("negative strides are unsupported")
         return self.tensor.__dlpack__(**asked)
 
@@ -49,7 +49,7 @@ def from_dlpack(giver: Any) -> ndarray:
 
 def ascontiguousarray(array: ndarray) -> ndarray:
     """Return a contiguous copy."""
-    return ndarray(array.tensor.flip(0) if array.transposed else array.tensor.contiguous())
+    return ndarray(array.tensor.contiguous() if array.backwards is None else array.tensor.flip(array.backwards))
 
 
 def asarray(array: Array) -> ndarray:

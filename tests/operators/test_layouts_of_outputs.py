@@ -125,3 +125,38 @@ def test_an_output_that_is_the_data_in_another_order(give: Give) -> None:
         expected = cube.max(1)
         assert _native.reduce_max(give(room), 1, False, out=give(target)) is not None
         assert same(target, expected)
+
+
+LARGE = (168, 160, 1, 161)  # of bytes: the core counts the outputs that it allocates from 4 MiB on
+
+
+def allocated_by(call: Callable[[], object]) -> int:
+    """The number of large outputs that a call allocates."""
+    before = mo.memory_info()
+    call()
+    after = mo.memory_info()
+    return after.reused + after.fresh - before.reused - before.fresh
+
+
+def large(order: tuple[int, ...], step: int) -> Array:
+    """An array with axes in an order in memory, the axis of size 1 innermost, and the outermost axis by a step."""
+    order = (*(np.array([0, 1, 3])[list(order)]), 2)
+    outer, *inner = np.array(LARGE)[list(order)]
+    return np.zeros((abs(step) * outer, *inner), np.int8)[::step].transpose(np.argsort(order))
+
+
+@pytest.mark.skipif(_native.is_miniature, reason="has other sizes")
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_an_output_in_the_order_of_the_data_is_written_without_a_copy(order: tuple[int, ...]) -> None:
+    """ReduceMax writes through gaps and backwards, too, SegmentMax only without them, and Max to every output."""
+    rows = large(order, 1)
+    data = np.lib.stride_tricks.as_strided(rows, (2, *LARGE), (0, *rows.strides))
+    ids = np.arange(len(rows))
+    assert allocated_by(lambda: mo.reduce_max(data, 0, keepdims=False)) == 1
+    for other, step in product(ORDERS, (1, 2, -1)):
+        out = large(other, step)
+        is_in_order = other == order
+        assert allocated_by(lambda: mo.reduce_max(data, 0, keepdims=False, out=out)) == (not is_in_order)
+        copies = not (is_in_order and step == 1)
+        assert allocated_by(lambda: mo.segment_max(rows, ids, len(rows), fill_mode="ZERO", out=out)) == copies
+        assert allocated_by(lambda: mo.maximum(rows, rows, out=out)) == 0
