@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -183,6 +183,16 @@ def test_gradients_under_vmap_and_scan() -> None:
     np.testing.assert_array_equal(through(x), [[0, 0, 0], [1, 1, 1]])
     again = jax.grad(jax.checkpoint(lambda d: mo.reduce_max(d * 2).sum()))
     np.testing.assert_array_equal(again(x[0]), [0, 2, 0])
+
+
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_gradients_of_batches_of_batches_of_ids(ties: Ties) -> None:
+    random = np.random.default_rng(1)
+    data, ids = random.integers(0, 3, (2, 3, 4, 2)).astype(float), np.sort(random.integers(0, 3, (2, 3, 4)))
+    call = partial(mo.segment_max, num_segments=3, fill_mode="ZERO", ties=ties)
+    found = gradients(lambda x: jax.vmap(jax.vmap(call))(x, ids), data)
+    expected = gradients(lambda x: jnp.stack([call(x[at], ids[at]) for at in np.ndindex(2, 3)]), data)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("ties", ["first", "even"])

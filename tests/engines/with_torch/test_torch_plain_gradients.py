@@ -230,6 +230,32 @@ def test_more_inputs_than_the_core_takes(spread: list[bool]) -> None:
     assert not spread
 
 
+@TIES
+@pytest.mark.parametrize("inner", [1, 3])
+@pytest.mark.parametrize("way", ["lengths", "ids", "offsets"])
+def test_each_set_of_gradients_that_are_needed(way: str, inner: int, ties: Ties) -> None:
+    """Of two inputs, by the definition: the gradient of a maximum, divided by its ties, or to the first of them."""
+    cells, given = {
+        "lengths": ([0, 0, 1, 1, 2, 2], None),
+        "ids": ([2, -1, 0, 7, 2, 2], np.array([2, -1, 0, 7, 2, 2])),
+        "offsets": ([0, 0, 0, 2, 2, 2], np.array([0, 3, 3, 6])),
+    }[way]
+    data = np.random.default_rng(1).integers(0, 2, (2, 6, inner)).astype(float)
+    maxima, grad = np.ones((3, inner)), np.arange(1.0, 1 + 3 * inner).reshape(3, inner)
+    expected = np.zeros(data.shape)
+    for cell, column in np.ndindex(3, inner):
+        held = [at for at in np.ndindex(2, 6) if cells[at[1]] == cell and data[at][column] == 1]
+        for at in held if ties == "even" else held[:1]:
+            expected[at][column] = grad[cell, column] / (len(held) if ties == "even" else 1)
+    for needed in itertools.product((False, True), repeat=2):
+        bits = needed[0] + 2 * needed[1]
+        found = _native.spread(ties == "first", bits, 2, inner, given, way == "offsets", maxima, grad, *data)
+        assert found is not None
+        for is_needed, one, other in zip(needed, found, expected, strict=True):
+            assert (one is not None) == is_needed
+            assert one is None or np.array_equal(one, other)
+
+
 def test_arrays_in_place_of_tensors() -> None:
     """Of large calls, and NumPy's scalars; what does not lie at multiples of its size goes to Python."""
     assert _native.spread(False, 1, 1, 1, None, False, np.array(3.0), np.float64(2), np.float64(3)) == (2.0,)
@@ -237,13 +263,12 @@ def test_arrays_in_place_of_tensors() -> None:
     even = np.zeros(4)
     assert _native.spread(False, 1, 1, 4, None, False, even, even, even) is not None
     for place in range(3):
-        arrays = [even] * place + [odd] + [even] * (2 - place)
-        assert _native.spread(False, 1, 1, 4, None, False, *arrays) is None
-        swapped = [even] * place + [even.astype(">f8")] + [even] * (2 - place)
-        assert _native.spread(False, 1, 1, 4, None, False, *swapped) is None
+        for wrong in (odd, even.astype(">f8"), np.zeros(8)[::2], np.zeros(4, np.float32)):
+            arrays = [even] * place + [wrong] + [even] * (2 - place)
+            assert _native.spread(False, 1, 1, 4, None, False, *arrays) is None
     ids = np.zeros(33, np.uint8)[1:].view(np.int64)
-    for wrong in (ids, ids.astype(">i8"), ids.astype(np.uint64), ids[:, None], np.int64(0)):
-        assert _native.spread(False, 1, 1, 1, wrong, False, even[:1], even[:1], even) is None
+    for given in (ids, ids.astype(">i8"), ids.astype(np.uint64), ids[:, None], np.int64(0)):
+        assert _native.spread(False, 1, 1, 1, given, False, even[:1], even[:1], even) is None
     assert _native.spread(False, 1, 1, 1, ids.copy(), False, even[:1], even[:1], even) is not None
 
 
@@ -252,13 +277,14 @@ def test_what_the_core_does_not_take() -> None:
     mo.maximum(one, one)  # torch's row is known from here on
     with torch.no_grad():
         right = (False, 1, 1, 4, None, False, one, one, one)
+        kinds = one[:3], one.double(), torch.ones(8)[::2], torch._neg_view(one), "no", None
         assert _native.spread(*right)[0].tolist() == [1.0] * 4  # type: ignore[index]
         for place, wrong in (
             *((place, each) for place in (0, 1) for each in ("no", None)),
             *((place, each) for place in (2, 3) for each in (0, -1, 3, 5, "no")),
             *((4, each) for each in (one, torch.tensor([0, 0]), torch.ones(1, 1, dtype=torch.int64), 0)),
             (5, "no"),
-            *((place, each) for place in (6, 7, 8) for each in (one[:3], one.double(), one[::2], "no", None)),
+            *((place, each) for place in (6, 7, 8) for each in kinds),
         ):
             assert _native.spread(*right[:place], wrong, *right[place + 1 :]) is None, (place, wrong)  # type: ignore[arg-type]
         wraps = 2**62 + 1  # times 4, in 64 bits, 4
