@@ -142,8 +142,10 @@ def operators(give: Callable[[Any], Any]) -> dict[str, Call]:
     """Each operator by the ways that an engine has."""
     data, other, index, any_index, bounds = map(give, (f4, f4[::-1].copy(), ids, mixed, np.array([0, 1, 4])))
     zero: dict[str, Any] = {"fill_mode": "ZERO"}
+    columns = data.T
     return {
         "maximum": lambda: mo.maximum(data, other),
+        "maximum of columns": lambda: mo.maximum(columns, columns),
         "maximum of one": lambda: mo.maximum(data),
         "maximum and a number": lambda: mo.maximum(data, 1.5),
         "reduce_max": lambda: mo.reduce_max(data, (0,)),
@@ -152,6 +154,7 @@ def operators(give: Callable[[Any], Any]) -> dict[str, Call]:
         "reduce_max, indices": lambda: mo.reduce_max(data, (1,), return_indices=True),
         "segment_max": lambda: mo.segment_max(data, index, 4, **zero),
         "segment_max, indices": lambda: mo.segment_max(data, index, 4, **zero, return_indices=True, return_empty=True),
+        "segment_max of columns": lambda: mo.segment_max(columns, index, 4, axis=1, **zero, return_indices=True),
         "segment_max, any order": lambda: mo.segment_max(data, any_index, 4, **zero, sorted=False),
         "segment_max, offsets": lambda: mo.segment_max(data, offsets=bounds, **zero),
         "segment_max, fill_value": lambda: mo.segment_max(data, index, 5, fill_value=1.0),
