@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from helpers.all_cases import ALL
-from maxops.conformance.case import Case, Trial
+from maxops.conformance.case import Case, Layout, Trial
 from maxops.conformance.judge import Judgement, differences, judge
+from maxops.conformance.layouts import LAYOUTS
 from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.plan import Array
 
@@ -171,6 +172,15 @@ def test_what_must_be_refused() -> None:
     trial = case.make()
     assert judge(case, trial, Outcome("refused", text="no")).verdict == "conforms"
     assert judge(case, trial, Outcome("returned", (np.zeros(1, np.float32),))).verdict == "missing error"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_refusing_a_layout_is_no_fault(layout: Layout) -> None:
+    case = case_of(KEEPDIMS)
+    found = judge(case, replace(case.make(), layout=layout), Outcome("refused", text="no"))
+    expected = ("refuses", "no") if layout == "contiguous" else ("not applicable", f"layout {layout!r} are unsupported")
+    assert found.verdict == expected[0]
+    assert expected[1] in found.message
 
 
 def test_what_is_expected_conforms() -> None:

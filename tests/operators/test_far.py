@@ -13,6 +13,8 @@ import pytest
 
 import maxops
 from helpers.bits import Array, assert_same_bits, fast_first_in_axes, fast_maximum, fast_reduce_max
+from maxops.calls import ScatterCall
+from maxops.engines import scatter
 from maxops.errors import AxesError, OffsetsError, OutputTooLargeError, SegmentIdsError
 
 mo: Any = maxops
@@ -274,3 +276,16 @@ def test_more_elements_than_32_bits_count(size: int) -> None:
         column = np.array([3, 5], np.int8).reshape(2, *[1] * (len(shape) - 1))
         values, places = mo.reduce_max(np.broadcast_to(column, shape), axes, return_indices=True)
         assert (values.item(), places.item()) == (5, int(np.prod(shape[1:])))
+
+
+def test_targets_of_updates() -> None:
+    """Of ScatterND and of ScatterElements along each axis, in data of 32 GiB that no call could copy."""
+    data = np.broadcast_to(np.int8(0), (3, 2**31, 5))
+    indices = np.array([[2, 2**31 - 1, 4], [0, 2**31 - 2, 1]])
+    expected = np.ravel_multi_index(tuple(indices.T), data.shape)
+    assert_same_bits(scatter._ids(ScatterCall(data, indices, None, axis=None)), expected)
+    for axis in range(3):
+        places = list(np.indices((2, 2, 2)))
+        places[axis] = np.array(data.shape)[axis] - 1 - places[axis]
+        expected = np.ravel_multi_index(tuple(places), data.shape).reshape(-1)
+        assert_same_bits(scatter._ids(ScatterCall(data, places[axis], None, axis)), expected)
