@@ -127,6 +127,20 @@ def test_an_output_that_is_the_data_in_another_order(give: Give) -> None:
         assert same(target, expected)
 
 
+def test_an_output_of_another_rank_goes_to_python(give: Give) -> None:
+    """Whatever its first axes have in common with the result."""
+    data, ids = give(numbers("f4")), give(np.zeros(SIZES[0], int))
+    calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
+        (lambda out: _native.maximum(data, data, out=out), SIZES),
+        (lambda out: _native.reduce_max(data, 0, False, out=out), SIZES[1:]),
+        (lambda out: _native.segment_max(data, ids, 1, fill_mode="ZERO", out=out), (1, *SIZES[1:])),
+    ]
+    for call, shape in calls:
+        for other in ((*shape, 1), (*shape, 2), (1, *shape), shape[:-1], ()):
+            assert call(give(np.zeros(other, np.float32))) is None
+        assert call(give(np.zeros(shape, np.float32))) is not None
+
+
 LARGE = (168, 160, 1, 161)  # of bytes: the core counts the outputs that it allocates from 4 MiB on
 
 
@@ -145,7 +159,7 @@ def large(order: tuple[int, ...], step: int) -> Array:
     return np.zeros((abs(step) * outer, *inner), np.int8)[::step].transpose(np.argsort(order))
 
 
-@pytest.mark.skipif(_native.is_miniature, reason="has other sizes")
+@pytest.mark.skipif(bool(_native.is_miniature), reason="has other sizes")
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_an_output_in_the_order_of_the_data_is_written_without_a_copy(order: tuple[int, ...]) -> None:
     """ReduceMax writes through gaps and backwards, too, SegmentMax only without them, and Max to every output."""

@@ -72,7 +72,7 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 @TYPES
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bool]) -> None:
-    every = torch.tensor([*itertools.product(VALUES, repeat=count)], dtype=getattr(torch, dtype)).T
+    every = torch.tensor([*itertools.product((*VALUES, float("inf")), repeat=count)], dtype=getattr(torch, dtype)).T
     _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
     assert spread == [True] * _is_native(dtype, ties)
 
@@ -222,12 +222,13 @@ def test_imaginary_parts_of_conjugates(ties: Ties) -> None:
         assert found.tolist() == expected.tolist()
 
 
-def test_more_inputs_than_the_core_takes(spread: list[bool]) -> None:
-    tensors = [torch.tensor([1.0, float(k)], requires_grad=True) for k in range(9)]
+@pytest.mark.parametrize("count", [8, 9])
+def test_as_many_inputs_as_the_core_takes_and_more(count: int, spread: list[bool]) -> None:
+    tensors = [torch.tensor([1.0, float(k)], requires_grad=True) for k in range(count)]
     mo.maximum(*tensors, ties="even").sum().backward()
     grads = [tensor.grad.tolist() for tensor in tensors if tensor.grad is not None]
-    assert grads == [[torch.tensor(1 / 9).item(), float(k == 8)] for k in range(9)]
-    assert not spread
+    assert grads == [[torch.tensor(1 / count).item(), float(k == count - 1)] for k in range(count)]
+    assert spread == [True] * (count == 8)
 
 
 @TIES
