@@ -230,8 +230,8 @@ bool read(PyObject* const* args, std::size_t count, Tensors* tensors, Rows* rows
     rows->inner = static_cast<std::size_t>(inner);
     for (std::size_t k = 0; k < count + 2; ++k)
         if (!tensors->read(args[6 + k], views + k, items + k) || !views[k].contiguous || views[k].swapped ||
-            !is_aligned(views[k]) || views[k].type != views[0].type || views[k].elements() % rows->inner != 0 ||
-            views[k].elements() != views[k < 2 ? 0 : 2].elements())
+            !is_aligned(views[k]) || views[k].type != views[0].type ||
+            views[k].elements() % rows->inner != 0 || views[k].elements() != views[k < 2 ? 0 : 2].elements())
             return false;
     rows->cells = views[0].elements() / rows->inner;
     rows->count = views[2].elements() / rows->inner;
