@@ -19,7 +19,7 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release, 
       tensors_(*tensors),
       room_(tensors->framework() != nullptr ? strides_ : release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
-    fits_ = !maxops::is_given(given);
+    fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
     if (tensors->framework() != nullptr) {
         fits_ = tensors->read_output(given, &given_) && given_.type == type && given_.rank == shape.rank &&
