@@ -55,44 +55,24 @@ class SegmentMax(OpRun):
         return (ops.run(call),)
 
 
-class ScatterElements(op_scatter_elements.ScatterElements):
-    """The operator ScatterElements; maxops runs the reduction "max", and onnx runs the other reductions."""
+class _Scatter(OpRun):
+    """A scatter: maxops runs the reduction "max", and the class of onnx that follows runs the other reductions."""
 
     op_domain = ""
 
-    def _run(
-        self,
-        data: Array,
-        indices: Array,
-        updates: Array,
-        axis: int | None = 0,
-        reduction: str | None = None,
-        since_version: int | None = None,
-    ) -> tuple[Array]:
-        if reduction != "max" and self.op_domain != schemas.DOMAIN:
-            given: tuple[Array] = super()._run(data, indices, updates, axis, reduction)  # type: ignore[no-untyped-call]
+    def _run(self, *inputs: Array, since_version: int | None = None, **attributes: Any) -> tuple[Array]:
+        if attributes.get("reduction") != "max" and self.op_domain != schemas.DOMAIN:
+            given: tuple[Array] = super()._run(*inputs, **attributes)  # type: ignore[no-untyped-call]
             return given
-        row = _row(self, since_version)
-        return (ops.run(ScatterCall(data, indices, updates, axis or 0, reduction, row=row)),)
+        return (ops.run(ScatterCall(*inputs, **attributes, row=_row(self, since_version))),)
 
 
-class ScatterND(op_scatternd.ScatterND):
-    """The operator ScatterND; maxops runs the reduction "max", and onnx runs the other reductions."""
+class ScatterElements(_Scatter, op_scatter_elements.ScatterElements):
+    """The operator ScatterElements."""
 
-    op_domain = ""
 
-    def _run(
-        self,
-        data: Array,
-        indices: Array,
-        updates: Array,
-        reduction: str | None = None,
-        since_version: int | None = None,
-    ) -> tuple[Array]:
-        if reduction != "max" and self.op_domain != schemas.DOMAIN:
-            given: tuple[Array] = super()._run(data, indices, updates, reduction)  # type: ignore[no-untyped-call]
-            return given
-        return (ops.run(ScatterCall(data, indices, updates, reduction=reduction, row=_row(self, since_version))),)
+class ScatterND(_Scatter, op_scatternd.ScatterND):
+    """The operator ScatterND."""
 
 
 def reference_ops() -> list[type[OpRun]]:

@@ -6,7 +6,6 @@ the domain with the onnx package, so that its checker and its shape inference ac
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import onnx
@@ -56,10 +55,12 @@ def register() -> None:
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
     1
     """
-    schemas = {"Max": _max, "ReduceMax": _reduce_max, SEGMENT_MAX.operator: _segment_max}
-    for operator, schema in (schemas | {name: partial(_scatter, name) for name in spec.SCATTERS}).items():
-        if not onnx.defs.has(operator, DOMAIN):
-            onnx.defs.register_schema(schema())
+    inference = {"Max": _infer_max, "ReduceMax": _infer_reduce_max, "SegmentMax": _infer_segment_max}
+    for row in (*NEWEST.values(), SEGMENT_MAX):
+        if not onnx.defs.has(row.operator, DOMAIN):
+            schema = _segment_max() if row is SEGMENT_MAX else _of_onnx(row)
+            schema.set_type_and_shape_inference_function(inference.get(row.operator, _infer_scatter))
+            onnx.defs.register_schema(schema)
 
 
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
@@ -92,56 +93,33 @@ def _type_strings(types: tuple[DType, ...]) -> list[str]:
     return [f"tensor({dtype.onnx})" for dtype in types]
 
 
-def _version_attribute(operator: str) -> Attribute:
-    default = onnx.helper.make_attribute(SINCE_VERSION, NEWEST[operator].version)
-    return Attribute(SINCE_VERSION, default, f"The version of ONNX's {operator} that the node follows.")
-
-
-def _max() -> OpSchema:
-    schema = OpSchema(
-        "Max",
+def _of_onnx(row: Spec) -> OpSchema:
+    """Return ONNX's schema of an operator in this domain, with the version as an attribute; the reduction is max."""
+    original = onnx.defs.get_schema(row.operator, row.version or 0, "")
+    types = {"T": row.dtypes, "Tind": row.index_dtypes}
+    version = onnx.helper.make_attribute(SINCE_VERSION, row.version)
+    attributes = original.attributes | {
+        SINCE_VERSION: Attribute(SINCE_VERSION, version, f"The version of ONNX's {row.operator} that the node follows.")
+    }
+    if "reduction" in attributes:
+        attributes["reduction"] = Attribute("reduction", OpSchema.AttrType.STRING, "max", required=True)
+    return OpSchema(
+        row.operator,
         DOMAIN,
         VERSION,
-        "ONNX's Max.",
-        inputs=[Parameter("data", "T", "Arrays that broadcast.", param_option=Option.Variadic)],
-        outputs=[Parameter("max", "T", "Their element-wise maximum.")],
-        type_constraints=[("T", _type_strings(NEWEST["Max"].dtypes), "Numeric types.")],
-        attributes=[_version_attribute("Max")],
-    )
-    schema.set_type_and_shape_inference_function(_infer_max)
-    return schema
-
-
-def _reduce_max() -> OpSchema:
-    schema = OpSchema(
-        "ReduceMax",
-        DOMAIN,
-        VERSION,
-        "ONNX's ReduceMax, with the axes as an input in every version.",
-        inputs=[
-            Parameter("data", "T", "Any rank."),
-            Parameter(
-                "axes", "tensor(int64)", "The axes to reduce; all axes by default.", param_option=Option.Optional
-            ),
+        f"ONNX's {row.operator}.",
+        inputs=original.inputs,
+        outputs=original.outputs,
+        type_constraints=[
+            (each.type_param_str, _type_strings(types[each.type_param_str]), each.description)
+            for each in original.type_constraints
         ],
-        outputs=[Parameter("reduced", "T", "The maximum along the axes.")],
-        type_constraints=[("T", _type_strings(NEWEST["ReduceMax"].dtypes), "Types of ReduceMax.")],
-        attributes=[
-            _version_attribute("ReduceMax"),
-            Attribute("keepdims", onnx.helper.make_attribute("keepdims", 1), "1: keep the reduced axes with size 1."),
-            Attribute(
-                "noop_with_empty_axes",
-                onnx.helper.make_attribute("noop_with_empty_axes", 0),
-                "1: without axes, the output is the input.",
-            ),
-        ],
+        attributes=[*attributes.values()],
     )
-    schema.set_type_and_shape_inference_function(_infer_reduce_max)
-    return schema
 
 
 def _segment_max() -> OpSchema:
-    schema = OpSchema(
+    return OpSchema(
         "SegmentMax",
         DOMAIN,
         VERSION,
@@ -165,37 +143,6 @@ def _segment_max() -> OpSchema:
             )
         ],
     )
-    schema.set_type_and_shape_inference_function(_infer_segment_max)
-    return schema
-
-
-def _scatter(operator: str) -> OpSchema:
-    row = NEWEST[operator]
-    attributes = [
-        _version_attribute(operator),
-        Attribute("reduction", OpSchema.AttrType.STRING, "max", required=True),
-    ]
-    if row.has("axis"):
-        attributes.append(Attribute("axis", onnx.helper.make_attribute("axis", 0), "The axis of data to index."))
-    schema = OpSchema(
-        operator,
-        DOMAIN,
-        VERSION,
-        f"ONNX's {operator} with the reduction max.",
-        inputs=[
-            Parameter("data", "T", "Rank 1 or more."),
-            Parameter("indices", "T_IDX", "Indices of elements or slices of data."),
-            Parameter("updates", "T", "A value or a slice for each index."),
-        ],
-        outputs=[Parameter("output", "T", "The maximum of each element of data and its updates.")],
-        type_constraints=[
-            ("T", _type_strings(row.dtypes), "Types of the operator."),
-            ("T_IDX", _type_strings(row.index_dtypes), "Types of indices."),
-        ],
-        attributes=attributes,
-    )
-    schema.set_type_and_shape_inference_function(_infer_scatter)
-    return schema
 
 
 # ------------------------------------------------------------------------------------- type and shape inference
