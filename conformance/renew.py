@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from maxops.conformance import ledger, saved
+import ledger
+from maxops.conformance import saved
 
 KNOWN = Path(__file__).resolve().parent / "known"
 

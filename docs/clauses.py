@@ -7,6 +7,7 @@ messages from running the examples, and the findings from the ledger of conforma
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter, defaultdict
 from contextlib import redirect_stdout
 from functools import cache
@@ -19,7 +20,6 @@ import onnx.parser
 from maxops import evidence, spec
 from maxops.checker import check, rules_common
 from maxops.checker.report import RULES
-from maxops.conformance import ledger
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import FAULTS, Verdict
 from maxops.conformance.wording import WORDS, runtime_label
@@ -28,6 +28,10 @@ from maxops.explanations import explanations, without_version
 from maxops.spec import Clause, Spec
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "conformance"))
+
+import ledger  # noqa: E402
+
 STANDARDS = {"ONNX": "onnx", "SONNX": "sonnx", "SONNX draft": "sonnx-draft", "OpenVINO": "openvino"}
 Versions = list[tuple[Spec, Clause]]
 

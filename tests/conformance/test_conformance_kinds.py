@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.conformance_runs import Maker, many, swift
+from ledger import what_became
 from maxops import dtypes
-from maxops.conformance.causes import what_became
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.result import FAULTS, Elements, Message, Verdict, elements
 from maxops.dtypes import DType

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.metadata
 import re
 from itertools import chain, zip_longest
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ledger
 import maxops as mo
 from helpers.all_cases import ALL
 from helpers.conformance_runs import careful, found, hostile, swift, swifter, with_a_larger_call
-from maxops.conformance import junit, ledger, matrix, saved, session
-from maxops.conformance.causes import causes
+from maxops.conformance import junit, matrix, saved, session
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import Finding, Run, elements
 from maxops.errors import RunFileError
@@ -187,7 +188,7 @@ def test_the_page_tells_every_finding_with_its_verdict() -> None:
     own = pages["findings/swiftmax.md"].replace("\\_", "_")
     assert own.index("## swiftmax 2.1.0") > 0
     wrong = [kind for kind in kinds(run) if kind.verdict not in ("refuses", "permitted")]
-    for cause in causes(wrong):
+    for cause in ledger.causes(wrong):
         section = own[own.index(f"#### {cause.title}\n") :].split("\n#### ")[0]
         for kind in cause.kinds:
             assert f"| `{kind.smallest.clause}` |" in section
@@ -222,7 +223,7 @@ def test_the_overview_links_to_the_gravest_fault_of_each_runtime(runs: list[Run]
 def test_the_page_shows_a_script_of_each_cause_once_and_what_it_printed() -> None:
     page = ledger.pages([swift()])["findings/swiftmax.md"]
     wrong = [kind for kind in kinds(swift()) if kind.verdict not in ("refuses", "permitted")]
-    assert page.count("```python\n") == sum(cause.shown is not None for cause in causes(wrong))
+    assert page.count("```python\n") == sum(cause.shown is not None for cause in ledger.causes(wrong))
     bodies = [block.split("```")[0] for block in page.split("```python\n")[1:]]
     codes = ["\n".join(line for line in body.splitlines() if not line.startswith("#")) for body in bodies]
     assert len(set(codes)) == len(codes) > 0
@@ -254,3 +255,7 @@ def test_foreign_words_stay_in_their_cells() -> None:
     outside = "".join(part for number, part in enumerate(page.split("````")) if number % 2 == 0)
     assert "<img" not in outside.replace("\\<", "")
     assert "`one \\| two 'three'`" in outside
+
+
+def test_the_examples_of_the_ledger() -> None:
+    assert doctest.testmod(ledger).failed == 0

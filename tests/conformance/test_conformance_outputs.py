@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import ledger
 from helpers.conformance_runs import Maker
 from maxops import spec
 from maxops.cli.app import app
-from maxops.conformance import compare, junit, ledger, matrix, saved
+from maxops.conformance import compare, junit, matrix, saved
 from maxops.conformance.page.data import data as page_data
 from maxops.conformance.result import Elements, Message, Run, Verdict, elements
 

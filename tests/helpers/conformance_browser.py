@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
+import ledger
 from helpers.conformance_runs import careful, hostile, many, swift, swifter, with_a_larger_call
-from maxops.conformance import ledger, page
+from maxops.conformance import page
 
 if TYPE_CHECKING:
     from selenium import webdriver
