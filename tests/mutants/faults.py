@@ -368,8 +368,8 @@ FAULTS = (
     Fault(
         "checker/rules_segment_max.py",
         "an id as large as the number of segments",
-        "(ids >= number).any()",
-        "(ids > number).any()",
+        "int(ids.max(initial=-1)) + 1)",
+        "int(ids.max(initial=-1)))",
     ),
     Fault(
         "checker/report.py",

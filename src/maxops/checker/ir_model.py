@@ -121,15 +121,19 @@ class _Reader:
 
         A port with invalid sizes has an unknown rank.
         """
-        own = layers.own_dims(layer, "") if self._has_own_dims(layer) else None
+        any_rank, is_constant = layers.is_any_rank(layer.data), layer.type == "Const"
+        has_own = (layer.type == "Parameter" or is_constant) and not any_rank
+        own = layers.own_dims(layer, "") if has_own else None
         for port, texts in layer.outputs.items():
-            written, dtype = self._written_type(layer, port), self._own_type(net, layer)
+            written = calls.PORT_TYPES.get(layer.precisions.get(port, ""))  # the type that the output port declares
+            dtype = self._own_type(net, layer)
             judged_type = dtype if written is None else written
             if dtype is None:
                 dtype = written
             declared = written is not None or layers.element_type(layer) is not None
             net.values[layer.id, port] = net.written[layer.id, port] = Known(layer.name, dtype, own, declared)
-            dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "the output port")
+            may_be_any_rank = any_rank or (self._any_rank and not texts and not is_constant)
+            dims = None if may_be_any_rank else layers.sizes_of(texts, "the output port")
             if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
                 raise ModelError(f"the shape {dims} has too many elements")
             fact = dims if own is None else own
@@ -137,27 +141,17 @@ class _Reader:
             net.written[layer.id, port] = Known(layer.name, judged_type, dims, declared)
             if self._is_judged(layer):
                 continue  # a clause covers the output
-            if not _same_type(dtype, written):
+            if dtype is not None and written is not None and dtype != written:
                 raise ModelError(f"output port {port} has type {written}, but the layer produces {dtype}")
             if own is not None and dims and not _may_be(dims, own):
                 raise ModelError(f"output port {port} has shape {text(dims)}, but the layer's data has {text(own)}")
-        if layer.type == "Const":
+        if is_constant:
             shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
             if isinstance(kind := layers.element_type(layer), DType):
                 check_size(kind, shape, size, "")
             with self._faults_at("net"):  # once for all constants
                 self._weights.check_file()
             self._weights.check(offset, size, "the data")
-
-    def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
-        return layers.is_any_rank(layer.data) or (self._any_rank and not texts and layer.type != "Const")
-
-    def _has_own_dims(self, layer: Layer) -> bool:
-        return layer.type in ("Parameter", "Const") and not layers.is_any_rank(layer.data)
-
-    def _written_type(self, layer: Layer, port: str) -> DType | str | None:
-        """Return the type that an output port declares."""
-        return calls.PORT_TYPES.get(layer.precisions.get(port, ""))
 
     def _own_type(self, net: _Net, layer: Layer) -> DType | str | None:
         """Return the type in the layer's data; for a max operator, return the type of its input."""
@@ -205,11 +199,6 @@ class _Reader:
         with self._faults_at(where):
             attributes = _attributes(layer)
         return Node(where, operator, tuple(inputs), outputs, attributes, row, note, layer.version or None)
-
-
-def _same_type(first: DType | str | None, second: DType | str | None) -> bool:
-    """Return whether two types may be the same."""
-    return first is None or second is None or first == second
 
 
 def _may_be(written: Dims, own: Dims) -> bool:

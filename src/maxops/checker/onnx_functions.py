@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
@@ -94,8 +95,7 @@ def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep:
         value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is None and not keep:
             continue
-        copy = AttributeProto()
-        copy.CopyFrom(attribute if value is None else value)
+        copy = deepcopy(attribute if value is None else value)
         if isinstance(attribute.name, str):  # other names cannot be written, and are reported elsewhere
             copy.name = attribute.name
         yield copy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -138,8 +139,7 @@ def _declare_references(function: FunctionProto) -> None:
 
 def _inferred(make: Callable[[], ModelProto], prefix: str) -> bytes:
     light = with_external_inputs(without_weights(make()))
-    bare = ModelProto()
-    bare.CopyFrom(light)
+    bare = deepcopy(light)
     functions = {function_key(function) for function in light.functions}
     opsets = {entry.domain: entry.version for entry in light.opset_import}
     _strip(bare.graph, functions, opsets, is_body=False)
@@ -308,8 +308,7 @@ def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
         return second
     if form is None or not form.endswith("tensor_type"):
         return first
-    result = TypeProto()
-    result.CopyFrom(first)
+    result = deepcopy(first)
     ours, theirs = getattr(result, form), getattr(second, form)
     ours.elem_type = ours.elem_type or theirs.elem_type
     if not theirs.HasField("shape"):

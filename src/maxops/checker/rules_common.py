@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Known, Node, shape
@@ -11,6 +12,8 @@ from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.sizes import Dims
 from maxops.spec import Spec
+
+Rule = Callable[[Node, Spec], Ruling]
 
 
 def value(node: Node, row: Spec) -> Ruling:
@@ -72,16 +75,20 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
     return holds(f"inputs: {given}")
 
 
+def attribute(node: Node, name: str, default: Any, subject: str = "") -> Any:
+    """Return the value of an attribute, or the ruling if it is invalid or unknown."""
+    given = node.attributes.get(name, default)
+    if given is OPEN:
+        return unknown(f"{subject or f'{name} is'} set by the caller of the function")
+    return broken(given.text) if isinstance(given, Invalid) else given
+
+
 def flag(node: Node, name: str) -> Ruling | int:
     """Return the attribute (0 or 1), or the ruling if it is invalid or unknown."""
-    given = node.attributes.get(name, {"keepdims": 1}.get(name, 0))
-    if given is OPEN:
-        return unknown(f"{name} is set by the caller of the function")
-    if isinstance(given, Invalid):
-        return broken(given.text)
-    if given not in (0, 1):
-        return broken(f"{name} must be 0 or 1, got {given!r}")
-    return int(given)
+    given = attribute(node, name, 1 if name == "keepdims" else 0)
+    if isinstance(given, Ruling):
+        return given
+    return int(given) if given in (0, 1) else broken(f"{name} must be 0 or 1, got {given!r}")
 
 
 def output_shape(node: Node, made: Dims | None, why: str) -> Ruling:

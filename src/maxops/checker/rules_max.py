@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from maxops import sizes
 from maxops.checker.facts import Invalid, Known, Node, shape
-from maxops.checker.rules_common import count, one_type, output_shape, value
+from maxops.checker.rules_common import Rule, count, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.plan import MOST_INPUTS
 from maxops.spec import MAX_13, Spec
 
 BASED_ON, BASED_ON_OPSET = MAX_13, 13  # the base of SONNX's Max
-
-
-def _inputs(node: Node, row: Spec) -> Ruling:
-    return count(node, 1, MOST_INPUTS, len(node.inputs))
-
-
-def _type(node: Node, row: Spec) -> Ruling:
-    return one_type(node.inputs, node.outputs, row)
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
@@ -126,10 +118,6 @@ def _converted(node: Node, row: Spec) -> Ruling:
     return holds("the inputs have one type") if inputs else unknown("there are no inputs")
 
 
-def _default(node: Node, row: Spec) -> Ruling:
-    return holds("Max has no attributes or optional inputs, so it has no defaults")
-
-
 def _opset(node: Node, row: Spec) -> Ruling:
     if node.opset is None:
         return broken("the model must import exactly one operator set for the node")
@@ -158,14 +146,13 @@ def _sizes(inputs: list[Known], axis: int) -> str:
     return ", ".join([*shown.values()][:3])
 
 
-RULES = {
-    "inputs": _inputs,
-    "L": _inputs,
-    "T": _type,
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("inputs", "L"), lambda node, row: count(node, 1, MOST_INPUTS, len(node.inputs))),
+    "T": lambda node, row: one_type(node.inputs, node.outputs, row),
     "GR1": _dense,
     "GR2": _explicit,
     "GR3": _converted,
-    "GR4": _default,
+    "GR4": lambda node, row: holds("Max has no attributes or optional inputs, so it has no defaults"),
     "static": _static,
     "opset": _opset,
     "shape": _shape,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from maxops import dtypes, shapes
-from maxops.checker.facts import OPEN, Invalid, Known, Node
-from maxops.checker.rules_common import count, flag, listed_type, one_type, output_shape, value
+from maxops.checker.facts import Known, Node
+from maxops.checker.rules_common import Rule, attribute, count, flag, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.counted import counted
 from maxops.sizes import Dims
@@ -23,26 +23,14 @@ class _Axes(NamedTuple):
     ruling: Ruling | None = None
 
 
-def _inputs(node: Node, row: Spec) -> Ruling:
-    return count(node, 1, 2 if row.axes_input else 1, 1)
-
-
-def _type(node: Node, row: Spec) -> Ruling:
-    return one_type([node.input(0)], node.outputs, row)
-
-
 def _axes_of(node: Node, row: Spec) -> _Axes:
     if row.axes_input:
         known = node.input(1)
         return _Axes(absent=True) if known is None else _axes_input(known)
-    given = node.attributes.get("axes")
-    if given is None:
-        return _Axes(absent=True)
-    if given is OPEN:
-        return _Axes(ruling=unknown("the axes are set by the caller of the function"))
-    if isinstance(given, Invalid):
-        return _Axes(ruling=broken(given.text))
-    return _Axes(tuple(given), not given)
+    given = attribute(node, "axes", None, "the axes are")
+    if isinstance(given, Ruling):
+        return _Axes(ruling=given)
+    return _Axes(absent=True) if given is None else _Axes(tuple(given), not given)
 
 
 def _axes_input(known: Known) -> _Axes:
@@ -200,9 +188,9 @@ def _empty(node: Node, row: Spec) -> Ruling:
     return holds("no reduced set is empty")
 
 
-RULES = {
-    "inputs": _inputs,
-    "T": _type,
+RULES: dict[str, Rule] = {
+    "inputs": lambda node, row: count(node, 1, 2 if row.axes_input else 1, 1),
+    "T": lambda node, row: one_type([node.input(0)], node.outputs, row),
     "axes": _axes,
     "axes.unique": _axes_unique,
     "axes.range": _axes_range,

@@ -5,21 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from maxops import sizes
-from maxops.checker.facts import OPEN, Invalid, Node, shape
-from maxops.checker.rules_common import count, listed_type, one_type, output_shape, ranked_data, value
+from maxops.checker.facts import Node, shape
+from maxops.checker.rules_common import Rule, attribute, count, listed_type, one_type, output_shape, ranked_data, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.counted import counted
 from maxops.plan import Array
 from maxops.sizes import Dims
 from maxops.spec import SCATTER_ND_18, Spec
-
-
-def _inputs(node: Node, row: Spec) -> Ruling:
-    return count(node, 3, 3, 3)
-
-
-def _type(node: Node, row: Spec) -> Ruling:
-    return one_type([node.input(0), node.input(2)], node.outputs, row)
 
 
 def _index_type(node: Node, row: Spec) -> Ruling:
@@ -54,16 +46,17 @@ def _indices_size(node: Node, row: Spec) -> Ruling:
     axis = _axis_number(node)
     if data is None or indices is None or len(data) != len(indices) or axis is None:
         return unknown("the shapes of data and indices, or axis, are unknown")
-    others = [pair for number, pair in enumerate(zip(indices, data, strict=True)) if number != axis]
     text = f"indices {shape(indices)} and data {shape(data)}, with axis {axis}"
-    if any(isinstance(size, int) and isinstance(room, int) and size > room for size, room in others):
-        return broken(f"{text}: indices are larger than data along another axis")
-    fits = all(size == room is not None or size == 0 or _is_at_most(size, room) for size, room in others)
+    fits = True
+    for number, (size, room) in enumerate(zip(indices, data, strict=True)):
+        if number == axis or size == room is not None or size == 0:
+            continue
+        if isinstance(size, int) and isinstance(room, int):
+            if size > room:
+                return broken(f"{text}: indices are larger than data along another axis")
+        else:
+            fits = False
     return holds(text) if fits else unknown(f"{text}: a size is unknown")
-
-
-def _is_at_most(size: sizes.Size, room: sizes.Size) -> bool:
-    return isinstance(size, int) and isinstance(room, int) and size <= room
 
 
 def _updates_shape(node: Node, row: Spec) -> Ruling:
@@ -83,11 +76,9 @@ def _updates_shape(node: Node, row: Spec) -> Ruling:
 
 
 def _axis(node: Node, row: Spec) -> Ruling:
-    given = node.attributes.get("axis", 0)
-    if given is OPEN:
-        return unknown("axis is set by the caller of the function")
-    if isinstance(given, Invalid):
-        return broken(given.text)
+    given = attribute(node, "axis", 0)
+    if isinstance(given, Ruling):
+        return given
     data, _ = _shapes(node)
     if data is None:
         return unknown("the rank of data is unknown")
@@ -139,21 +130,15 @@ def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Ar
 
 def _reduction(node: Node, row: Spec) -> Ruling:
     """Judge the reduction, which is always "max" in the default ONNX domain, because other scatters are not read."""
-    given = node.attributes.get("reduction", "none")
-    if given is OPEN:
-        return unknown("reduction is set by the caller of the function")
-    if isinstance(given, Invalid):
-        return broken(given.text)
+    given = attribute(node, "reduction", "none")
+    if isinstance(given, Ruling):
+        return given
     return holds("max") if given == "max" else broken(f"reduction must be 'max', got {given!r}")
 
 
-def _shape(node: Node, row: Spec) -> Ruling:
-    return output_shape(node, _shapes(node)[0], "data has shape")
-
-
-OF_ELEMENTS = {
-    "inputs": _inputs,
-    "T": _type,
+OF_ELEMENTS: dict[str, Rule] = {
+    "inputs": lambda node, row: count(node, 3, 3, 3),
+    "T": lambda node, row: one_type([node.input(0), node.input(2)], node.outputs, row),
     "data": ranked_data,
     "T_IDX": _index_type,
     "indices.shape": _indices_shape,
@@ -162,7 +147,7 @@ OF_ELEMENTS = {
     "axis": _axis,
     "indices": _indices,
     "reduction": _reduction,
-    "shape": _shape,
+    "shape": lambda node, row: output_shape(node, _shapes(node)[0], "data has shape"),
     "copy": value,
     "value": value,
     "nan": value,

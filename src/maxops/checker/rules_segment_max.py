@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import gt, lt
 
 import numpy as np
 
 from maxops import sizes
-from maxops.checker.facts import OPEN, Invalid, Known, Node
-from maxops.checker.rules_common import count, listed_type, one_type, output_shape, ranked_data, value
+from maxops.checker.facts import Known, Node
+from maxops.checker.rules_common import Rule, attribute, count, listed_type, one_type, output_shape, ranked_data, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.counted import counted
 from maxops.plan import FILL_MODES, Array
 from maxops.spec import Spec
-
-
-def _inputs(node: Node, row: Spec) -> Ruling:
-    return count(node, 2, 3, 2)
-
-
-def _type(node: Node, row: Spec) -> Ruling:
-    return one_type([node.input(0)], node.outputs, row)
 
 
 def _index_type(node: Node, row: Spec) -> Ruling:
@@ -112,33 +105,24 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
     return broken(f"{text}, but must have 0") if output.dims[0] else holds(text)
 
 
-def _smaller(node: Node, row: Spec) -> Ruling:
-    return _against_ids(node, lambda number, ids: bool((ids >= number).any()), "smaller than")
-
-
-def _larger(node: Node, row: Spec) -> Ruling:
-    return _against_ids(node, lambda number, ids: number > int(ids.max(initial=-1)) + 1, "larger than")
-
-
-def _against_ids(node: Node, applies: Callable[[int, Array], bool], word: str) -> Ruling:
+def _against_ids(node: Node, applies: Callable[[int, int], bool], word: str) -> Ruling:
+    """Rule on a number of segments that is smaller or larger than the number of segments that the ids define."""
     if node.input(2) is None:
         return holds("num_segments is omitted")
     number, ids = _integers(node.input(2)), _integers(node.input(1))
     if number is None or number.size != 1 or ids is None:
         return at_run_time(f"whether num_segments is {word} max(segment_ids) + 1 is known only at run time")
-    if applies(number.item(), ids):
+    if applies(number.item(), int(ids.max(initial=-1)) + 1):
         return at_run_time(f"num_segments is {word} max(segment_ids) + 1: the result is known only at run time")
     return holds(f"num_segments is not {word} max(segment_ids) + 1")
 
 
 def _fill_mode(node: Node, row: Spec) -> Ruling:
-    given = node.attributes.get("fill_mode")
+    given = attribute(node, "fill_mode", None)
     if given is None:
         return broken("fill_mode is missing; set it to ZERO or LOWEST")
-    if given is OPEN:
-        return unknown("fill_mode is set by the caller of the function")
-    if isinstance(given, Invalid):
-        return broken(given.text)
+    if isinstance(given, Ruling):
+        return given
     return holds(given) if given.upper() in FILL_MODES else broken(f"fill_mode must be ZERO or LOWEST, got {given!r}")
 
 
@@ -170,9 +154,9 @@ def _integers(known: Known | None) -> Array | None:
     return known.constant
 
 
-RULES = {
-    "inputs": _inputs,
-    "T": _type,
+RULES: dict[str, Rule] = {
+    "inputs": lambda node, row: count(node, 2, 3, 2),
+    "T": lambda node, row: one_type([node.input(0)], node.outputs, row),
     "data": ranked_data,
     "T_IDX": _index_type,
     "ids.shape": _ids_shape,
@@ -180,8 +164,8 @@ RULES = {
     "num_segments": _num_segments,
     "num_segments.default": _default,
     "num_segments.no_ids": _no_ids,
-    "num_segments.smaller": _smaller,
-    "num_segments.larger": _larger,
+    "num_segments.smaller": lambda node, row: _against_ids(node, lt, "smaller than"),
+    "num_segments.larger": lambda node, row: _against_ids(node, gt, "larger than"),
     "fill_mode": _fill_mode,
     "lowest": _lowest,
     "shape": _shape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 Verdict = Literal["holds", "broken", "unknown"]
@@ -15,21 +16,7 @@ class Ruling(NamedTuple):
     at_run_time: bool = False
 
 
-def holds(message: str) -> Ruling:
-    """Return a ruling that the clause holds, with the reason."""
-    return Ruling("holds", message)
-
-
-def broken(message: str) -> Ruling:
-    """Return a ruling that the clause is broken, with the reason."""
-    return Ruling("broken", message)
-
-
-def unknown(message: str) -> Ruling:
-    """Return a ruling that the model leaves the clause open, with the reason."""
-    return Ruling("unknown", message)
-
-
-def at_run_time(message: str) -> Ruling:
-    """Return a ruling that the clause is about values, which are known only at run time."""
-    return Ruling("unknown", message, True)
+# A clause that holds, a clause that is broken, and a clause that the model leaves open, each with the reason.
+holds, broken, unknown = (partial(Ruling, verdict) for verdict in ("holds", "broken", "unknown"))
+# A clause about values, which are known only at run time.
+at_run_time = partial(Ruling, "unknown", at_run_time=True)

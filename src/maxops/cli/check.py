@@ -245,7 +245,7 @@ def _print_tables(report: Report, *, everything: bool) -> None:
     found = [finding for finding in report.findings if everything or finding.notable]
     if found:
         says = {clause.id: clause.statement for node in report.nodes if node.row for clause in node.row.clauses}
-        found.sort(key=_order)
+        found.sort(key=lambda each: ("broken", "unknown", "at run time only", "holds").index(_verdict(each)))
         rows = _gathered(((_verdict(each), each.clause, each.message), each.node) for each in found)
         cells = [
             (verdict(of), clause, says.get(clause, "the model is well formed"), why, where)
@@ -278,10 +278,6 @@ def _counts(findings: Iterable[Finding]) -> list[str]:
 
 def _verdict(finding: Finding) -> str:
     return "at run time only" if finding.at_run_time else finding.verdict
-
-
-def _order(finding: Finding) -> int:
-    return ("broken", "unknown", "at run time only", "holds").index(_verdict(finding))
 
 
 def _gathered(rows: Iterable[Row]) -> list[Row]:

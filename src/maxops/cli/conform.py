@@ -19,7 +19,10 @@ from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import say, show, show_json
-from maxops.conformance import repeat, timeout
+from maxops.conformance import bounds, compare, limits, matrix, saved
+from maxops.conformance.ids import case_name
+from maxops.conformance.result import FAULTS, Finding, Run
+from maxops.conformance.wording import Table, expected_to_actual, runtime_label, shortened
 from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
 from maxops.program import BAD_USE, FAILED, print_line
@@ -27,8 +30,6 @@ from maxops.shown import printable
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
-    from maxops.conformance.result import Finding, Run
-    from maxops.conformance.wording import Table
 
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # column widths of the matrix that keep words whole
 MAX_CLAUSES = 8  # in an error
@@ -37,14 +38,14 @@ MAX_CASE_TEXT = 60  # characters of a case name next to the progress bar
 
 def _check_seconds(seconds: float) -> float:
     try:
-        return timeout.check(seconds)
+        return limits.check_seconds(seconds)
     except ConfigurationError as error:
         raise typer.BadParameter(str(error)) from None
 
 
 def _check_repeats(repeats: int) -> int:
     try:
-        return repeat.check(repeats)
+        return limits.check_repeats(repeats)
     except ConfigurationError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -128,7 +129,7 @@ def conform(
             callback=_check_seconds,
             help="Timeout for each case with the default --repeat, in seconds; it grows with --repeat.",
         ),
-    ] = timeout.DEFAULT,
+    ] = limits.SECONDS,
     repeats: Annotated[
         int,
         typer.Option(
@@ -137,7 +138,7 @@ def conform(
             callback=_check_repeats,
             help="Number of runs of each call (at least 2).",
         ),
-    ] = repeat.DEFAULT,
+    ] = limits.REPEATS,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
@@ -176,7 +177,7 @@ def conform(
         import_module("maxops.conformance.junit")  # raises now if its dependency is missing
     failed: list[MaxopsError] = []
     if earlier:
-        _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != repeat.DEFAULT})
+        _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != limits.REPEATS})
         runs = _read(saved_files)
         if old is not None or baseline is not None:
             _require_distinct(runs, "--from")
@@ -225,8 +226,6 @@ def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) ->
 
 
 def _read(files: Sequence[Path]) -> list[Run]:
-    from maxops.conformance import saved  # noqa: PLC0415  (see above)
-
     return [
         run
         for file in files
@@ -236,8 +235,6 @@ def _read(files: Sequence[Path]) -> list[Run]:
 
 def _require_distinct(runs: Sequence[Run], where: str) -> None:
     """Raise an error if there are several runs of one runtime, because --compare and --baseline need one."""
-    from maxops.conformance import compare  # noqa: PLC0415  (see above)
-
     try:
         compare.by_runtime(runs)
     except RunFileError as error:
@@ -267,8 +264,6 @@ def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
 
 def _clauses(run: Run) -> dict[str, str]:
     """Return the clause of each case: the clause of its finding, which may differ from the clause in its id."""
-    from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
-
     return {case: case_name(case).clause for case in run["cases"]} | {
         each["case"]: each["clause"] for each in run["findings"]
     }
@@ -373,8 +368,6 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
 
 def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
     """Show runs; `seen` has the runs after --select and --ignore, and `new` has the faults that make the check fail."""
-    from maxops.conformance import saved  # noqa: PLC0415  (see above)
-
     if form == "text":
         _show_tables(seen, before)
         return
@@ -388,8 +381,6 @@ def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new
 
 
 def _lines(run: Run, new: Sequence[Finding]) -> Iterator[Line]:
-    from maxops.conformance.wording import expected_to_actual, runtime_label, shortened  # noqa: PLC0415  (see above)
-
     failing = set(map(id, new))
     for each in run["findings"]:
         if id(each) in failing:
@@ -399,8 +390,6 @@ def _lines(run: Run, new: Sequence[Finding]) -> Iterator[Line]:
 
 
 def _summary(run: Run) -> Iterator[str]:
-    from maxops.conformance import bounds, matrix  # noqa: PLC0415  (see above)
-
     for note in run["notes"]:
         yield f"{run['runtime']}: note: {note}"
     for sentence in bounds.sentences(run):
@@ -409,8 +398,6 @@ def _summary(run: Run) -> Iterator[str]:
 
 
 def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
-    from maxops.conformance import compare, matrix  # noqa: PLC0415  (see above)
-
     if runs:
         for beside in _that_fit(runs):
             _show(matrix.matrix(beside))
@@ -447,7 +434,7 @@ def _show(table: Table) -> None:
 
 
 def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | None], *, make_folders: bool) -> None:
-    from maxops.conformance import junit, page, saved  # noqa: PLC0415  (see above)
+    from maxops.conformance import junit, page  # noqa: PLC0415  (see above)
 
     if not runs:
         return
@@ -471,9 +458,6 @@ def _reject_unused(option: str, others: dict[str, object]) -> None:
 
 def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:
     """Return the faults; with a baseline, only those that are not in it."""
-    from maxops.conformance import compare  # noqa: PLC0415  (see above)
-    from maxops.conformance.result import FAULTS  # noqa: PLC0415
-
     if not has_baseline:
         return [finding for run in runs for finding in run["findings"] if finding["verdict"] in FAULTS]
     pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]

@@ -23,17 +23,15 @@ class Line(NamedTuple):
 def show_lines(lines: Iterable[Line], form: str) -> None:
     """Print findings in the "concise" or "github" form."""
     for line in lines:
-        print(_github(line) if form == "github" else _concise(line))
+        if form == "github":
+            print(_github(line))
+        else:
+            print(printable(f"{line.file}: {line.node}: {line.clause} {line.message}"))
 
 
 def default_form(form: str | None, *, in_file: bool = False) -> str:
     """Return the requested form; the default is tables on a terminal, and otherwise one finding per line."""
     return form or ("text" if sys.stdout.isatty() and not in_file else "concise")
-
-
-def _concise(line: Line) -> str:
-    """Return the finding as `file: node: CLAUSE message`."""
-    return printable(f"{line.file}: {line.node}: {line.clause} {line.message}")
 
 
 def _github(line: Line) -> str:

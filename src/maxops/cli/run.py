@@ -211,11 +211,6 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
-    with _warnings_as_lines():
-        return _read(model, source, on)
-
-
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
     """Print each warning as one line on stderr."""
@@ -226,7 +221,8 @@ def _warnings_as_lines() -> Iterator[None]:
         print_line(f"maxops: warning: {printable(message)}")
 
 
-def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
+@_warnings_as_lines()
+def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
     from maxops.onnx import load  # noqa: PLC0415  (see above)
     from maxops.onnx.load import from_proto, parse  # noqa: PLC0415
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Literal
@@ -123,31 +123,18 @@ def read_at_most(file: IO[bytes], count: int) -> bytearray:
     return data
 
 
-def read_pipe(path: Path) -> bytes:
-    """Return all data of standard input or of a pipe; raise an error if it exceeds the size limit of models."""
-    with opened(path) as file:
-        data = bytes(read_at_most(file, LONGEST_MODEL + 1))
-    if len(data) > LONGEST_MODEL:
-        raise ModelInputError(
-            f"{name_of(path)}: the data exceeds {LONGEST_MODEL} bytes, the size limit of a model in one file"
-        )
-    return data
-
-
 def read_model(path: Path) -> bytes:
-    """Return the bytes of a model from standard input or a pipe, which may be endless, up to the size limit."""
-    from maxops.onnx.load import content  # noqa: PLC0415  (see above)
-
-    try:
-        with nullcontext(sys.stdin.buffer) if is_stream(path) else path.open("rb") as file:
-            return content(file)
-    except OSError as error:
-        raise ModelInputError(f"{name_of(path)} cannot be read: {error.strerror}") from error
+    """Return the bytes of standard input or a pipe, which may be endless, up to one byte past the limit of models."""
+    with opened(path) as file:
+        return bytes(read_at_most(file, LONGEST_MODEL + 1))
 
 
 def read_stdin() -> bytes:
-    """Return all data of standard input."""
-    return read_pipe(STREAM)
+    """Return all data of standard input; raise an error if it exceeds the size limit of models."""
+    data = read_model(STREAM)
+    if len(data) > LONGEST_MODEL:
+        raise ModelInputError(f"{STDIN}: the data exceeds {LONGEST_MODEL} bytes, the size limit of a model in one file")
+    return data
 
 
 def write_stdout(data: bytes) -> None:

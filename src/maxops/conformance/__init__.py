@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from maxops.conformance import repeat, timeout
+from maxops.conformance import limits
 from maxops.conformance.case import Case
 from maxops.conformance.result import Run
 
@@ -40,8 +40,8 @@ def conform(
     only: str | Sequence[str] = (),
     *,
     quick: bool = False,
-    seconds: float = timeout.DEFAULT,
-    repeats: int = repeat.DEFAULT,
+    seconds: float = limits.SECONDS,
+    repeats: int = limits.REPEATS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
     """Run cases on a runtime in worker processes, and judge the outcomes.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes
-from maxops.conformance import repeat
+from maxops.conformance import limits
 from maxops.conformance.case import Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
 from maxops.conformance.judge import differences
@@ -29,7 +29,7 @@ class _FailedError(NoResultError):
         self.kind = kind
 
 
-def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repeat.DEFAULT) -> Outcome:
+def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = limits.REPEATS) -> Outcome:
     """Run a trial several times, alternating the poison pattern of free memory and the order of the feeds."""
     try:
         return _Running(runtime, trial, memory).outcome(repeats)
@@ -102,7 +102,7 @@ class _Running:
                     return failed
                 first_error = first_error or failed
                 continue
-            if any(_same(outputs, other) for other in distinct):
+            if any(all(map(same_bits, outputs, other)) for other in distinct):
                 continue
             if len(distinct) >= MAX_DISTINCT:
                 seen = seen or {*map(self._differences, distinct)}
@@ -181,10 +181,6 @@ class _Running:
                     self._note = REUSES
                 before = result, outputs[number]
         return outputs
-
-
-def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
-    return all(map(same_bits, one, other))
 
 
 def _array(result: object) -> Array:

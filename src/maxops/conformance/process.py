@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from maxops.conformance import repeat, resource_limits, runtimes, timeout
+from maxops.conformance import limits, resource_limits, runtimes
 from maxops.conformance.case import Trial
 from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
@@ -48,8 +48,8 @@ class Process:
         sanity_calls: Sequence[Trial] = (),
         memory: int | None = None,
         *,
-        repeats: int = repeat.DEFAULT,
-        seconds: float = timeout.DEFAULT,
+        repeats: int = limits.REPEATS,
+        seconds: float = limits.SECONDS,
     ) -> None:
         self.amended: dict[str, Outcome] = {}
         self.notes: list[str] = []

@@ -80,7 +80,9 @@ def _script(
         f"# {printable(runtime.name)} {version}, {case.row.name} of {case.dtype}: {judgement.verdict}",
         f"# {judgement.clause.id}: {judgement.clause.statement}",
     ]
-    text += [f"# run it with {_variables(each)}" for each in environments if each]
+    text += [
+        f"# run it with {' '.join(f'{name}={value}' for name, value in each.items())}" for each in environments if each
+    ]
     text.append("import numpy as np")
     if any(array.dtype.name == "bfloat16" for array in (*feed, *call.constants.values())):
         text.append("import ml_dtypes")
@@ -131,10 +133,6 @@ def _comparison(name: str, number: int) -> str:
 
 def _indented(head: str, lines: list[str]) -> list[str]:
     return [head, *(f"    {each}" for each in lines)]
-
-
-def _variables(environment: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in environment.items())
 
 
 def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import maxops
-from maxops.conformance import repeat, runtimes, timeout
+from maxops.conformance import limits, runtimes
 from maxops.conformance.bounds import Bounds, bounds_of, widest
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.child import RuntimeUnusableError
@@ -89,8 +89,8 @@ def conform(
     cases: Sequence[Case],
     *,
     kit: dict[str, Any] | None = None,
-    seconds: float = timeout.DEFAULT,
-    repeats: int = repeat.DEFAULT,
+    seconds: float = limits.SECONDS,
+    repeats: int = limits.REPEATS,
     progress: Progress | None = None,
 ) -> Run:
     """Run every case on a runtime, and return the JSON of the run.
@@ -100,11 +100,11 @@ def conform(
     arrays, or if no case applies to it.
     """
     started = time.monotonic()
-    seconds, repeats = timeout.check(seconds), repeat.check(repeats)
+    seconds, repeats = limits.check_seconds(seconds), limits.check_repeats(repeats)
     runtime = runtimes.resolve(name)
     selected = _selected(runtime, cases)
     size = max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))
-    allowed = seconds * repeats / repeat.DEFAULT
+    allowed = seconds * repeats / limits.REPEATS
     with WorkerPool(name, sanity_calls(), size, repeats, allowed) as workers:
         session = _Session(runtime, workers, allowed, progress or (lambda done, of, doing: None))
         session.run(selected)
@@ -140,8 +140,15 @@ def conform(
 
 
 def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that concern a runtime; raise NothingToJudgeError if there are none."""
-    found = [case for case in cases if _is_selected(runtime, case)]
+    """Return the cases that concern a runtime; if versions cannot be chosen, only cases of the newest versions do.
+
+    Raises NothingToJudgeError if there are none.
+    """
+    found = [
+        case
+        for case in cases
+        if runtime.versioned or case.row.version is None or case.row is _NEWEST[case.row.operator]
+    ]
     if not found:
         newest = ", ".join(row.name for row in _NEWEST.values())
         of = ", ".join(dict.fromkeys(case.row.name for case in cases)) or "none"
@@ -150,12 +157,6 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
             f"versions are tested ({newest}), but the selected cases are for {of}"
         )
     return found
-
-
-def _is_selected(runtime: Runtime, case: Case) -> bool:
-    """Return whether a case concerns a runtime; if versions cannot be chosen, only cases of the newest versions do."""
-    row = case.row
-    return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
 
 class _Session:
@@ -372,18 +373,13 @@ def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
     return {"text": outcome.text}
 
 
-def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
-    """Return a small result in full; for a large result, return only the element that differs."""
-    if array.size <= MAX_ELEMENTS:
+def _excerpt(array: Array, index: tuple[int, ...] | None = None, most: int = MAX_ELEMENTS) -> Elements | Message:
+    """Return a small array in full; for a large result, return only the element that differs, if there is one."""
+    if array.size <= most:
         return elements(array)
     if index is not None:
         return elements(np.asarray(array[index]))
     return {"text": f"{array.dtype} of shape {array.shape}"}
-
-
-def _input(array: Array) -> Elements | Message:
-    """Return an input of a reproducer; for a large input, only its type and shape."""
-    return elements(array) if array.size <= FEW_ELEMENTS else {"text": f"{array.dtype} of shape {array.shape}"}
 
 
 def _group_key(each: _Judged) -> tuple[object, ...]:
@@ -417,7 +413,11 @@ def _reproducer(reproduction: Reproduction) -> Reproducer:
     call = found.trial.call
     whole = zip(call.inputs, call.whole(found.trial.feeds[0]), strict=True)
     return {
-        "inputs": {each.name: _input(array) for each, array in whole if each is not None and array is not None},
+        "inputs": {
+            each.name: _excerpt(array, most=FEW_ELEMENTS)
+            for each, array in whole
+            if each is not None and array is not None
+        },
         "attributes": dict(call.attributes),
         "expected": _expected(found.judgement, found.trial),
         "actual": _actual(found.judgement, found.outcome),

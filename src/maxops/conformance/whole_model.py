@@ -180,9 +180,8 @@ _RUNNERS: dict[str, Callable[[Any, Path | bytes, Inputs], list[Any]]] = {
 }
 _OF_IR = ("openvino", "maxops:openvino")
 _TAKERS = (
-    f"{', '.join(_RUNNERS)}, a module or class that implements the onnx.backend.base.Backend "
-    "protocol, or a program such as "
-    "'command:./program'"
+    f"{', '.join(_RUNNERS)}, a module or class that implements the onnx.backend.base.Backend protocol, or a program "
+    "such as 'command:./program'"
 )
 
 

@@ -13,7 +13,7 @@ import os
 import signal
 from multiprocessing.connection import Connection
 
-from maxops.conformance import repeat, resource_limits, runtimes
+from maxops.conformance import limits, resource_limits, runtimes
 from maxops.conformance.attempt import attempt, error_line
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome, same_bits
@@ -96,7 +96,7 @@ class _Serving:
         if errors:
             self._connection.send(self._corrupted(trial.call.row.operator))
 
-    def _attempt(self, trial: Trial, repeats: int = repeat.DEFAULT) -> Outcome:
+    def _attempt(self, trial: Trial, repeats: int = limits.REPEATS) -> Outcome:
         outcome = attempt(self._runtime, trial, self._memory, repeats)
         _end_unless(self._process)
         return outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import os
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
@@ -40,8 +41,7 @@ def without_external(model: ModelProto) -> ModelProto:
     """Return the model, or a copy with empty tensors instead of external ones, which can be checked without files."""
     if not any(external_tensors(model)):
         return model
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     for sparse in _sparse_tensors(result):
         if TensorProto.EXTERNAL in (sparse.values.data_location, sparse.indices.data_location):
             _empty(sparse.values)
@@ -60,8 +60,7 @@ def with_external_inputs(model: ModelProto) -> ModelProto:
     external = [tensor for tensor in initializers if tensor.data_location == TensorProto.EXTERNAL]
     if not external:
         return model
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     kept = [tensor for tensor in initializers if tensor.data_location != TensorProto.EXTERNAL]
     del result.graph.initializer[:]
     result.graph.initializer.extend(kept)

@@ -8,6 +8,7 @@ contain none of these.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 
 import onnx
@@ -110,8 +111,7 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
     _check_size(model, functions, order)
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     kept = [function for function in model.functions if function_key(function) not in chosen]
     versions = {entry.domain: entry.version for entry in model.opset_import}
     written = all_names(model)
@@ -121,7 +121,9 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
             result.functions.append(functions[key])
             _prepare(result.functions[-1], result)
         for node in calls(result.graph.node, keys):
-            _add_defaults(node, functions[call_key(node)])
+            given = {attribute.name for attribute in node.attribute}
+            defaults = functions[call_key(node)].attribute_proto
+            node.attribute.extend(default for default in defaults if default.name not in given)
         typed = any(_is_converted(functions[key], versions) for key in keys)
         result = _inline(result, keys, model.functions if typed else ())
         if typed:
@@ -176,8 +178,7 @@ def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionP
 
 def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelProto:
     """Return the model with the types of its values, which the inliner does not infer through calls."""
-    whole = ModelProto()
-    whole.CopyFrom(model)
+    whole = deepcopy(model)
     del whole.functions[:]
     whole.functions.extend(functions)
     result = onnx.shape_inference.infer_shapes(whole)
@@ -218,11 +219,6 @@ def _forget_types(model: ModelProto, names: set[str]) -> None:
         kept = [info for info in graph.value_info if info.name not in names]
         del graph.value_info[:]
         graph.value_info.extend(kept)
-
-
-def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
-    given = {attribute.name for attribute in call.attribute}
-    call.attribute.extend(default for default in function.attribute_proto if default.name not in given)
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:

@@ -219,7 +219,10 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     schemas.register()
     written = proto
     if proto.functions:
-        proto = _without_functions(proto, source)
+        try:
+            proto = moved(proto, inline_all=True)  # max operators keep their versions
+        except MaxopsError as error:
+            raise error.at(source) from error
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
@@ -246,14 +249,6 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
             _check_default(source, value, defaults[value.name])
     made = evaluator(on, proto, written, source, path, defaults)
     return Model(source, opset, inputs, outputs, defaults, (), made)
-
-
-def _without_functions(proto: ModelProto, source: str) -> ModelProto:
-    """Return the model with its functions inlined; max operators keep their versions."""
-    try:
-        return moved(proto, inline_all=True)
-    except MaxopsError as error:
-        raise error.at(source) from error
 
 
 def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:

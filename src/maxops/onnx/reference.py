@@ -60,18 +60,21 @@ class _Scatter(OpRun):
 
     op_domain = ""
 
-    def _run(self, *inputs: Array, since_version: int | None = None, **attributes: Any) -> tuple[Array]:
+    def _run(
+        self, data: Array, indices: Array, updates: Array, since_version: int | None = None, **attributes: Any
+    ) -> tuple[Array]:
         if attributes.get("reduction") != "max" and self.op_domain != schemas.DOMAIN:
-            given: tuple[Array] = super()._run(*inputs, **attributes)  # type: ignore[no-untyped-call]
+            given: tuple[Array] = super()._run(data, indices, updates, **attributes)  # type: ignore[no-untyped-call, safe-super]
             return given
-        return (ops.run(ScatterCall(*inputs, **attributes, row=_row(self, since_version))),)
+        call = ScatterCall(data, indices, updates, **attributes, row=_row(self, since_version))
+        return (ops.run(call),)
 
 
-class ScatterElements(_Scatter, op_scatter_elements.ScatterElements):
+class ScatterElements(_Scatter, op_scatter_elements.ScatterElements):  # type: ignore[misc]
     """The operator ScatterElements."""
 
 
-class ScatterND(_Scatter, op_scatternd.ScatterND):
+class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
     """The operator ScatterND."""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,7 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
     """Rewrite a model without the final check; with `inline_all`, inline all functions."""
     register()
     model = with_given_reductions(canonical(model))
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     check_names(result.graph, "the model")
     for graph in all_graphs(result):
         check_names(graph, "the model")
@@ -203,11 +202,14 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
     kept only if all calls to it are in the main graph, and their outputs are graph outputs with declared types.
     """
     functions = by_key(model)
-    holding = {key for key, function in functions.items() if _holds_ours(function)}
+    holding = {
+        key for key, function in functions.items() if any(node.domain == DOMAIN for node in with_inner(function.node))
+    }
     while more := {key for key in functions.keys() - holding if any(calls(functions[key].node, holding))}:
         holding |= more
     in_graph = [node for node in model.graph.node if call_key(node) in holding]
-    chosen = {call_key(node) for node in calls(chain(*map(_inner, model.graph.node)), holding)}
+    inner = (inside for node in model.graph.node for _, graph in graphs_of(node) for inside in graph.node)
+    chosen = {call_key(node) for node in calls(inner, holding)}
     for key in holding:
         callees = {call_key(node) for node in calls(functions[key].node, holding)}
         if callees or not _can_stay(functions[key], [node for node in in_graph if call_key(node) == key], model):
@@ -232,14 +234,6 @@ def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelP
         )
         and (not axes or _can_hold(axes, function, own_calls))
     )
-
-
-def _inner(node: NodeProto) -> Iterator[NodeProto]:
-    return (inner for _, graph in graphs_of(node) for inner in graph.node)
-
-
-def _holds_ours(function: FunctionProto) -> bool:
-    return any(node.domain == DOMAIN for node in with_inner(function.node))
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:

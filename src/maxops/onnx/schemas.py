@@ -6,6 +6,7 @@ the domain with the onnx package, so that its checker and its shape inference ac
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import onnx
@@ -27,6 +28,7 @@ VERSION = 1
 SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {row.operator: row for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)}
+_ORIGINALS = {operator: onnx.defs.get_schema(operator, row.version or 0, "") for operator, row in NEWEST.items()}
 # The attribute for the version of ONNX's operator that a node follows; the default is the newest.
 SINCE_VERSION = "since_version"
 # The kinds of the operators' attributes.
@@ -95,7 +97,7 @@ def _type_strings(types: tuple[DType, ...]) -> list[str]:
 
 def _of_onnx(row: Spec) -> OpSchema:
     """Return ONNX's schema of an operator in this domain, with the version as an attribute; the reduction is max."""
-    original = onnx.defs.get_schema(row.operator, row.version or 0, "")
+    original = _ORIGINALS[row.operator]
     types = {"T": row.dtypes, "Tind": row.index_dtypes}
     version = onnx.helper.make_attribute(SINCE_VERSION, row.version)
     attributes = original.attributes | {
@@ -107,7 +109,7 @@ def _of_onnx(row: Spec) -> OpSchema:
         row.operator,
         DOMAIN,
         VERSION,
-        f"ONNX's {row.operator}.",
+        f"ONNX's {row.operator}, with the inputs of its newest version.",
         inputs=original.inputs,
         outputs=original.outputs,
         type_constraints=[
@@ -212,8 +214,7 @@ def _infer_segment_max(context: Any) -> None:
         raise InferenceError(f"SegmentMax fill_mode must be {' or '.join(FILL_MODES)}, got {text!r}")
     if context.get_input_type(0) is None:
         return
-    data = TypeProto()
-    data.CopyFrom(context.get_input_type(0))
+    data = deepcopy(context.get_input_type(0))
     if data.tensor_type.HasField("shape"):
         dims = data.tensor_type.shape.dim
         if not dims:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
@@ -167,8 +168,7 @@ def portable(model: ModelProto) -> ModelProto:
     types = {value.name: value.type for value in (*inferred.graph.input, *inferred.graph.value_info)}
     types |= {value.name: value.type for value in inferred.graph.output}
     constants = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     functions: dict[str, FunctionProto] = {}
     for node in result.graph.node:
         if (node.domain, node.op_type) != (DOMAIN, NAME):

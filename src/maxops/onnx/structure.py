@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator
+from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import NoReturn
@@ -40,8 +41,7 @@ def canonical(model: ModelProto) -> ModelProto:
     )
     if ALIAS not in domains:
         return model
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     for holder in (result, *result.functions):
         _name_imports(holder)
     for function in result.functions:
@@ -54,8 +54,7 @@ def canonical(model: ModelProto) -> ModelProto:
 
 def canonical_node(node: NodeProto) -> NodeProto:
     """Return a copy of a node with the default ONNX domain named ""; nodes in its graphs are unchanged."""
-    result = NodeProto()
-    result.CopyFrom(node)
+    result = deepcopy(node)
     _name_domain(result)
     return result
 
@@ -169,8 +168,7 @@ def with_open_sizes(model: ModelProto) -> ModelProto:
     """
     if all(dim.dim_value != -1 for dim in all_dims(model)):
         return model
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     for dim in all_dims(result):
         if dim.dim_value == -1:
             dim.ClearField("dim_value")

@@ -60,7 +60,9 @@ def load(path: str | PathLike[str]) -> Model:
     source = str(path)
     root = parse_net(path, source)
     found = _layers(root, source)
-    sources = _edges(root, found, source)
+    sources: dict[Port, Port] = {}  # the output port that feeds each input port
+    for edge in root.findall("edges/edge"):
+        add_edge(edge, found, sources, source)
     weights = Weights(path.with_suffix(".bin"))
     constants: dict[str, Array] = {}
     inputs: list[Value] = []
@@ -137,14 +139,6 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
     if not found:
         raise ModelError(f"{source}: the IR has no layers")
     return found
-
-
-def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port, Port]:
-    """Return the output port that feeds each input port."""
-    sources: dict[Port, Port] = {}
-    for edge in root.findall("edges/edge"):
-        add_edge(edge, found, sources, source)
-    return sources
 
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
 from maxops import dtypes
 from maxops.conformance import pool
-from maxops.conformance.case import Case, Construct, Feed, Layout, Trial
+from maxops.conformance.case import Call, Case, Construct, Feed, Layout, Trial
 from maxops.conformance.cases import max as of_max
 from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, newest, rows, stored, subsampled
 from maxops.conformance.cases.planted import planted
@@ -47,15 +47,10 @@ def cases() -> Iterator[Case]:
         for row in rows(operator):
             if row is newest(row):
                 for dtype in stored(row):
-                    yield from subsampled(row, dtype, _of_type(row, dtype))
+                    made = chain(_layouts(row, dtype), _turns(row, dtype), _ranks(row, dtype))
+                    yield from subsampled(row, dtype, made)
             if row.standard == "ONNX" and (row is newest(row) or row.version in (8, 13)):
                 yield from _within(row)
-
-
-def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
-    yield from _layouts(row, dtype)
-    yield from _turns(row, dtype)
-    yield from _ranks(row, dtype)
 
 
 # ----------------------------------------------------------------------------------------------------- layouts
@@ -98,12 +93,14 @@ def _laid(row: Spec, dtype: DType, layout: Layout, axis: int) -> Trial:
                 data, result = _row_repeated(data), np.repeat(data[:1], height, axis=0)
             feeds.append((data, ids))
         expected.append(np.ascontiguousarray(result))
-    call = {
-        "Max": lambda: of_max.call(row, dtype, 2, 2),
-        "ReduceMax": lambda: reducing(row, dtype, 2, [axis]),
-        "SegmentMax": lambda: segments(row, dtype, rank=2),
-    }[row.operator]()
-    return Trial(call, tuple(feeds), tuple(expected), layout=layout)
+    return Trial(_of_matrices(row, dtype, axis), tuple(feeds), tuple(expected), layout=layout)
+
+
+def _of_matrices(row: Spec, dtype: DType, axis: int = 1) -> Call:
+    """Return a call on matrices: two for Max, one for ReduceMax along an axis, and one with ids for SegmentMax."""
+    if row.operator == "Max":
+        return of_max.call(row, dtype, 2, 2)
+    return reducing(row, dtype, 2, [axis]) if row.operator == "ReduceMax" else segments(row, dtype, rank=2)
 
 
 def _row_repeated(array: Array) -> Array:
@@ -134,12 +131,7 @@ def _in_turn(row: Spec, dtype: DType) -> Trial:
             feeds.append((data,))
         else:
             feeds.append((data, np.arange(size) // (1 + turn % 3)))
-    call = {
-        "Max": lambda: of_max.call(row, dtype, 2, 2),
-        "ReduceMax": lambda: reducing(row, dtype, 2, [1]),
-        "SegmentMax": lambda: segments(row, dtype, rank=2),
-    }[row.operator]()
-    return computed(row, call, feeds)
+    return computed(row, _of_matrices(row, dtype), feeds)
 
 
 def _falling(dtype: DType, shape: Shape, turn: int) -> Array:
@@ -200,23 +192,16 @@ def _within(row: Spec) -> Iterator[Case]:
     for within, dtype in product(WITHIN, TYPES_WITHIN):
         if dtype not in row.dtypes:
             continue
-        sentence = f"within {', in '.join(map(_an, reversed(within)))}"
+        names = ("an If" if construct == "If" else f"a {construct}" for construct in reversed(within))
+        sentence = f"within {', in '.join(names)}"
         quick: Quick = dtype is dtypes.FLOAT32
         yield from ask(row, "value", dtype, sentence, partial(_trial_within, row, dtype, within), quick=quick)
 
 
-def _an(construct: Construct) -> str:
-    return "an If" if construct == "If" else f"a {construct}"
-
-
 def _trial_within(row: Spec, dtype: DType, within: tuple[Construct, ...]) -> Trial:
     data = pool.distinct(dtype, (4, 5))
-    arrays: Feed
-    if row.operator == "Max":
-        call, arrays = of_max.call(row, dtype, 2, 2), (data, pool.distinct(dtype, (4, 5), 1))
-    else:
-        call, arrays = reducing(row, dtype, 2, [1]), (data,)
-    call = replace(call, within=within)
+    arrays: Feed = (data, pool.distinct(dtype, (4, 5), 1)) if row.operator == "Max" else (data,)
+    call = replace(_of_matrices(row, dtype), within=within)
     flags = [True] if "Loop" in within or "If" not in within else [True, False]
     trips = [0, 1, 3] if "Loop" in within else [None]
     feeds = [

@@ -108,16 +108,12 @@ def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
 def _refused(row: Spec, sets: Sequence[tuple[Shape, ...]]) -> Iterator[Case]:
     dtype = dtypes.FLOAT32
     for each in sets:
-        sentence = f"shapes {' and '.join(map(_words, each))}"
+        sentence = f"shapes {' and '.join('x'.join(map(str, shape)) or 'scalar' for shape in each)}"
         for meaning in ("mismatch", "zero-size"):
             refusing = [judge for judge in judges(row) if refusal(judge, each) == meaning]
             if refusing:
                 call, feed, quick = _call(row, dtype, each), _feed(dtype, each), _QUICK_REFUSALS.get(each, False)
                 yield from refuse(meaning, sentence, call, feed, quick=quick, among=refusing)
-
-
-def _words(shape: Shape) -> str:
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def _call(row: Spec, dtype: DType, sizes: Sequence[Shape]) -> Call:

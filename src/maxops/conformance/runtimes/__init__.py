@@ -11,11 +11,10 @@ from maxops import _native
 from maxops.conformance.runtimes.backend import ThirdParty, add_cwd_to_path, is_dotted
 from maxops.conformance.runtimes.command import PREFIX, Command
 from maxops.conformance.runtimes.libraries import Jax, Numbagg, NumPy, NumpyGroupies, Polars, PyArrow, TensorFlow, Torch
-from maxops.conformance.runtimes.maxops_models import MaxopsOnnx, MaxopsOnnxRuntime, MaxopsOpenVino
-from maxops.conformance.runtimes.maxops_operators import MaxopsOperators
+from maxops.conformance.runtimes.maxops_operators import MaxopsOnnx, MaxopsOperators
 from maxops.conformance.runtimes.onnx_reference import OnnxReference
-from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
-from maxops.conformance.runtimes.openvino import OpenVino
+from maxops.conformance.runtimes.onnxruntime import MaxopsOnnxRuntime, OnnxRuntime
+from maxops.conformance.runtimes.openvino import MaxopsOpenVino, OpenVino
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
 from maxops.shown import shown
 

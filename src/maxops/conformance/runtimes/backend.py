@@ -142,7 +142,9 @@ def _with_prepare(found: Any, name: str) -> Any:
     if not isinstance(found, ModuleType):
         raise BrokenRuntimeError(f"{name} has no prepare method; expected an ONNX backend, got {_described(found)}")
     package = found.__name__.partition(".")[0]  # ignores onnx's own base class, which the module may import
-    own = [kind for kind in vars(found).values() if inspect.isclass(kind) and _package(kind) == package]
+    own = [
+        kind for kind in vars(found).values() if inspect.isclass(kind) and kind.__module__.partition(".")[0] == package
+    ]
     backends = [kind for kind in dict.fromkeys(own) if callable(getattr(kind, "prepare", None))]
     if len(backends) > 1:
         listed = ", ".join(f"{name}:{kind.__name__}" for kind in backends)
@@ -161,10 +163,6 @@ def _checked(backend: Any, name: str) -> Any:
             f"{name}: {backend.__name__}.prepare must be a class method, as in onnx.backend.base.Backend"
         )
     return backend
-
-
-def _package(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
 
 
 def _described(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Runs maxops itself: its operators in Python, with one runtime for each instruction set."""
+"""Runs maxops itself: its operators in Python, with one runtime for each instruction set, and its models."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from maxops import _native
+from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, require_no_constructs
-from maxops.conformance.runtimes.scripted import Scripted
+from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 from maxops.machine import installed
 
 
@@ -52,6 +53,41 @@ class MaxopsOperators(Scripted):
         """Return the line that calls the operator."""
         given = [each.name if each else "None" for each in call.inputs]
         return [f"actual = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
+
+
+class MaxopsOnnx(Scripted):
+    """Runs ONNX models with `maxops.onnx.Backend`, and IRs with `maxops.openvino.load`."""
+
+    name = "maxops:onnx"
+    package = "maxops"
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
+    versioned = True
+
+    @property
+    def version(self) -> str:
+        """Return the package's version."""
+        return own_version()
+
+    def setup(self, call: Call) -> list[str]:
+        """Return lines that load and check the model."""
+        if call.row.standard != "OpenVINO":
+            return [*onnx_text.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
+        text, weights = ir_model.ir(call, one_line=True)
+        return [
+            "import maxops.openvino, pathlib, tempfile",
+            "folder = tempfile.TemporaryDirectory()",
+            'path = pathlib.Path(folder.name, "model.xml")',
+            f"path.write_text({text!r})",
+            f'path.with_suffix(".bin").write_bytes({weights!r})',
+            "ready = maxops.openvino.load(path)",
+            "folder.cleanup()",
+        ]
+
+    def answer(self, call: Call) -> list[str]:
+        """Return the line that runs the model."""
+        if call.row.standard == "OpenVINO":
+            return [f'actual = ready.run({fed_by_name(call)})["y"]']
+        return [f"actual = ready.run({fed_by_name(call)})[0]"]
 
 
 def own_version() -> str:

@@ -1,4 +1,4 @@
-"""Runs models on onnxruntime's CPU execution provider."""
+"""Runs models on onnxruntime's CPU execution provider, with its own operators or with those of maxops."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 from maxops import dtypes
 from maxops.conformance import onnx_text
 from maxops.conformance.case import Call, Feed
+from maxops.conformance.runtimes.maxops_operators import own_version
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
 BFLOAT16 = 16  # ONNX's number for the type
@@ -63,3 +64,20 @@ class OnnxRuntime(Scripted):
             'bits = ctypes.string_at(found.data_ptr(), size) if size else b""',
             "actual = np.frombuffer(bits, ml_dtypes.bfloat16).reshape(found.shape())",
         ]
+
+
+class MaxopsOnnxRuntime(OnnxRuntime):
+    """Runs models on onnxruntime with the operators of maxops, through `maxops.onnxruntime.session`."""
+
+    name = "maxops:onnxruntime"
+    package = "onnxruntime"
+
+    @property
+    def version(self) -> str:
+        """Return the versions of both packages."""
+        return f"{own_version()} in onnxruntime {self.module.__version__}"
+
+    def session(self, model: str) -> str:
+        """Return the line that creates the session."""
+        del model  # the session also accepts the unserialized model
+        return "import maxops.onnxruntime; session = maxops.onnxruntime.session(model, options)"

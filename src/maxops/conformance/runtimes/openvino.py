@@ -1,4 +1,4 @@
-"""Runs ONNX models and IRs on OpenVINO's CPU plugin."""
+"""Runs ONNX models and IRs on OpenVINO's CPU plugin, with its own operators or with those of maxops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from maxops import dtypes
 from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call, Input
 from maxops.conformance.literal import literal
+from maxops.conformance.runtimes.maxops_operators import own_version
 from maxops.conformance.runtimes.onnxruntime import MANY_ELEMENTS
+from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.conformance.runtimes.scripted import Scripted
 
 # The plugin's inference precision for each type: at least as wide as the data, up to f32.
@@ -57,6 +59,26 @@ class OpenVino(Scripted):
             "request.wait()",
             f"actual = request.get_output_tensor().data{bits}.copy()",
         ]
+
+
+class MaxopsOpenVino(OpenVino):
+    """Runs models on openvino with the operators of maxops, through `maxops.openvino.rewrite`."""
+
+    name = "maxops:openvino"
+    package = "openvino"
+    # not ONNX, because OpenVINO's reader accepts invalid attributes before `rewrite` sees the model
+    claims: ClassVar[frozenset[str]] = frozenset({"OpenVINO"})
+
+    @property
+    def version(self) -> str:
+        """Return the versions of both packages."""
+        return f"{own_version()} in openvino {super().version}"
+
+    def model(self, call: Call) -> list[str]:
+        """Return lines that read and rewrite the model."""
+        if call.row.is_scatter:  # OpenVINO's reader converts these to its own operators
+            raise NotApplicableError(f"{self.name} has no {call.row.operator}")
+        return [*super().model(call), "import maxops.openvino", "model = maxops.openvino.rewrite(model)"]
 
 
 def _built(call: Call) -> list[str]:
