@@ -132,32 +132,40 @@ def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
             torch.jit.trace(function, torch.ones(3, 4))
 
 
+RESULTS = [(indices, empty) for indices in (False, True) for empty in (False, True)]
+
+
 @pytest.mark.parametrize("way", ["trace", "graph"])
 @pytest.mark.parametrize("axis", [0, 1, -2])
 @pytest.mark.parametrize("counted", ["", "number", "tensor"])
-@pytest.mark.parametrize(("indices", "empty"), [(False, False), (True, False), (False, True), (True, True)])
-def test_each_set_of_results(indices: bool, empty: bool, counted: str, axis: int, way: str) -> None:
+def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
     """As many as were asked for, in their order; along each axis, by each kind of num_segments."""
-    counts: dict[str, tuple[Any, ...]] = {"": (), "number": (), "tensor": (torch.tensor(4),)}
+    counts: tuple[Any, ...] = (torch.tensor(4),) if counted == "tensor" else ()
+    # A number of a tensor breaks the graph at each call, which takes a second.
+    each_set = RESULTS[abs(axis) :][:2] if counts and way == "graph" else RESULTS
 
     def function(x: Any, ids: Any, *count: Any) -> Any:
         number: Any = 5 if counted == "number" else (count[0] if count else None)
-        return mo.segment_max(x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty)
+        return tuple(
+            result
+            for indices, empty in each_set
+            for result in _tuple(
+                mo.segment_max(
+                    x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty
+                )
+            )
+        )
 
-    example = torch.from_numpy(mixed(F32, (3, 3), 1)), torch.tensor([0, 0, 2]), *counts[counted]
+    example = torch.from_numpy(mixed(F32, (3, 3), 1)), torch.tensor([0, 0, 2]), *counts
     if way == "trace":
         run = torch.jit.trace(function, example)
-        others = (
-            torch.from_numpy(mixed(F32, (3, 3), 2)),
-            torch.tensor([0, 1, 3]),
-            *(each + 2 for each in counts[counted]),
-        )
+        others = torch.from_numpy(mixed(F32, (3, 3), 2)), torch.tensor([0, 1, 3]), *(each + 2 for each in counts)
     else:
         torch.compiler.reset()  # which has a limit of graphs for each function
-        run = torch.compile(function, backend="eager", fullgraph=counted != "tensor")
+        run = torch.compile(function, backend="eager", fullgraph=not counts)
         others = example
-    got, expected = _tuple(run(*others)), _tuple(function(*others))
-    assert len(got) == len(expected) == 1 + indices + empty
+    got, expected = run(*others), function(*others)
+    assert len(got) == len(expected) == sum(1 + indices + empty for indices, empty in each_set)
     for each, right in zip(got, expected, strict=True):
         assert_same_bits(each.numpy(), right.numpy())
 
