@@ -27,13 +27,16 @@ def _ones(array: Array) -> tuple[int, ...]:
 
 
 def _dask_unknown(array: Array) -> Any:
-    """Return a Dask array with blocks of two rows and an unknown number of rows."""
+    """Return a Dask array with blocks of two rows or with a dozen blocks, and an unknown number of rows."""
     import dask.array as da  # noqa: PLC0415
 
     if array.ndim == 2 and array.shape[1] == 1:  # the error for ids of a wrong rank names their shape
         return da.from_array(array)
-    lazy = da.from_array(array, chunks=(2, *[-1] * (array.ndim - 1)) if array.ndim else ())
-    return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
+    if not array.ndim:
+        return da.from_array(array)
+    rows = max(2, len(array) // 12)
+    lazy = da.from_array(array, chunks=(rows, *[-1] * (array.ndim - 1)))
+    return lazy[da.from_array(np.ones(len(array), np.bool), chunks=rows)]
 
 
 def _all_unknown(arrays: dict[str, Array] | tuple[Array, ...], axis: Any) -> Any:

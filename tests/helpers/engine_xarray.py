@@ -73,7 +73,7 @@ def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Arra
         "reduce_max-refused-dim": "dim must be a dimension of data ('a2', 'a1'), got 'x'",
         "segment_max-refused-dim": "dim is 'x', but segment_ids has dimension 'a2'",
     }
-    return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words)
+    return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words, knows_no_types=True)
 
 
 def _halves(array: Array) -> tuple[int, ...]:

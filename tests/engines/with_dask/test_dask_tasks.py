@@ -56,7 +56,7 @@ def call(rows: int, size: int, named: str, place: str, unknown: bool, options: d
     return result if isinstance(result, tuple) else (result,), keys(data, given)
 
 
-@pytest.mark.parametrize("blocks", [64, 250, 1000])
+@pytest.mark.parametrize("blocks", [64, 1000])
 @pytest.mark.parametrize(("named", "place", "unknown"), NAMED)
 def test_tasks_grow_as_n_log_n(
     monkeypatch: pytest.MonkeyPatch, named: str, place: str, unknown: bool, blocks: int

@@ -124,7 +124,7 @@ def some(trials: list[Any], count: int) -> list[Any]:
     return trials[:: -(-len(trials) // count)]
 
 
-EVERY = pytest.mark.parametrize("count", [12, pytest.param(10**6, marks=pytest.mark.release, id="all")])
+EVERY = pytest.mark.parametrize("count", [8, pytest.param(10**6, marks=pytest.mark.release, id="all")])
 
 
 def check_mapped(trials: list[Mapped], lowering: str, count: int) -> None:

@@ -37,12 +37,12 @@ def _of_offsets(x: Any, **options: Any) -> Any:
     return mo.segment_max(x, offsets=torch.tensor(OFFSETS), num_segments=5, initial=0.3, **options)
 
 
-# Each takes a tensor of shape (6, 4) and `ties`.
+# Each takes a tensor of shape (6, 2) and `ties`.
 CALLS: dict[str, Callable[..., Any]] = {
     "maximum": lambda x, **o: mo.maximum(x[:2, None], x[2:3], 0.25, x[3:5, None] * 0.5, **o),
     "reduce-all": mo.reduce_max,
     "reduce-first": lambda x, **o: mo.reduce_max(x, 0, keepdims=False, **o),
-    "reduce-outer": lambda x, **o: mo.reduce_max(x.reshape(3, 2, 4), (2, 0), **o),
+    "reduce-outer": lambda x, **o: mo.reduce_max(x.reshape(3, 2, 2), (2, 0), **o),
     "reduce-indices": lambda x, **o: mo.reduce_max(x, -1, return_indices=True, **o)[0],
     "reduce-initial": lambda x, **o: mo.reduce_max(x, 1, initial=0.5, **o),
     "reduce-noop": lambda x, **o: mo.reduce_max(x, noop_with_empty_axes=True, **o),
@@ -50,9 +50,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "reduce-no-elements": lambda x, **o: mo.reduce_max(x[:, :0], 0, **o),
     "segments": _of_ids,
     "segments-of-numbers": lambda x, **o: _of_ids(x[:, 0], **o),
-    "segments-of-rows": lambda x, **o: _of_ids(x.reshape(6, 2, 2), **o),
+    "segments-of-rows": lambda x, **o: _of_ids(x.reshape(6, 1, 2), **o),
     "offsets-of-rows": lambda x, **o: mo.segment_max(
-        x.reshape(6, 2, 2), offsets=torch.tensor(OFFSETS), fill_value=-9, **o
+        x.reshape(6, 1, 2), offsets=torch.tensor(OFFSETS), fill_value=-9, **o
     ),
     "segments-indices": lambda x, **o: _of_ids(x, return_indices=True, return_empty=True, **o)[0],
     "segments-dropped": _dropped,
@@ -62,7 +62,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 def _distinct() -> Any:
     generator = torch.Generator().manual_seed(3)
-    return (torch.randperm(24, generator=generator).reshape(6, 4).double() - 11.5) / 7
+    return (torch.randperm(12, generator=generator).reshape(6, 2).double() - 5.5) / 7
 
 
 @TIES
