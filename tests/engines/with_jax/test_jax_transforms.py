@@ -305,7 +305,7 @@ def calls(which: int, names: tuple[str, ...], whole: bool) -> Function:
 
     def function(x: Any) -> Any:
         every = [
-            pair[which](x, ("even", "first")[place % 2])
+            pair[which](x, ("even", "first")[(place + turn) % 2])
             for place, pair in enumerate(PAIRED.values())
             if whole or place == 0 or (place + turn) % 3 == 0
         ]
