@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import ml_dtypes
@@ -33,7 +34,7 @@ class DType:
         """Pickle the type by name, because code compares types by identity, as in `dtype is REAL`."""
         return _named, (self.name,)
 
-    @property
+    @cached_property
     def word(self) -> np.dtype:
         """The unsigned integer dtype of the same width, for access to the bits."""
         return np.dtype(f"u{self.bits // 8}")

@@ -420,3 +420,20 @@ def test_bits_follow_the_order_in_either_byte_order(dtype: str) -> None:
             function.at(one, indices, values)
             function.at(other, indices, swapped)
             assert_same_bits(other.astype(dtype), one)
+
+
+@pytest.mark.parametrize("indices", [slice(None), [0, 3, 1, 1, 2], [True, True, True, True, True]], ids=repr)
+def test_at_reads_the_values_before_it_writes(indices: Any) -> None:
+    values = np.array([-0.0, 0.0, np.nan, -1.0, 5.0])
+    for function, order in product((compat.maximum, compat.fmax), (1, -1)):
+        data, expected = values.copy(), values.copy()
+        function.at(expected, indices, values[::order])
+        function.at(data, indices, data[::order])
+        assert_same_bits(data, expected)
+
+
+def test_at_writes_nothing_if_it_fails() -> None:
+    for indices, added in (([0, 9], 7.0), ([0, 1], [7.0, 7.0, 7.0]), ([0, 1], [[7.0, 7.0], [7.0, 7.0]])):
+        data = np.zeros(3)
+        assert agree(outcome(compat.maximum.at, data, indices, added), outcome(np.maximum.at, data, indices, added))
+        assert_same_bits(data, np.zeros(3))

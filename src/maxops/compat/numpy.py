@@ -38,6 +38,7 @@ _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
+_FALSE = np.asarray(False)  # promotion beside it changes no dtype
 _BLOCK = 16384  # elements that are converted at a time; they stay in the cache
 _LITERALS = frozenset({list, tuple, bool, int, float})
 _USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # of the arrays that NumPy makes of them
@@ -54,51 +55,50 @@ def __dir__() -> list[str]:
     return sorted({*dir(np), *__all__})
 
 
-@lru_cache(maxsize=256)
-def _promoted(*found: np.dtype[Any]) -> DType | None:
-    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call."""
+@lru_cache(maxsize=256, typed=True)
+def _promoted(one: Any, other: Any) -> DType | None:
+    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call.
+
+    The arguments are dtypes and, for Python scalars, any values of their types.
+    """
+    if float in (type(one), type(other)) and _BFLOAT16 in (one, other):
+        return dtypes.FLOAT32  # as NumPy's functions do; `np.result_type` returns float64
     try:
-        row = dtypes.of(np.result_type(*found))
+        row = dtypes.of(np.result_type(one, other))
     except TypeError:  # NumPy raises its own error
         return None
     return None if row is REAL else row
 
 
-def _common(*values: Any, dtype: Any = None) -> tuple[DType, list[Any]] | None:
-    """Return the common dtype by NumPy's promotion and the arrays, or None if NumPy must run the call.
+def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | None, Any, Any]:
+    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call, and two arrays.
 
-    Only Python scalars are converted to it and, if `dtype` is given, the arrays.
+    Only Python scalars beside an array are converted to it and, if `dtype` is given, the arrays.
     """
-    if dtype is None and False not in [type(value) is _ARRAY for value in values]:
-        row = _promoted(*[value.dtype for value in values])
-        return None if row is None else (row, [*values])
-    arrays = [value if type(value) in _PLAIN else np.asanyarray(value) for value in values]
-    kinds = {*map(type, arrays)}
-    if not kinds <= _PLAIN:
-        return None
-    if float in kinds and any(type(array) is _ARRAY and array.dtype == _BFLOAT16 for array in arrays):
-        # as NumPy's functions do; `np.result_type` returns float64
-        arrays = [np.float32(array) if type(array) is float else array for array in arrays]
+    if type(one) in _LITERALS and type(other) in _LITERALS:  # Python scalars are promoted by their dtypes
+        first, second = np.asarray(one), np.asarray(other)
+        if first.dtype.char in _USUAL and second.dtype.char in _USUAL:
+            one, other = first, second
+    if type(one) is type(other) is _ARRAY and dtype is None:
+        return _promoted(one.dtype, other.dtype), one, other
+    pair = [value if type(value) in _PLAIN else np.asanyarray(value) for value in (one, other)]
+    if not {*map(type, pair)} <= _PLAIN:
+        return None, one, other
     try:
-        found = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
-        row = dtypes.of(found)
+        row = _promoted(*[each.dtype if type(each) is _ARRAY else type(each)() for each in pair])
+        if dtype is not None:
+            found = np.dtype(dtype)
+            row = (
+                dtypes.of(found)
+                if all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
+                else None
+            )
         if row is None or row is REAL:
-            return None
-        if dtype is not None and not all(np.can_cast(np.result_type(each), found, "same_kind") for each in arrays):
-            return None
-        return row, [array if type(array) is _ARRAY and dtype is None else np.asarray(array, found) for array in arrays]
+            return None, one, other
+        one, other = [each if type(each) is _ARRAY and dtype is None else np.asarray(each, row.numpy) for each in pair]
     except (TypeError, OverflowError):  # NumPy raises its own error
-        return None
-
-
-def _arrays(one: Any, other: Any) -> tuple[Any, Any] | None:
-    """Return two arrays that are promoted by their dtypes, or None. Python scalars are so only without an array."""
-    if type(one) is type(other) is _ARRAY:
-        return one, other
-    if not (type(one) in _LITERALS and type(other) in _LITERALS):
-        return None
-    one, other = np.asarray(one), np.asarray(other)
-    return (one, other) if one.dtype.char in _USUAL and other.dtype.char in _USUAL else None
+        return None, one, other
+    return row, one, other
 
 
 def _integers(axis: Any) -> Any:
@@ -118,30 +118,30 @@ def _given(result: Any, out: Any, where: Any = True) -> Any:
     """Return a result as NumPy does: in `out` if it is passed, and as a scalar at rank 0."""
     if isinstance(out, tuple):
         (out,) = out
-    if out is None and where is True:
-        return result[()] if result.ndim == 0 else result
-    shape = result.shape if where is True else np.broadcast_shapes(result.shape, np.shape(where))
-    if out is None:
-        out = np.empty(shape, result.dtype)
+    if out is not None:
+        _check_out(out, result, where)
+        np.copyto(out, result, casting="same_kind", where=where)
+        return out
+    if where is not True:
+        out = np.empty(np.broadcast(result, where).shape, result.dtype)
         np.copyto(out, result, where=where)
-        return out[()] if out.ndim == 0 else out
-    _check_out(out, shape)
-    np.copyto(out, result, casting="same_kind", where=where)
-    return out
+        result = out
+    return result if result.ndim else result[()]
 
 
-def _check_out(out: Any, shape: tuple[int, ...]) -> None:
-    """Raise NumPy's error if a result cannot be broadcast to `out`."""
-    if np.broadcast_shapes(shape, np.shape(out)) != np.shape(out):
+def _check_out(out: Any, *inputs: Any) -> None:
+    """Raise NumPy's error if the inputs cannot be broadcast to `out`."""
+    if np.broadcast(out, *inputs).shape != np.shape(out):
         raise ValueError(
-            f"non-broadcastable output operand with shape {np.shape(out)} doesn't match the broadcast shape {shape}"
+            f"non-broadcastable output operand with shape {np.shape(out)} doesn't match the broadcast shape "
+            f"{np.broadcast(*inputs).shape}"
         )
 
 
-def _holds(out: Any, row: DType) -> bool:
+def _holds(out: Any, row: DType | None) -> bool:
     """Return whether a reduction can be computed in the type of `out`; NumPy computes in the type of other arrays."""
-    if out is None:
-        return True
+    if out is None or row is None:
+        return row is not None
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     return isinstance(out, np.ndarray) and dtypes.of(out.dtype) is row
@@ -162,46 +162,42 @@ def _element_wise(
     """Compute the calls of a universal function that the native core does not handle."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
-    is_simple = (out is None or type(out) is _ARRAY) and dtype is None and where is True and not more
-    if is_simple and len(inputs) == 2 and (pair := _arrays(*inputs)) is not None:
-        one, other = pair
-        row = _promoted(one.dtype, other.dtype) if one.size <= _BLOCK and other.size <= _BLOCK else None
-        if row is not None:
-            one, other = one.astype(row.numpy, copy=False), other.astype(row.numpy, copy=False)
-            result = _native.maximum(one, other, out=out, nan=nan)
-            if result is not None:
-                return result if result.ndim or out is not None else result[()]
-    found = None if more or len(inputs) != 2 else _common(*inputs, dtype=dtype)
-    if found is None:
+    row = None
+    if len(inputs) == 2 and not more:
+        one, other = inputs
+        if type(one) is type(other) is _ARRAY and dtype is None:  # as `_common`, without the time of a call
+            row = _promoted(one.dtype, other.dtype)
+        else:
+            row, one, other = _common(one, other, dtype)
+    if row is None:
         named = {"out": out, "dtype": dtype}
         given = {key: value for key, value in named.items() if value is not None}
         return getattr(_numpys, name)(*inputs, where=where, **given, **more)
-    row, arrays = found
-    if where is True and (arrays[0].size > _BLOCK or arrays[1].size > _BLOCK):
-        return _in_blocks(row, arrays, out, nan)
-    return _given(ops.maximum(*[np.asarray(array, row.numpy) for array in arrays], nan=nan), out, where)
+    if where is True and (one.size > _BLOCK or other.size > _BLOCK):
+        return _in_blocks(row, one, other, out, nan)
+    if one.dtype is not row.numpy:
+        one = one.astype(row.numpy)
+    if other.dtype is not row.numpy:
+        other = other.astype(row.numpy)
+    result = _native.maximum(one, other, out=out, nan=nan) if where is True else None
+    if result is not None:
+        return result if result.ndim or out is not None else result[()]
+    return _given(ops.maximum(one, other, nan=nan), out, where)
 
 
-def _in_blocks(row: DType, arrays: list[Any], out: Any, nan: NanRule) -> Any:
+def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
     """Return the maximum of arrays that are converted block by block, which stay in the cache."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None:
-        _check_out(out, np.broadcast_shapes(*map(np.shape, arrays)))
+        _check_out(out, one, other)
     flags: Any = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
     same = "overlap_assume_elementwise"  # an input may be `out` itself
     access: Any = [["readonly", same], ["readonly", same], ["writeonly", "allocate", same]]
-    with np.nditer([*arrays, out], flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
-        for one, other, result in blocks:
-            ops.maximum(one, other, out=result, nan=nan)
+    with np.nditer([one, other, out], flags, access, [row.numpy] * 3, casting="same_kind", buffersize=_BLOCK) as blocks:
+        for left, right, result in blocks:
+            ops.maximum(left, right, out=result, nan=nan)
         return blocks.operands[2] if out is None else out
-
-
-def _make_nan_quiet(array: Any, row: DType) -> None:
-    """Replace each NaN of an array with the quiet NaN with sign bit 0, in place."""
-    is_nan = np.isnan(array)
-    if np.count_nonzero(is_nan):
-        np.copyto(array.view(row.word), row.word.type(row.nan_bits), where=is_nan)
 
 
 class _Maximum(_native.Ufunc):
@@ -212,13 +208,13 @@ class _Maximum(_native.Ufunc):
     """
 
     _nan: NanRule
+    _numpys: Any  # NumPy's function
 
     def __new__(cls, name: str, nan: NanRule) -> Self:
         function = partial(_element_wise, name, nan)
         self = super().__new__(cls, function, "maximum", keywords=("out",), ignores_nan=nan == "ignore")
-        self.__dict__.update(
-            __name__=name, __qualname__=name, __doc__=f"Drop-in replacement for `numpy.{name}`.", _nan=nan
-        )
+        self.__dict__.update(__name__=name, __qualname__=name, _nan=nan, _numpys=getattr(_numpys, name))
+        self.__doc__ = f"Drop-in replacement for `numpy.{name}`."
         return self
 
     def __getattr__(self, attribute: str) -> Any:
@@ -226,10 +222,6 @@ class _Maximum(_native.Ufunc):
 
     def __repr__(self) -> str:
         return f"<maxops.compat.numpy.{self.__name__}>"
-
-    @property
-    def _numpys(self) -> Any:
-        return getattr(_numpys, self.__name__)
 
     def reduce(
         self,
@@ -247,6 +239,8 @@ class _Maximum(_native.Ufunc):
         """
         if axis is not None and type(axis) is not int:
             axis = _integers(axis)
+        if type(array) in _LITERALS:
+            array = np.asarray(array)
         first = None if initial is _NOT_GIVEN else initial
         is_simple = dtype is None and where is True and type(array) is _ARRAY and array.size
         # NumPy has its own rounding of Python floats to half precision
@@ -254,10 +248,9 @@ class _Maximum(_native.Ufunc):
             result = _native.reduce_max(array, axis=axis, keepdims=keepdims, out=out, initial=first, nan=self._nan)
             if result is not None:
                 return result if result.ndim or out is not None else result[()]
-        found = None if where is not True else _common(array, dtype=dtype)
-        if found is None or not _holds(out, found[0]) or (initial is None and is_empty_along(np.shape(array), axis)):
+        row, data, _ = _common(array, dtype=dtype)
+        if where is not True or not _holds(out, row) or (initial is None and is_empty_along(np.shape(array), axis)):
             return self._numpys.reduce(array, axis, dtype, out=out, keepdims=keepdims, initial=initial, where=where)
-        _, (data,) = found
         if first is not None:
             first = np.asarray(first, data.dtype)
         elif is_empty_along(data.shape, axis):
@@ -273,13 +266,12 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
-        found, starts = _common(array, dtype=dtype), np.asarray(indices)
+        (row, data, _), starts = _common(array, dtype=dtype), np.asarray(indices)
         # NumPy does not accept uint64 indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
         is_plain = is_index and starts.ndim == 1 and starts.size and starts.item(0) >= 0
-        if found is None or not _holds(out, found[0]) or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
+        if not _holds(out, row) or not is_plain or np.count_nonzero(starts[1:] <= starts[:-1]):
             return self._numpys.reduceat(array, indices, axis, dtype, out=out)
-        _, (data,) = found
         if axis is None:
             axis = (*range(data.ndim),)
         if isinstance(axis, tuple):
@@ -302,19 +294,17 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
-        found = _common(array, dtype=dtype)
-        if found is None or found[0].kind != "float" or not _holds(out, found[0]):
+        row, data, _ = _common(array, dtype=dtype)
+        if row is None or row.kind != "float" or not _holds(out, row):
             return self._numpys.accumulate(array, axis, dtype, out=out)
-        row, (data,) = found
         data = data.astype(row.numpy, copy=False)  # in native byte order
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
             result = self._numpys.accumulate(data, axis)
-        words, sign = data.view(row.word), 1 << row.bits - 1
-        if np.count_nonzero(words == sign):  # NumPy does not order -0 and +0
-            is_zero, has_positive = result == 0, np.logical_or.accumulate(words == 0, axis)
-            np.copyto(result.view(row.word), np.where(has_positive, 0, sign).astype(row.word), where=is_zero)
-        _make_nan_quiet(result, row)
-        return _reduced(result, out)
+        words = result.view(row.word)
+        is_negative = words == 1 << row.bits - 1
+        if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
+            words[is_negative & np.logical_or.accumulate(data.view(row.word) == 0, axis)] = 0
+        return _reduced(ops.maximum(result, out=result), out)  # with the quiet NaN
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """Return the maximum of every pair of elements from two arrays.
@@ -329,28 +319,22 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
-        found = _common(a, b) if type(a) is _ARRAY else None
-        if found is None or found[0].kind != "float" or found[0] is not dtypes.of(a.dtype):
+        row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
+        common, _, others = _common(a, b) if row is not None and row.kind == "float" else (None, a, b)
+        if row is None or common is not row:
             self._numpys.at(a, indices, b)
             return
-        row, (_, others) = found
         others = np.asarray(others, row.numpy)
-        words, added, sign = a.view(row.word.newbyteorder(a.dtype.byteorder)), others.view(row.word), 1 << row.bits - 1
-        touched = a if a.size <= others.size else a[indices]
-        has_nan = np.count_nonzero(np.isnan(touched)) > 0 or np.count_nonzero(np.isnan(others)) > 0
-        touched = touched.view(words.dtype)
-        has_negative = np.count_nonzero(added == sign) > 0 or np.count_nonzero(touched == sign) > 0
-        before = np.array(words[indices]) if has_negative else None
+        expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # before b changes with a
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
             self._numpys.at(a, indices, others)
-        is_negative = words[indices] == sign if has_negative else False
-        if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
-            is_hidden = is_negative & ((before == 0) | (added == 0))
-            np.bitwise_and.at(words, indices, np.where(is_hidden, sign - 1, 2 * sign - 1).astype(row.word))
-        if has_nan:
-            result = np.array(a[indices], row.numpy)
-            _make_nan_quiet(result, row)
+        after = np.asarray(a[indices], row.numpy)
+        # NumPy does not order -0 and +0, and it keeps the bits of NaN
+        result = ops.maximum(after, expected, nan=self._nan)
+        words = result.view(row.word)
+        if np.count_nonzero(words != after.view(row.word)):
             a[indices] = result
+            np.bitwise_and.at(a.view(row.word.newbyteorder(a.dtype.byteorder)), indices, words)  # +0 if any is +0
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")
@@ -374,9 +358,8 @@ def max(
 
     Source: NumPy 2.4, `numpy.max`.
     """
-    if where is not _NOT_GIVEN or type(a) not in (_ARRAY, list, tuple, bool, int, float):
+    if where is not _NOT_GIVEN or not (type(a) is _ARRAY or type(a) in _LITERALS):
         return _numpys.max(a, axis, out, keepdims, initial, where)
-    a = np.asarray(a)
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
 
@@ -392,17 +375,18 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
     Source: NumPy 2.4, `numpy.argmax`.
     """
     axis = _integer(axis)
+    if type(a) in _LITERALS:
+        a = np.asarray(a)
     if out is None and type(a) is _ARRAY and a.size:
         pair = _native.reduce_max(a, axis=axis, keepdims=keepdims is not _NOT_GIVEN and keepdims, return_indices=True)
         if pair is not None:
             return pair[1] if pair[1].ndim else pair[1][()]
-    found = _common(a) if type(a) in (np.ndarray, list, tuple, bool, int, float) else None
-    if found is None or not _holds(out, dtypes.INT64) or is_empty_along(found[1][0].shape, axis):
+    row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
+    if row in (None, REAL) or not _holds(out, dtypes.INT64) or is_empty_along(a.shape, axis):
         return _numpys.argmax(a, axis, out, keepdims=keepdims)
-    (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
-    along = None if data.ndim == 0 and axis in (0, -1) else axis
-    return _reduced(ops.reduce_max(data, axis=along, keepdims=keeps, return_indices=True)[1], out)
+    along = None if a.ndim == 0 and axis in (0, -1) else axis
+    return _reduced(ops.reduce_max(a, axis=along, keepdims=keeps, return_indices=True)[1], out)
 
 
 def nanmax(
@@ -441,13 +425,12 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     if type(a) is _ARRAY and a.dtype.kind in "iub":
         return argmax(a, axis, out, keepdims=keepdims)
     axis = _integer(axis)
-    found = _common(a) if type(a) is _ARRAY else None
-    if found is None or found[0].kind != "float" or found[1][0].size == 0 or not _holds(out, dtypes.INT64):
+    row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
+    if row is None or row.kind != "float" or a.size == 0 or not _holds(out, dtypes.INT64):
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
-    (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
-    along = None if data.ndim == 0 and axis in (0, -1) else axis
-    values, indices = ops.reduce_max(data, axis=along, keepdims=keeps, return_indices=True, nan="ignore")
+    along = None if a.ndim == 0 and axis in (0, -1) else axis
+    values, indices = ops.reduce_max(a, axis=along, keepdims=keeps, return_indices=True, nan="ignore")
     if np.isnan(values).any():
         raise ValueError("All-NaN slice encountered")
     return _reduced(indices, out)
