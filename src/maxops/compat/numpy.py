@@ -88,11 +88,8 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
         row = _promoted(*[each.dtype if type(each) is _ARRAY else type(each)() for each in pair])
         if dtype is not None:
             found = np.dtype(dtype)
-            row = (
-                dtypes.of(found)
-                if all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
-                else None
-            )
+            can_cast = all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
+            row = dtypes.of(found) if can_cast else None
         if row is None or row is REAL:
             return None, one, other
         one, other = [each if type(each) is _ARRAY and dtype is None else np.asarray(each, row.numpy) for each in pair]
@@ -198,6 +195,12 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
         for left, right, result in blocks:
             ops.maximum(left, right, out=result, nan=nan)
         return blocks.operands[2] if out is None else out
+
+
+def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
+    """Return whether NumPy's maximum of the elements may have other bits than the maximum in the order."""
+    has_nan = np.isnan(ops.reduce_max(array, axis=None))
+    return bool(has_nan or np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
 class _Maximum(_native.Ufunc):
@@ -325,16 +328,17 @@ class _Maximum(_native.Ufunc):
             self._numpys.at(a, indices, b)
             return
         others = np.asarray(others, row.numpy)
-        expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # before b changes with a
+        touched = np.asarray(a if a.size <= others.size else a[indices], row.numpy)
+        if not (_has_nan_or_negative_zero(touched, row) or _has_nan_or_negative_zero(others, row)):
+            self._numpys.at(a, indices, others)
+            return
+        expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # b may be a part of a
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
             self._numpys.at(a, indices, others)
-        after = np.asarray(a[indices], row.numpy)
         # NumPy does not order -0 and +0, and it keeps the bits of NaN
-        result = ops.maximum(after, expected, nan=self._nan)
-        words = result.view(row.word)
-        if np.count_nonzero(words != after.view(row.word)):
-            a[indices] = result
-            np.bitwise_and.at(a.view(row.word.newbyteorder(a.dtype.byteorder)), indices, words)  # +0 if any is +0
+        a[indices] = result = ops.maximum(np.asarray(a[indices], row.numpy), expected, nan=self._nan)
+        words = a.view(row.word if a.dtype.isnative else row.word.newbyteorder())
+        np.minimum.at(words, indices, result.view(row.word))  # +0 if any is +0
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")
