@@ -301,6 +301,8 @@ class _Maximum(_native.Ufunc):
         if row is None or row.kind != "float" or not _holds(out, row):
             return self._numpys.accumulate(array, axis, dtype, out=out)
         data = data.astype(row.numpy, copy=False)  # in native byte order
+        if not _has_nan_or_negative_zero(data, row):
+            return self._numpys.accumulate(data, axis, out=out)
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
             result = self._numpys.accumulate(data, axis)
         words = result.view(row.word)
