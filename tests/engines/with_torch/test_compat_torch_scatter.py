@@ -137,5 +137,5 @@ def test_what_differs() -> None:
     with pytest.raises(SegmentIdsError, match="must be non-decreasing"):
         compat.segment_max_coo(nan, torch.tensor([1, 0, 1]))
     for function in (compat.scatter, compat.segment_coo, compat.segment_csr):
-        with pytest.raises(ValueError, match="reduce must be 'max'"):
+        with pytest.raises(ValueError, match="reduce must be 'max'; use torch_scatter for other reductions"):
             function(nan, torch.tensor([0, 0, 1]))
