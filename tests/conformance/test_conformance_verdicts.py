@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from helpers.all_cases import ALL
 from maxops import dtypes, spec
 from maxops.cli.app import app
-from maxops.conformance import conform, repeat, session
+from maxops.conformance import conform, limits, session
 from maxops.conformance.attempt import attempt
 from maxops.conformance.case import Case, Feed, Trial
 from maxops.conformance.cases import NoSuchCaseError, select
@@ -361,7 +361,7 @@ def test_the_number_of_runs_is_in_the_run() -> None:
     assert run["kit"]["repeats"] == 5
     assert run["kit"]["bounds"]["Max"]["elements"] == 5
     with pytest.raises(ConfigurationError, match="the number of runs must be between 2 and 1000"):
-        repeat.check(1)
+        limits.check_repeats(1)
 
 
 def test_every_type_that_a_quick_run_judges_is_judged_by_the_new_families() -> None:
