@@ -186,7 +186,7 @@ struct Spread {
 
 template <class Order, class Float>
 Fault spread(const Rows& rows, bool to_first, const View& maxima, const View& gradient, const View* data,
-             const Made* made, std::size_t count, std::size_t bytes) {
+             const Made* made, std::size_t count) {
     using All = Spread<Order, Float>;
     using Bits = typename Order::Bits;
     All all{rows,
@@ -196,9 +196,11 @@ Fault spread(const Rows& rows, bool to_first, const View& maxima, const View& gr
             count,
             {},
             {}};
+    std::size_t bytes = 2 * maxima.bytes();
     for (std::size_t k = 0; k < count; ++k) {
         all.data[k] = reinterpret_cast<const Bits*>(data[k].data);
         all.to[k] = made[k] ? reinterpret_cast<Bits*>(made[k].data()) : nullptr;
+        bytes += 2 * data[k].bytes();
     }
     if (rows.indices != nullptr && !rows.by_offsets) {
         all.run_ids();
@@ -230,11 +232,13 @@ bool read(PyObject* const* args, std::size_t count, Tensors* tensors, Rows* rows
     rows->inner = static_cast<std::size_t>(inner);
     for (std::size_t k = 0; k < count + 2; ++k)
         if (!tensors->read(args[6 + k], views + k, items + k) || !views[k].contiguous || views[k].swapped ||
-            !is_aligned(views[k]) || views[k].type != views[0].type ||
-            views[k].elements() % rows->inner != 0 || views[k].elements() != views[k < 2 ? 0 : 2].elements())
+            !is_aligned(views[k]) || views[k].type != views[0].type || views[k].elements() % rows->inner != 0)
             return false;
+    if (views[0].elements() != views[1].elements()) return false;
     rows->cells = views[0].elements() / rows->inner;
     rows->count = views[2].elements() / rows->inner;
+    for (std::size_t k = 3; k < count + 2; ++k)
+        if (views[k].elements() != views[2].elements()) return false;
     if (!is_given(args[4]))
         return rows->count % rows->length == 0 && rows->count / rows->length == rows->cells;
     if (!tensors->read(args[4], indices, items) || indices->rank != 1 || indices->swapped ||
@@ -282,8 +286,8 @@ PyObject* run_spread(PyObject* const* args, std::size_t count) {
     if ((type != static_cast<int>(Type::float32_) && type != static_cast<int>(Type::float64_)) ||
         count * views[2].elements() >> 31 != 0)
         return nullptr;
-    // The maxima and their gradients, and the data and their gradients.
-    const std::size_t bytes = 2 * (views[0].bytes() + count * views[2].bytes());
+    std::size_t bytes = rows.indices != nullptr ? indices.bytes() : 0;
+    for (std::size_t k = 0; k < count + 2; ++k) bytes += views[k].bytes();
     Release release(bytes);
     if (tensors.needs_python(release)) return nullptr;
     release.own(views, count + 2);
@@ -305,7 +309,7 @@ PyObject* run_spread(PyObject* const* args, std::size_t count) {
         return guarded([&] {
             return (is_single ? spread<Float32, float> : spread<Float64, double>)(rows, to_first, views[0],
                                                                                   views[1], views + 2,
-                                                                                  results.of, count, bytes);
+                                                                                  results.of, count);
         });
     });
     return fault ? results.fail() : results.give(count);
