@@ -32,8 +32,8 @@ INTRODUCTION = """\
 # Findings of the conformance kit
 
 `maxops conform` judged each runtime against cases derived from the clauses of [the operators](operators.md), on the
-machine named on the runtime's page. Other versions and machines may differ, most often for 16-bit floats, which some
-processors compute with native instructions. `maxops conform RUNTIME --only CASE` repeats a case; see [Judging a
+machine named on the runtime's page. Results on other versions and machines may differ, most often for 16-bit floats,
+which some processors support natively. `maxops conform RUNTIME --only CASE` repeats a case; see [Judging a
 runtime](integrations/conform.md).
 
 Each result is judged by each standard, including standards that a runtime does not claim (none claims SONNX). Standards

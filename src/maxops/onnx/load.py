@@ -98,7 +98,7 @@ def parse(data: bytes, source: str) -> ModelProto:
     for start, kind in _DATA_FILES.items():
         if data.startswith(start):
             raise ModelError(
-                f"{source} is {kind}, not an ONNX model; pass the model first, and files of arrays as inputs: "
+                f"{source} is {kind}, not an ONNX model; pass the model first, and array files as inputs: "
                 "maxops run MODEL --input NAME=FILE"
             )
     if len(data) > MAX_MESSAGE:

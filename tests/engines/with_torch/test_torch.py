@@ -359,7 +359,7 @@ def test_out_that_cannot_be_written() -> None:
         (np.zeros((2, 3), np.float32), "out must be from the same library as the inputs, got ndarray"),
         (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
         (torch.zeros(2, 3, device="meta"), "out is on meta, but the inputs are on cpu"),
-        (torch.zeros(2, 3).to_sparse(), "out must be a strided, dense tensor"),
+        (torch.zeros(2, 3).to_sparse(), "out must be a strided tensor, got a torch.sparse_coo tensor"),
     ):
         with pytest.raises(errors.OutputError, match=words) as raised:
             mo.maximum(x, x, out=out)

@@ -54,7 +54,7 @@ def _hash(text: str) -> str:
 
 
 def _summary(run: Run) -> str:
-    """Return a runtime's table rows for browsers without scripts."""
+    """Return a runtime's table rows for browsers without JavaScript."""
     return "".join(
         f"<tr><td>{escape(runtime_label(run))}</td><td>{escape(standard)}</td>"
         f"<td>{counts.total()}</td><td>{escape(spoken(counts))}</td></tr>"

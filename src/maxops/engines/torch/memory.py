@@ -30,12 +30,20 @@ def name_of(dtype: torch.dtype) -> str:
     return DTYPES[dtype].name if dtype in DTYPES else str(dtype)
 
 
+def unsupported_kind(tensor: torch.Tensor) -> str:
+    """Return the kind of a tensor that is not plain and strided, such as "nested", or an empty string."""
+    if isinstance(tensor, torch.masked.MaskedTensor):
+        return "masked"
+    if tensor.is_nested:
+        return "nested"
+    if tensor.is_quantized:
+        return "quantized"
+    return "" if tensor.layout is torch.strided else str(tensor.layout)
+
+
 def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
     """Raise an error unless a tensor is plain and strided, and has a supported dtype."""
-    is_masked = isinstance(tensor, torch.masked.MaskedTensor)
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or is_masked:
-        known = {"masked": is_masked, "nested": tensor.is_nested, "quantized": tensor.is_quantized}
-        kind = next((name for name, is_so in known.items() if is_so), str(tensor.layout))
+    if kind := unsupported_kind(tensor):
         raise EngineError(
             f"{spec.name} {name} must be a strided tensor, got a {kind} tensor; convert it to a dense tensor"
         )

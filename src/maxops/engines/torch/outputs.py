@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from maxops.engines.torch.dispatch import transforming
-from maxops.engines.torch.memory import name_of, view
+from maxops.engines.torch.memory import name_of, unsupported_kind, view
 from maxops.errors import MaxopsError, OutputError
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -27,8 +27,8 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
         )
     if torch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *inputs)):
         raise OutputError(f"{spec.name} out cannot be used because an argument requires a gradient; omit out")
-    if out.layout is not torch.strided or out.is_nested or out.is_quantized:
-        raise OutputError(f"{spec.name} out must be a strided, dense tensor")
+    if kind := unsupported_kind(out):
+        raise OutputError(f"{spec.name} out must be a strided tensor, got a {kind} tensor")
     if not torch.compiler.is_compiling() and out.is_inference() and not torch.is_inference_mode_enabled():
         raise OutputError(f"{spec.name} out is an inference tensor, which is writable only in torch.inference_mode")
     if out.device != device:
