@@ -11,6 +11,7 @@ import pytest
 
 import maxops as mo
 from maxops import _native
+from maxops.errors import DTypeError
 from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
@@ -75,6 +76,23 @@ def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bo
     every = torch.tensor([*itertools.product((*VALUES, float("inf")), repeat=count)], dtype=getattr(torch, dtype)).T
     _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
     assert spread == [True] * _is_native(dtype, ties)
+
+
+@TIES
+@TYPES
+@pytest.mark.parametrize("other", [0.0, NAN, 2, True, torch.tensor([[-1.0]]), torch.tensor(0.0)], ids=str)
+def test_one_element_beside_many(other: Any, dtype: str, ties: Ties) -> None:
+    """Numbers and tensors, some of more than one block of the core."""
+    data = torch.tensor(VALUES, dtype=getattr(torch, dtype)).repeat(150)
+    if isinstance(other, torch.Tensor):
+        other = other.to(data.dtype)
+    elif other is True:
+        with pytest.raises(DTypeError):
+            mo.maximum(data.requires_grad_(), other, ties=ties)
+        return
+    _compare(lambda x: mo.maximum(x, other, ties=ties), [data])
+    _compare(lambda x, y: mo.maximum(x, other, y.T, ties=ties), [data.reshape(20, 30), data.reshape(30, 20)])
+    _compare(lambda x: mo.maximum(other, x, ties=ties), [data[:1]])
 
 
 @TIES

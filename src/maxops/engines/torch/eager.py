@@ -27,8 +27,8 @@ from maxops.spec import Spec
 def maximum(call: MaxCall) -> Any:
     """Run a Max call."""
     row, arrays, out = call.row, call.inputs, call.out
-    if out is None and plain.has_gradients_alone(*arrays):
-        return plain.maximum(maximum, call, *arrays)
+    if out is None and plain.has_gradients_alone(*arrays) and (tensors := plain.tensors_of(arrays)) is not None:
+        return plain.maximum(maximum, call, *tensors)
     if out is None and (views := plain.at_once(arrays)) is not None:
         done = _native.maximum(*views, nan=call.nan)
         if done is not None:

@@ -11,6 +11,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -22,6 +23,8 @@ from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
 from maxops.engines.torch.schemas import arguments
 
 _TYPES, _MOST = (torch.float32, torch.float64), 8
+_NUMBERS = (float, int, bool)
+_EMPTY = {dtype: np.empty(0, row.numpy) for dtype, row in memory.DTYPES.items()}  # the maximum is `initial`
 
 
 def _takes(*tensors: Tensor) -> bool:
@@ -94,20 +97,37 @@ def _is_last() -> bool:
     return not (torch.is_grad_enabled() or modes_are_active())
 
 
-def has_gradients_alone(*tensors: Any) -> bool:
-    """Return whether a call on plain CPU tensors requires gradients but no other feature of torch."""
-    return (
-        torch.is_grad_enabled()
-        and all(type(tensor) in PLAIN and tensor.is_cpu for tensor in tensors)
-        and any(tensor.requires_grad for tensor in tensors)
-        and not modes_are_active()
-        and not core_is_off()
-    )
+def has_gradients_alone(*values: Any) -> bool:
+    """Return whether a call on plain CPU tensors and numbers requires gradients but no other feature of torch."""
+    if not torch.is_grad_enabled():
+        return False
+    requires_grad = False
+    for value in values:
+        if type(value) in PLAIN and value.is_cpu:
+            requires_grad = requires_grad or value.requires_grad
+        elif type(value) not in _NUMBERS:
+            return False
+    return requires_grad and not (modes_are_active() or core_is_off())
 
 
 def takes_axes(axes: Any) -> bool:
     """Return whether `ReduceMax` accepts these axes."""
     return axes is None or (type(axes) in (list, tuple) and all(type(axis) is int for axis in axes))
+
+
+def tensors_of(values: Sequence[Any]) -> list[Tensor] | None:
+    """Return tensors and numbers with each number as a tensor of rank 0, or None if the core does not take one."""
+    tensors = []
+    for value in values:
+        if type(value) in PLAIN:
+            tensors.append(value)
+            continue
+        like = next(each for each in values if type(each) in PLAIN)
+        number = _native.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=value)
+        if number is None:
+            return None
+        tensors.append(memory.tensor_of(number))
+    return tensors
 
 
 class Maximum(Function):
