@@ -17,6 +17,8 @@ class Ruling(NamedTuple):
 
 
 # A clause that holds, a clause that is broken, and a clause that the model leaves open, each with the reason.
-holds, broken, unknown = (partial(Ruling, verdict) for verdict in ("holds", "broken", "unknown"))
+holds: partial[Ruling] = partial(Ruling, "holds")
+broken: partial[Ruling] = partial(Ruling, "broken")
+unknown: partial[Ruling] = partial(Ruling, "unknown")
 # A clause about values, which are known only at run time.
-at_run_time = partial(Ruling, "unknown", at_run_time=True)
+at_run_time: partial[Ruling] = partial(Ruling, "unknown", at_run_time=True)
