@@ -761,24 +761,13 @@ ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(runtime.operator.destroy), kernel
 """
 
 
-# Each program in a child, which ends before ONNX Runtime joins a thread that the child does not have.
-EACH = """
-import os, traceback
-for program in sys.argv[1:]:
-    if (child := os.fork()) == 0:
-        try:
-            exec(program)
-        except BaseException:
-            traceback.print_exc()
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0, program
-"""
-
-
-def test_what_a_runtime_may_answer() -> None:
-    programs = [REGISTERED, EACH_FAILS, INPUTS, VALID, PLANNERS, STOPPED]
-    options = ["-X", "faulthandler", "-W", "ignore::DeprecationWarning"]
-    command = [sys.executable, *options, "-c", STAND_IN + EACH + OUTLIVED, *programs]
+@pytest.mark.parametrize(
+    "code",
+    [REGISTERED, EACH_FAILS, INPUTS, VALID, PLANNERS, STOPPED, OUTLIVED],
+    ids=["registered", "each fails", "inputs", "valid", "planners", "stopped", "outlived"],
+)
+def test_what_a_runtime_may_answer(code: str) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-c", STAND_IN + code]
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
