@@ -81,11 +81,60 @@ void explain_keywords(const Entry* entry, PyObject* keywords) {
     PyErr_Restore(type, value, trace);
 }
 
+constexpr npy_intp kFewElements = 16384;  // Python converts larger arrays in blocks
+
+// An array, or a new array of a Python number. Null, with or without an error set, for larger arrays and
+// other objects.
+PyArrayObject* few_elements(PyObject* object, bool may_be_number) {
+    PyArrayObject* array = plain_array(object);
+    if (array != nullptr) return PyArray_SIZE(array) > kFewElements ? nullptr : (Py_INCREF(object), array);
+    if (!may_be_number || !is_python_scalar(object)) return nullptr;
+    array = reinterpret_cast<PyArrayObject*>(PyArray_FromAny(object, nullptr, 0, 0, 0, nullptr));
+    const int type = array == nullptr ? -1 : PyArray_TYPE(array);
+    if (type != NPY_BOOL && type != NPY_LONG && type != NPY_DOUBLE) Py_CLEAR(array);  // a large int
+    return array;
+}
+
+// Calls a universal function with inputs of different dtypes, or with two Python numbers, in the dtype of
+// NumPy's promotion. Null, with or without an error set, if Python handles the call.
+PyObject* call_promoted(const Entry& entry, PyObject* const* args, Py_ssize_t positional,
+                        PyObject* keywords) {
+    const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_Size(keywords);
+    if (positional != 2 || named > 1) return nullptr;
+    const bool are_numbers = is_python_scalar(args[0]) && is_python_scalar(args[1]);
+    PyArrayObject* const one = few_elements(args[0], are_numbers);
+    PyArrayObject* const other = one == nullptr ? nullptr : few_elements(args[1], are_numbers);
+    PyArray_Descr* const dtype =
+        other == nullptr ? nullptr : PyArray_PromoteTypes(PyArray_DESCR(one), PyArray_DESCR(other));
+    PyObject* result = nullptr;
+    if (other != nullptr && dtype == nullptr) PyErr_Clear();  // there is no common dtype
+    const bool are_supported = dtype != nullptr && type_of(one) >= 0 && type_of(other) >= 0;
+    if (are_supported && (are_numbers || type_of(one) != type_of(other))) {
+        PyObject* values[] = {nullptr, nullptr, named == 0 ? nullptr : args[2]};
+        Py_INCREF(dtype);  // PyArray_FromArray takes ownership
+        if ((values[0] = PyArray_FromArray(one, dtype, 0)) != nullptr) {
+            Py_INCREF(dtype);
+            values[1] = PyArray_FromArray(other, dtype, 0);
+        }
+        if (values[1] != nullptr) result = guarded(entry.operation->call, entry.rules, values, 2, keywords);
+        Py_XDECREF(values[0]);
+        Py_XDECREF(values[1]);
+    }
+    Py_XDECREF(dtype);
+    Py_XDECREF(one);
+    Py_XDECREF(other);
+    return result;
+}
+
 PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
     auto* entry = reinterpret_cast<Entry*>(self);
-    PyObject* result =
-        guarded(entry->operation->call, entry->rules, args, PyVectorcall_NARGS(nargsf), keywords);
+    const Py_ssize_t positional = PyVectorcall_NARGS(nargsf);
+    PyObject* result = guarded(entry->operation->call, entry->rules, args, positional, keywords);
     if (result != nullptr || !goes_to_python()) return result;
+    if (entry->rules.is_ufunc) {
+        result = call_promoted(*entry, args, positional, keywords);
+        if (result != nullptr || !goes_to_python()) return result;
+    }
     result = PyObject_Vectorcall(entry->function, args, nargsf, keywords);
     if (result == nullptr && keywords != nullptr && entry->rules.is_plain && !entry->rules.is_ufunc &&
         PyErr_ExceptionMatches(PyExc_TypeError))
@@ -325,6 +374,59 @@ PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t posit
     Py_RETURN_NONE;
 }
 
+// Offsets of slices from each index to the next, the last to the end. Null, with or without an error set, if
+// the indices are not a few integers that increase from 0.
+PyObject* offsets_of(PyObject* indices, std::int64_t rows) {
+    const bool is_list = PyList_CheckExact(indices);
+    PyArrayObject* const array = is_list ? nullptr : plain_array(indices);
+    const auto size = [&] { return is_list ? PyList_Size(indices) : PyArray_DIM(array, 0); };
+    if (!is_list && (array == nullptr || PyArray_NDIM(array) != 1 || PyArray_TYPE(array) != NPY_LONG ||
+                     !PyArray_ISBEHAVED_RO(array)))
+        return nullptr;
+    const npy_intp count = size(), offsets_count = count + 1;
+    if (count < 1 || count > kFewElements) return nullptr;
+    PyObject* const offsets = PyArray_SimpleNew(1, &offsets_count, NPY_INT64);
+    if (offsets == nullptr) return nullptr;
+    auto* const to = static_cast<std::int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(offsets)));
+    bool increases = size() == count;  // the allocation may have run other code
+    for (npy_intp k = 0; increases && k < count; ++k) {
+        if (is_list)
+            increases = read_integer(PyList_GetItem(indices, k), to + k);
+        else
+            to[k] = *reinterpret_cast<const std::int64_t*>(PyArray_GETPTR1(array, k));
+        increases = increases && (k == 0 ? to[0] == 0 : to[k] > to[k - 1]);
+    }
+    to[count] = rows;
+    if (increases && to[count - 1] < rows) return offsets;
+    Py_DECREF(offsets);
+    return nullptr;
+}
+
+PyObject *reduceat_keywords, *zero_word;  // set on import and never freed
+
+// (array, indices, axis, nan): the slices' maxima, as numpy.maximum.reduceat returns them. None if Python
+// handles the call.
+PyObject* py_reduceat(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    const OperatorEntry& operation = kOperatorEntries[2];
+    static const Rules rules = plain_rules(operation);
+    PyArrayObject* const array = count == 4 ? plain_array(args[0]) : nullptr;
+    std::int64_t axis = 0;
+    PyObject* offsets = nullptr;
+    if (array != nullptr && read_integer(args[2], &axis)) {
+        axis += axis < 0 ? PyArray_NDIM(array) : 0;
+        if (0 <= axis && axis < PyArray_NDIM(array))
+            offsets = offsets_of(args[1], PyArray_DIM(array, static_cast<int>(axis)));
+    }
+    if (offsets != nullptr) {
+        PyObject* const values[] = {args[0], args[2], args[3], offsets, zero_word};
+        PyObject* const result = guarded(operation.call, rules, values, 1, reduceat_keywords);
+        Py_DECREF(offsets);
+        if (result != nullptr) return result;
+    }
+    if (!goes_to_python()) return nullptr;
+    Py_RETURN_NONE;
+}
+
 // Sets `__call__` of entries for tools that read code instead of running it. PyTorch's compiler can follow a
 // Python function, but not the native entry point, which all actual calls use. Existing subclasses of Entry
 // stay as they are; later ones would be called through this function.
@@ -485,6 +587,7 @@ PyMethodDef methods[] = {
     {"planned_segment_max", as_c_function(call_without_python<2, true>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
+    {"reduceat", as_c_function(py_reduceat), METH_FASTCALL, nullptr},
     {"widened", py_widened, METH_O, nullptr},
     {"take_tensors", py_take_tensors, METH_VARARGS, nullptr},
     {"spread", as_c_function(py_spread), METH_FASTCALL, nullptr},
@@ -509,6 +612,11 @@ PyMethodDef methods[] = {
 bool prepare() {
     if (entry_type != nullptr) return true;
     if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
+    zero_word = PyUnicode_InternFromString("zero");
+    const auto interned = PyUnicode_InternFromString;
+    reduceat_keywords = Py_BuildValue("(NNNN)", interned("axis"), interned("nan"), interned("offsets"),
+                                      interned("fill_mode"));
+    if (zero_word == nullptr || reduceat_keywords == nullptr) return false;
     entry_type = PyType_FromSpec(&entry_spec);
     if (entry_type == nullptr) return false;
     ufunc_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&ufunc_spec, entry_type));

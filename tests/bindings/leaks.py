@@ -29,6 +29,7 @@ import maxops
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS, NUMPY
 from maxops import _native as native_module
+from maxops.compat import numpy as compat
 
 mo: Any = maxops  # calls of every kind, wrong ones too
 _native: Any = native_module
@@ -236,6 +237,13 @@ def natives() -> Iterator[tuple[str, Call]]:
         "cache_info": _native.cache_info,
         "get_num_threads": _native.get_num_threads,
         "widened": lambda: _native.widened(narrow),
+        "reduceat": lambda: compat.maximum.reduceat(f4, [0, 2]),
+        "reduceat, not increasing": lambda: compat.maximum.reduceat(f4, [0, 2, 1]),
+        "reduceat, out of range": _refused(lambda: compat.maximum.reduceat(f4, [0, 99]), IndexError),
+        "promoted": lambda: compat.maximum(f4, narrow[:, None]),
+        "promoted to nothing": _refused(lambda: compat.maximum(f4, np.array("2020", "M8[Y]")), TypeError),
+        "two numbers": lambda: compat.maximum(2.5, 1),
+        "a large number": _refused(lambda: compat.maximum(2**70, 1), OverflowError),
         "check_indices": lambda: _native.check_indices(ids, False, True, True, None, 4),
         "check_indices that are wrong": lambda: _native.check_indices(mixed, False, True, True, None, 4),
         "can_write_through": lambda: _native.can_write_through(f4, i8, False),

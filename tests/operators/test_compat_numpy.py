@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -109,10 +110,14 @@ def test_bits_follow_the_order(dtype: DType) -> None:
     assert_same_bits(given, one)
 
 
-@pytest.mark.parametrize("block", [16384, 2])
+@pytest.mark.parametrize("block", [None, 16384, 2])
 @pytest.mark.parametrize("dtype", STORED, ids=str)
-def test_mixed_types_are_converted_first(block: int, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compat, "_BLOCK", block)
+def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the core, and in Python (at once and in blocks), which converts large arrays."""
+    maximum: Any = compat.maximum
+    if block is not None:
+        monkeypatch.setattr(compat, "_BLOCK", block)
+        maximum = partial(compat._element_wise, "maximum", "propagate")
     one = mixed(dtype, (4, 3), 1)
     for kind in STORED:
         other = mixed(kind, (3, 4), 2).T
@@ -129,13 +134,13 @@ def test_mixed_types_are_converted_first(block: int, dtype: DType, monkeypatch: 
             (one, other.copy()),
             (one.astype(dtype.numpy.newbyteorder()), other),
         ):
-            assert_same_bits(compat.maximum(left, right), expected)
+            assert_same_bits(maximum(left, right), expected)
             out = np.zeros((2, 4, 3), common)
-            assert compat.maximum(left, right, out=out) is out
+            assert maximum(left, right, out=out) is out
             assert_same_bits(out[1], expected)
         overlapping = np.zeros(14, common)
         overlapping[:12] = one.ravel()
-        compat.maximum(overlapping[:12].reshape(4, 3), other, out=overlapping[2:].reshape(4, 3))
+        maximum(overlapping[:12].reshape(4, 3), other, out=overlapping[2:].reshape(4, 3))
         assert_same_bits(overlapping[2:].reshape(4, 3), expected)
 
 
@@ -252,12 +257,29 @@ def test_nan_is_left_out(dtype: Any) -> None:
 
 def test_reduceat() -> None:
     data = np.random.default_rng(2).integers(0, 9, (5, 6)).astype(np.float32)
-    for axis in (0, 1, -1, 2):
-        for indices in ([0, 2, 3], [1, 4], [0], [0, 0, 2], [3, 1], [4], [7], [-1], [], [[0]]):
-            for dtype in (None, np.uint8, np.int32, np.uint64):
-                where = indices if dtype is None else np.abs(indices).astype(dtype)
-                got, expected = (outcome(each.reduceat, data, where, axis) for each in (compat.maximum, np.maximum))
-                assert agree(got, expected)
+
+    def check(data: Any, indices: Any, axis: Any = 0) -> None:
+        got, expected = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
+        assert agree(got, expected), (data, indices, axis)
+
+    for count in range(5):
+        for small in product(range(-1, 7), repeat=count):
+            for axis in (0, 1, -1):
+                check(data, [*small], axis)
+    long = np.arange(40000.0)
+    some: list[list[Any]] = [[0, 2, 3], [1, 4], [0], [0, 0, 2], [[0]]]
+    for indices in some:
+        for dtype in "u1", "i4", "i8", ">i8", "u8", "f8", "O":
+            check(data, np.array(indices, dtype), 2)
+            for other in (0, 1, np.int64(-1), -3):
+                check(data.T, np.array(indices, dtype), other)
+        check(data, np.repeat(np.array(indices, "i8"), 2)[::2])
+        check(data, [*indices, 3.0])
+        check(data, [*indices, np.int64(4)])
+        check(data, [False, *indices])
+        check(data[0, 0], indices)
+        check(long, [*range(0, 39990, 2), *indices])
+    check(data, np.frombuffer(b"." + np.array([0, 2], "i8").tobytes(), "i8", offset=1))
     assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
     assert compat.maximum.nin == 2
     assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"

@@ -199,8 +199,8 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
 
 def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
     """Return whether NumPy's maximum of the elements may have other bits than the maximum in the order."""
-    has_nan = np.isnan(ops.reduce_max(array, axis=None))
-    return bool(has_nan or np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
+    highest = ops.reduce_max(array, axis=None).item()
+    return highest != highest or np.count_nonzero(array.view(row.word) == 1 << row.bits - 1) > 0  # noqa: PLR0124
 
 
 class _Maximum(_native.Ufunc):
@@ -269,6 +269,10 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
+        if dtype is None and out is None and type(array) is _ARRAY:
+            result = _native.reduceat(array, indices, axis, self._nan)
+            if result is not None:
+                return result
         (row, data, _), starts = _common(array, dtype=dtype), np.asarray(indices)
         # NumPy does not accept uint64 indices
         is_index = starts.dtype.kind == "i" or (starts.dtype.kind == "u" and starts.itemsize < 8)
