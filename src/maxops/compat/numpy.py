@@ -22,6 +22,7 @@ from __future__ import annotations
 import operator
 import warnings
 from functools import lru_cache, partial
+from math import isnan
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -199,8 +200,8 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
 
 def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
     """Return whether NumPy's maximum of the elements may have other bits than the maximum in the order."""
-    highest = ops.reduce_max(array, axis=None).item()
-    return highest != highest or np.count_nonzero(array.view(row.word) == 1 << row.bits - 1) > 0  # noqa: PLR0124
+    has_nan = isnan(ops.reduce_max(array, axis=None).item())
+    return has_nan or bool(np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
 class _Maximum(_native.Ufunc):
