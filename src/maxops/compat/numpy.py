@@ -19,16 +19,17 @@ are NumPy's own, so ``from maxops.compat import numpy as np`` is the only change
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from functools import lru_cache, partial
-from math import isnan
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
-from maxops import _native, dtypes, ops
+from maxops import _native, ops
+from maxops import dtypes as _dtypes  # `dtypes` is a name of NumPy
 from maxops.dtypes import REAL, DType
 from maxops.shapes import is_empty_along
 from maxops.typing import NanRule
@@ -38,7 +39,7 @@ __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
-_ARRAY, _BFLOAT16 = np.ndarray, dtypes.BFLOAT16.numpy
+_ARRAY, _BFLOAT16 = np.ndarray, _dtypes.BFLOAT16.numpy
 _FALSE = np.asarray(False)  # promotion beside it changes no dtype
 _BLOCK = 16384  # elements that are converted at a time; they stay in the cache
 _LITERALS = frozenset({list, tuple, bool, int, float})
@@ -63,9 +64,9 @@ def _promoted(one: Any, other: Any) -> DType | None:
     The arguments are dtypes and, for Python scalars, any values of their types.
     """
     if float in (type(one), type(other)) and _BFLOAT16 in (one, other):
-        return dtypes.FLOAT32  # as NumPy's functions do; `np.result_type` returns float64
+        return _dtypes.FLOAT32  # as NumPy's functions do; `np.result_type` returns float64
     try:
-        row = dtypes.of(np.result_type(one, other))
+        row = _dtypes.of(np.result_type(one, other))
     except TypeError:  # NumPy raises its own error
         return None
     return None if row is REAL else row
@@ -90,7 +91,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
         if dtype is not None:
             found = np.dtype(dtype)
             can_cast = all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
-            row = dtypes.of(found) if can_cast else None
+            row = _dtypes.of(found) if can_cast else None
         if row is None or row is REAL:
             return None, one, other
         one, other = [each if type(each) is _ARRAY and dtype is None else np.asarray(each, row.numpy) for each in pair]
@@ -142,7 +143,7 @@ def _holds(out: Any, row: DType | None) -> bool:
         return row is not None
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
-    return isinstance(out, np.ndarray) and dtypes.of(out.dtype) is row
+    return isinstance(out, np.ndarray) and _dtypes.of(out.dtype) is row
 
 
 def _reduced(result: Any, out: Any) -> Any:
@@ -200,7 +201,7 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
 
 def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
     """Return whether NumPy's maximum of the elements may have other bits than the maximum in the order."""
-    has_nan = isnan(ops.reduce_max(array, axis=None).item())
+    has_nan = math.isnan(ops.reduce_max(array, axis=None).item())
     return has_nan or bool(np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
@@ -329,7 +330,7 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """
-        row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
+        row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
         common, _, others = _common(a, b) if row is not None and row.kind == "float" else (None, a, b)
         if row is None or common is not row:
             self._numpys.at(a, indices, b)
@@ -392,8 +393,8 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
         pair = _native.reduce_max(a, axis=axis, keepdims=keepdims is not _NOT_GIVEN and keepdims, return_indices=True)
         if pair is not None:
             return pair[1] if pair[1].ndim else pair[1][()]
-    row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
-    if row in (None, REAL) or not _holds(out, dtypes.INT64) or is_empty_along(a.shape, axis):
+    row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
+    if row in (None, REAL) or not _holds(out, _dtypes.INT64) or is_empty_along(a.shape, axis):
         return _numpys.argmax(a, axis, out, keepdims=keepdims)
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     along = None if a.ndim == 0 and axis in (0, -1) else axis
@@ -415,7 +416,7 @@ def nanmax(
 
     Source: NumPy 2.4, `numpy.nanmax`.
     """
-    if where is not _NOT_GIVEN or type(a) is not _ARRAY or dtypes.of(a.dtype) in (None, REAL):
+    if where is not _NOT_GIVEN or type(a) is not _ARRAY or _dtypes.of(a.dtype) in (None, REAL):
         return _numpys.nanmax(a, axis, out, keepdims, initial, where)
     result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
     if a.dtype.kind not in "biu" and np.isnan(result).any():
@@ -436,8 +437,8 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     if type(a) is _ARRAY and a.dtype.kind in "iub":
         return argmax(a, axis, out, keepdims=keepdims)
     axis = _integer(axis)
-    row = dtypes.of(a.dtype) if type(a) is _ARRAY else None
-    if row is None or row.kind != "float" or a.size == 0 or not _holds(out, dtypes.INT64):
+    row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
+    if row is None or row.kind != "float" or a.size == 0 or not _holds(out, _dtypes.INT64):
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     along = None if a.ndim == 0 and axis in (0, -1) else axis
