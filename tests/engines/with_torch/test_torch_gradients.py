@@ -410,9 +410,17 @@ HALF_CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-@TIES
-@pytest.mark.parametrize("shape", [(3, 70_000), (4_100, 2)], ids=str)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("dtype", "shape", "ties"),
+    [
+        ("float16", (3, 70_000), "even"),
+        ("float16", (4_100, 2), "even"),
+        ("bfloat16", (4_100, 2), "even"),
+        ("float32", (3, 70_000), "even"),  # float32 and float64 count past every shape here
+        ("float16", (3, 70_000), "first"),  # counts nothing
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("call", HALF_CALLS)
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     call: str, dtype: str, shape: tuple[int, ...], ties: Ties
