@@ -25,8 +25,9 @@ _NUMBERS = count()  # unique file numbers, because threads of this process may w
 
 @contextmanager
 def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
-    """Yield a function that returns a temporary path for each final path; at the end, rename all files, or remove them
-    if an error occurred.
+    """Yield a function that returns a temporary path for each final path.
+
+    On exit, all temporary files are renamed to their final paths, or removed if an error occurred.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
@@ -39,10 +40,10 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
     'all of it'
     >>> folder.cleanup()
 
-    With `make_folders`, missing folders of the path are created. If the path is a link, its target is replaced. Devices
-    and pipes are written directly. A temporary path may become a folder instead of a file.
+    With `make_folders`, missing parent folders are created. If a final path is a symbolic link, its target is replaced.
+    Devices and pipes are written directly. Callers may create a folder at a temporary path instead of a file.
     """
-    partial: dict[Path, Path] = {}  # by the final path, links followed
+    partial: dict[Path, Path] = {}  # the temporary paths, keyed by the final path with symbolic links resolved
     made: list[Path] = []
 
     def temporary(path: Path) -> Path:
@@ -68,7 +69,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
                 path.replace(target)
     except BaseException:
         for path in partial.values():
-            # check first, because removing a missing file on a read-only file system is an error
+            # check first, because on a read-only file system, removing a missing file is an error
             if path.is_dir():
                 shutil.rmtree(path)
             elif os.path.lexists(path):
@@ -82,7 +83,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
 def _is_special(path: Path) -> bool:
     """Return whether the path is a device or a pipe; raise an error for a folder."""
     try:
-        path.stat()  # raises errors of parent folders, which `exists` would hide
+        path.stat()  # also raises errors about parent folders, which `exists` would hide
     except FileNotFoundError:
         return False
     if path.is_dir():
@@ -91,7 +92,7 @@ def _is_special(path: Path) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Check before long work that a file can be written to the path, and that its folder exists."""
+    """Check that the folder exists and that a file can be written there, before a long computation starts."""
     with errors_of(path):
         try:
             path.parent.stat()
@@ -100,7 +101,7 @@ def check_writable(path: Path) -> None:
     with suppress(_Checked), atomic_write() as temporary, errors_of(path):
         if (partial := temporary(path)) != path:
             partial.touch()
-        raise _Checked  # removes the temporary file
+        raise _Checked  # so that atomic_write removes the temporary file
 
 
 class _Checked(Exception):  # noqa: N818 - no error
@@ -114,13 +115,13 @@ def write_text(path: Path, text: str, errors: str = "strict", *, make_folders: b
 
 
 def save_npy(path: Path, array: Array) -> None:
-    """Write a .npy file with `np.save`, but not atomically; errors have the messages of the operating system."""
+    """Write a .npy file, but not atomically. If writing fails, the error names the cause, such as a full disk."""
     with path.open("wb") as file:
         np.save(PlainWriter(file), array, allow_pickle=False)
 
 
 class PlainWriter:
-    """A file with only `write`, which keeps NumPy from calling `tofile`, whose errors do not name the cause."""
+    """A file object with only `write`, so that NumPy does not call `tofile`, whose errors do not name the cause."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write: Callable[[bytes], int] = file.write
@@ -128,7 +129,7 @@ class PlainWriter:
 
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Raise OutputError for errors of the operating system while a file is written."""
+    """Raise OutputError instead of OSError in a block that writes a file."""
     try:
         yield
     except OSError as error:

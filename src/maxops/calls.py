@@ -1,10 +1,10 @@
 """Requests: the arguments of a call as the caller passed them, and the row of the spec table that applies.
 
-The fields are the parameters of the plain function (a test verifies this). Only the planner interprets them; all other
-code passes requests on unchanged.
+The fields of a request are the parameters of the plain function (a test verifies this). Their values are unchecked
+until the planner returns a checked request.
 
-Requests are named tuples, which are immutable like frozen dataclasses, but four times as fast to create: 0.35 us
-instead of 1.5 us for SegmentMax, for which a whole call on a small tensor takes 5 us.
+Requests are named tuples. Named tuples are immutable like frozen dataclasses, but four times as fast to create: 0.35 us
+instead of 1.5 us for SegmentMax. A whole SegmentMax call on a small tensor takes 5 us.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from maxops import spec
 from maxops.errors import AttributeValueError, InputCountError
 from maxops.spec import Spec
 
-Function = Callable[[str, Any], Any]  # its arguments are a name for messages and a value
+Function = Callable[[str, Any], Any]  # takes the name of an argument, for messages, and its value
 
 
 class MaxCall(NamedTuple):
@@ -43,7 +43,7 @@ class MaxCall(NamedTuple):
         return [(f"input {number}", value) for number, value in enumerate(self.inputs)]
 
     def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> MaxCall:
-        """Return the call with each array replaced by a function's result, and with other changes."""
+        """Return the call with each array replaced by the result of `array`, and other fields replaced by `changes`."""
         return self._replace(inputs=tuple([array(name, value) for name, value in self.arrays]), **changes)
 
 
@@ -69,16 +69,19 @@ class ReduceCall(NamedTuple):
 
     @property
     def arrays(self) -> list[tuple[str, Any]]:
-        """The arrays, with their names."""
+        """The name and value of the array."""
         return [("data", self.data)]
 
     @property
     def scalars(self) -> list[tuple[str, Any]]:
-        """The scalars of the data's type that are given, with their names."""
+        """The name and value of `initial`, if passed."""
         return [] if self.initial is None else [("initial", self.initial)]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> ReduceCall:
-        """Return the call with its array and scalars replaced by functions' results, and with other changes."""
+        """Return the call with the array replaced by the result of `array`, and `initial` by the result of `scalar`.
+
+        Other fields are replaced by `changes`.
+        """
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
@@ -111,23 +114,26 @@ class SegmentCall(NamedTuple):
 
     @property
     def arrays(self) -> list[tuple[str, Any]]:
-        """The arrays that are given, with their names."""
+        """The names and values of the arrays that were passed."""
         named = [("data", self.data), ("segment_ids", self.segment_ids), ("offsets", self.offsets)]
         return [(name, value) for name, value in named if value is not None]
 
     @property
     def scalars(self) -> list[tuple[str, Any]]:
-        """The scalars of the data's type that are given, with their names."""
+        """The names and values of `fill_value` and `initial`, if passed."""
         named = [("fill_value", self.fill_value), ("initial", self.initial)]
         return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """Return the call with its arrays and scalars replaced by functions' results, and with other changes."""
+        """Return the call with each array replaced by the result of `array`, and each scalar by the result of `scalar`.
+
+        Other fields are replaced by `changes`.
+        """
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
 class ScatterCall(NamedTuple):
-    """A call of ONNX's ScatterElements or ScatterND, for which there is no plain function."""
+    """A call to ONNX's ScatterElements or ScatterND, which have no plain function."""
 
     data: Any
     indices: Any
@@ -139,7 +145,7 @@ class ScatterCall(NamedTuple):
 
     @property
     def arrays(self) -> list[tuple[str, Any]]:
-        """The arrays, with their names."""
+        """The names and values of the arrays."""
         return [("data", self.data), ("indices", self.indices), ("updates", self.updates)]
 
 
@@ -154,7 +160,7 @@ Call = MaxCall | ReduceCall | SegmentCall
 
 
 def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out: Any = None) -> Call | ScatterCall:
-    """Return the call of a standard's operator, with inputs by position and attributes by name."""
+    """Return a call to an operator of a standard, given its inputs in order and its attributes by name."""
     check_attributes(row, attributes)
     named: dict[str, Any] = {**attributes, "out": out, "row": row}
     if row.operator == "Max":
@@ -185,7 +191,7 @@ _ORDINALS = ("first", "second", "third")
 
 
 def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
-    """Raise an error for an attribute that an operator does not have."""
+    """Raise an error if the operator does not have one of the attributes."""
     for name in attributes:
         if name in row.attributes:
             continue
@@ -200,7 +206,7 @@ def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
         raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")
 
 
-# Hints for keyword arguments of other libraries, by plain function.
+# Hints for keyword arguments that only other libraries have, keyed by plain function.
 INSTEAD = {
     "maximum": {
         "where": "select elements with np.where(where, maxops.maximum(a, b), ...)",
@@ -230,7 +236,7 @@ INSTEAD = {
 
 
 def explain_argument(function: str, name: str) -> None:
-    """Raise TypeError with a hint for a keyword argument of another library that a plain function does not have.
+    """Raise TypeError with a hint if a plain function got a keyword argument that only other libraries have.
 
     >>> explain_argument("reduce_max", "keepdim")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The table of element types, the single source for everything that depends on a type's format."""
+"""The table of element types. All code that depends on the format of a type reads this table."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class DType:
 
     @property
     def lowest_bits(self) -> int:
-        """The bits of the lowest value, -Inf for floats, which is the maximum of an empty set."""
+        """The bits of the lowest value (-Inf for floats), which is the maximum of no elements."""
         if self.kind == "float":
             return 1 << self.bits - 1 | self.infinity_bits
         return 1 << self.bits - 1 if self.kind == "int" else 0
 
     @property
     def lowest_finite_bits(self) -> int:
-        """The bits of the lowest finite value, which is LOWEST in SegmentMax."""
+        """The bits of the lowest finite value, with which SegmentMax's fill mode LOWEST fills empty segments."""
         return self.lowest_bits - 1 if self.kind == "float" else self.lowest_bits
 
 
@@ -97,7 +97,7 @@ def _named(name: str) -> DType:
 
 
 def short_names(dtypes: Sequence[DType]) -> str:
-    """List types, with one name for the integers of all widths.
+    """List the names of types. If all four signed or unsigned integers are present, one name replaces them.
 
     >>> short_names([FLOAT32, INT8, INT16, INT32, INT64, UINT8])
     'float32, int8-64, uint8'
@@ -111,7 +111,8 @@ def short_names(dtypes: Sequence[DType]) -> str:
     return ", ".join(names)
 
 
-# Keys are scalar types, which are equal for all byte orders; "q" and "Q" are C's long long, also int64 and uint64.
+# Keys are scalar types, which do not depend on the byte order. C's long long ("q" and "Q") is also int64 or uint64, but
+# may have a scalar type of its own.
 _BY_SCALAR = {dtype.numpy.type: dtype for dtype in ALL} | {np.dtype("q").type: INT64, np.dtype("Q").type: UINT64}
 
 

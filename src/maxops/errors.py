@@ -25,7 +25,7 @@ class MaxopsError(Exception):
         self.clause = clause
 
     def at(self, where: str) -> Self:
-        """Return the same error with a location before its message.
+        """Return a copy of the error with a location before its message.
 
         >>> ShapeError("input 1 is too long", "ONNX.Max-6.shape").at("model.onnx")
         ShapeError('model.onnx: input 1 is too long [ONNX.Max-6.shape]')
@@ -54,7 +54,7 @@ class AttributeValueError(MaxopsError, ValueError):
 
 
 class AxesError(MaxopsError, AxisError):
-    """Axes are out of range, repeated, not integers, or given twice. Also a `numpy.exceptions.AxisError`."""
+    """Axes are out of range, repeated, not integers, or passed twice. Also a `numpy.exceptions.AxisError`."""
 
     axis: int | None = None  # None, as in NumPy for an AxisError with a custom message
     ndim: int | None = None
@@ -92,7 +92,7 @@ class OutputTooLargeError(MaxopsError, MemoryError):
 
 
 class EmptyReductionError(MaxopsError, ValueError):
-    """A maximum is over no elements, and the dtype has no lowest value."""
+    """A reduction or a segment is empty, and the dtype has no lowest value."""
 
 
 class UnknownOperatorError(MaxopsError, LookupError):
@@ -108,7 +108,7 @@ class ConfigurationError(MaxopsError, ValueError):
 
 
 class ModelError(MaxopsError, ValueError):
-    """A model cannot be read, is malformed, or contains something that maxops does not run."""
+    """A model cannot be read, is malformed, or contains an operator, a type or another feature that is unsupported."""
 
 
 class ModelInputError(MaxopsError, ValueError):

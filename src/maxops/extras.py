@@ -1,4 +1,4 @@
-"""Raise errors that name the required extra of the package if an optional import fails."""
+"""Errors for optional packages that are not installed. They name the extra of maxops that installs the package."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
-    """Return a context for imports of optional packages; a missing package raises an error that names its extra.
+    """Return a context manager for imports of optional packages. If a package is missing, the error names its extra.
 
-    The error is also a ModuleNotFoundError with the package's name, for callers that test for the package.
+    The error is a ModuleNotFoundError, and its `name` is the missing module, as callers of optional imports expect.
     """
     try:
         yield

@@ -23,7 +23,8 @@ Other = Literal["onnx", "onnxruntime"]
 # The container of a value's arrays: none, a sequence, an optional, or an optional sequence.
 Container = Literal["", "sequence", "optional", "optional sequence"]
 
-# A callback before each node: its index, the number of nodes, and its name. An evaluator's graph counts as one node.
+# A callback that runs before each node. Its arguments are the node's index, the number of nodes, and the node's name. A
+# graph that an evaluator runs counts as one node.
 Progress = Callable[[int, int, str], None]
 
 
@@ -61,7 +62,7 @@ def type_name(array: Any) -> str:
 class Value:
     """A declared input or output of a graph: an array, a sequence (a list of arrays), or an optional (possibly None).
 
-    `dims` is None if the rank is not declared, which is possible in a container.
+    `dims` is None if a container does not declare the rank of its arrays.
     """
 
     name: str
@@ -100,8 +101,7 @@ class Value:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Array]:
-    """Return all arrays by name. The name of an array in a sequence includes its index; an empty optional contributes
-    no array.
+    """Return all arrays by name. The name of an array in a sequence includes its index. Empty optionals are omitted.
 
     >>> list(flat({"y": np.zeros(2), "z": [np.zeros(1), np.zeros(3)], "o": None}))
     ['y', 'z[0]', 'z[1]']
@@ -131,7 +131,7 @@ class Step:
 
 
 def identity(inputs: Sequence[Array | None]) -> Array:
-    """Return the input of the step."""
+    """Return the only input unchanged, as the operator Identity does."""
     (data,) = inputs
     assert data is not None
     return data
@@ -157,9 +157,9 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True)
 class Model:
-    """A well-formed model. `constants` holds the values of initializers and Constant nodes.
+    """A well-formed model. `constants` contains the values of initializers and Constant nodes.
 
-    An input that is also in `constants` has that constant as its default.
+    If `constants` contains the name of an input, that constant is the default value of the input.
     """
 
     source: str
@@ -168,7 +168,7 @@ class Model:
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
     steps: tuple[Step, ...]
-    evaluator: Evaluator | None = None  # runs the whole model instead of `steps` if it has other operators
+    evaluator: Evaluator | None = None  # runs the whole model, instead of `steps`, if maxops cannot run it alone
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -195,13 +195,13 @@ class Model:
 
         A sequence is a list of arrays. An empty optional is None, and may be omitted as an input.
 
-        Two arguments have the same meaning as in ONNX Runtime and onnx's reference evaluator: ``run(output_names,
-        inputs)`` returns a list of those outputs, in that order. If ``output_names`` is None, it returns all outputs in
-        the model's order.
+        With two arguments, the method works as in ONNX Runtime and onnx's reference evaluator: ``run(output_names,
+        inputs)`` returns a list of the named outputs in the given order. If ``output_names`` is None, the list contains
+        all outputs in the model's order.
 
         An input with a default may be omitted; `maxops.onnx.load` has an example. Raises ModelInputError for invalid
-        inputs or output names, ModelError for an output that contradicts its declaration, and the planner's errors,
-        prefixed with the node.
+        inputs or output names, and ModelError for an output that contradicts its declaration. If a node violates a
+        clause, raises the error of the clause, and its message names the node.
         """
         if inputs is not None:
             args = (*args, inputs)
@@ -241,7 +241,7 @@ class Model:
             if progress is not None:
                 progress(0, 1, "the graph")
             made = self.evaluator(given, [value.name for value in self.outputs])
-            # copy all, because they may be views of inputs or other results, or constants of the evaluator
+            # copy all outputs, because they may be views of inputs or of each other, or constants of the evaluator
             return self._results(
                 made, owned=[each for value in self.outputs for each in value.arrays(made[value.name]) or []]
             )
@@ -265,7 +265,7 @@ class Model:
         results: dict[str, Any] = {}
         for value in self.outputs:
             made = values[value.name]
-            if not value.admits(made):  # ignores names of sizes, because exporters often declare wrong names in outputs
+            if not value.admits(made):  # ignores named sizes, because exporters often declare wrong names for outputs
                 differs = f"{self.source}: the model declares output {value}, but its nodes return {_kind(made)}"
                 if self.evaluator is None or not value.holds(made):
                     raise ModelError(differs)
@@ -273,8 +273,8 @@ class Model:
             arrays = value.arrays(made) or []
             for number, array in enumerate(arrays):
                 if id(array) in taken:
-                    # copy, because a change of a result must not change an input (which Identity returns), the model or
-                    # another result; results have the native byte order
+                    # copy, because changing a result must not change an input (which Identity returns), the model or
+                    # another result; results are in native byte order
                     arrays[number] = array.astype(array.dtype.newbyteorder("="))
                 taken.add(id(arrays[number]))
             results[value.name] = arrays if _is_list(made) else (*arrays, None)[0]
@@ -313,7 +313,7 @@ class Model:
         return given
 
     def _taken(self, array: Any) -> Array:
-        """Return an input for the computation; evaluators require the native byte order."""
+        """Return an input as an array, in native byte order if an evaluator runs the model."""
         taken: Array = np.asarray(array)
         return taken if self.evaluator is None else taken.astype(taken.dtype.newbyteorder("="), copy=False)
 
@@ -325,9 +325,9 @@ def _kind(value: Any) -> str:
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
-    """Check an array against the declaration of the graph; `sizes` collects named sizes with their origins."""
+    """Check an array against its declaration. `sizes` collects the named sizes, and the axes that they come from."""
     expected = f"the model expects {value}"
-    # other subclasses, such as masked arrays, have more information than their data
+    # other subclasses, such as masked arrays, contain more information than their elements
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)
     if not plain and not isinstance(array, np.generic):
         raise ModelInputError(

@@ -2,8 +2,8 @@
 
 Keys are signed integers that compare like the elements. The key of a float depends only on its bits: every NaN becomes
 the same quiet NaN, and the magnitude bits of negative numbers are flipped. If NaN is ignored, its sign bit is set, so
-that it has the lowest key. There is no float arithmetic, so processor modes and compiler optimizations cannot change
-any bits.
+that it has the lowest key. The conversion uses no float arithmetic, so processor modes and compiler optimizations
+cannot change any bits.
 
 `xp` is the array library, such as `jax.numpy` or `torch`.
 
@@ -25,7 +25,7 @@ from maxops.dtypes import DType
 def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
     """Return the keys of the elements of an array."""
     bits = array.view(_signed(xp, dtype))
-    if dtype.kind == "bool":  # any byte but 0 is True
+    if dtype.kind == "bool":  # any nonzero byte is True
         return (bits != 0).view(bits.dtype)
     if dtype.kind == "uint":
         return bits ^ -(1 << dtype.bits - 1)
@@ -37,14 +37,14 @@ def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
 
 
 def values_of(xp: Any, keys: Any, dtype: DType, nan: str = "propagate") -> Any:
-    """Return the elements for keys: the inverse of `keys_of`, except that every NaN is the same quiet NaN."""
+    """Convert keys back to elements. This is the inverse of `keys_of`, except that every NaN is the same quiet NaN."""
     if dtype.kind == "bool":
         return keys != 0
     if dtype.kind == "uint":
         keys = keys ^ -(1 << dtype.bits - 1)
     elif dtype.kind == "float":
         keys = _flipped(keys, dtype)
-        if nan == "ignore":  # NaN has the sign bit
+        if nan == "ignore":  # the sign bit of NaN is set
             keys = xp.where((keys & _magnitude(dtype)) > dtype.infinity_bits, dtype.nan_bits, keys)
     return keys.view(getattr(xp, dtype.name))
 

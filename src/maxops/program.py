@@ -17,10 +17,10 @@ CLOSED_PIPE = 141  # 128 + SIGPIPE
 
 
 def is_command() -> bool:
-    """Return whether the program is the command: the script `maxops`, or `python -m maxops`.
+    """Return whether the running program is the maxops command: the script `maxops`, or `python -m maxops`.
 
-    While Python imports the package to find the module, the program name is "-m". Only `sys.orig_argv` has the name of
-    the module, possibly with options before it: "maxops", "-mmaxops" or "-Immaxops".
+    While Python imports the package to find its `__main__`, the program name is "-m". At that time, only
+    `sys.orig_argv` contains the module's name, possibly with options before it: "maxops", "-mmaxops" or "-Immaxops".
     """
     if sys.argv[:1] != ["-m"]:
         return PurePath(*sys.argv[:1]).name == "maxops"
@@ -28,7 +28,7 @@ def is_command() -> bool:
 
 
 def end_command(error: Exception) -> None:
-    """Print the error and exit if the program is the command, whose error handling is not imported yet."""
+    """Print the error and exit if maxops runs as a command, for errors before the command line is imported."""
     if is_command():
         print_line(f"maxops: error: {error}")
         sys.exit(BAD_USE)

@@ -57,7 +57,7 @@ def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> 
 
 
 def is_empty_along(shape: Shape, axis: int | Sequence[int] | None) -> bool:
-    """Return whether a given axis (None: any axis) has size 0. NumPy and JAX do not define the maximum in that case.
+    """Return whether one of the given axes (None: all axes) has size 0. NumPy and JAX define no maximum in that case.
 
     >>> is_empty_along((0, 3), 0), is_empty_along((0, 3), -1), is_empty_along((0, 0), 1)
     (True, False, True)

@@ -22,7 +22,11 @@ def text(dims: Dims) -> str:
 
 
 class Broadcast(NamedTuple):
-    """The result of `broadcast`: the shape, or None if it is unknown, and lists of axes as negative numbers."""
+    """The result of `broadcast`: the shape, or None if a rank is unknown, and axes as negative numbers.
+
+    Sizes conflict along the axes in `conflicts`, and may conflict along those in `open`. Sizes 0 and 1 meet along the
+    axes in `zero_with_one`, and may meet along those in `perhaps_zero_with_one`.
+    """
 
     dims: Dims | None
     conflicts: tuple[int, ...]
@@ -46,7 +50,7 @@ def equal(one: Dims | None, other: Dims | None) -> bool | None:
 
 
 def admits(declared: Dims | None, made: Dims | None) -> bool | None:
-    """Return whether a declared shape allows an actual shape, or None if unknown. Only declared numbers are compared.
+    """Return whether a declared shape allows an actual shape, or None if unknown. Declared names are not compared.
 
     >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
     (True, False, None)
@@ -74,7 +78,7 @@ def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
     """
     known = [dims for dims in shapes if dims is not None]
     ranks = [len(shape) for shape in known]
-    # sizes by axis, from the last axis; missing axes have size 1
+    # the sizes along each axis, starting with the last axis; missing axes have size 1
     along: list[list[Size]] = [[1] if axis >= min(ranks) else [] for axis in range(max(ranks, default=0))]
     for shape in known:
         for axis, size in enumerate(reversed(shape)):
@@ -84,7 +88,7 @@ def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
     for axis in range(-len(along), 0):
         found = along[-1 - axis]
         sizes = set(found)
-        lone = found.count(None) < 2  # two sizes without a name may differ
+        lone = found.count(None) < 2  # two unnamed sizes may differ
         size, fits = _together(sizes, lone)
         dims.append(size)
         if fits is False:
@@ -121,5 +125,5 @@ def _together(sizes: set[Size], lone: bool) -> tuple[Size, bool | None]:
 def _may_be_zero_with_one(sizes: set[Size], lone: bool) -> bool:
     free = {size for size in sizes if not isinstance(size, int)}
     if not free or any(isinstance(size, int) and size > 1 for size in sizes):
-        return False  # a zero beside a larger size does not broadcast at all
+        return False  # size 0 never broadcasts with a size greater than 1
     return len(sizes) > 1 or not lone

@@ -1,10 +1,11 @@
-"""Lets threadpoolctl, which limits the threads of all libraries in a process, read and set the threads of maxops.
+"""Lets threadpoolctl read and set the number of threads of maxops. It limits the threads of all libraries in a process.
 
     with threadpoolctl.threadpool_limits(1): ...                       # scikit-learn and joblib do this
-    with threadpoolctl.threadpool_limits(1, user_api="maxops"): ...    # maxops alone
+    with threadpoolctl.threadpool_limits(1, user_api="maxops"): ...    # only maxops
     threadpoolctl.threadpool_info()
 
-This requires threadpoolctl 3.2, the first version with controllers of other packages. maxops works without it.
+This requires threadpoolctl 3.2, the first version that accepts controllers from other packages. maxops also works
+without threadpoolctl.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ else:
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
-            """Set the number of threads; a limit above the maximum is reduced to it."""
+            """Set the number of threads; higher numbers than maxops supports set the maximum."""
             set_num_threads(min(int(num_threads), MOST_THREADS))
 
         def get_version(self) -> str:

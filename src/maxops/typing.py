@@ -49,10 +49,10 @@ OutOfRange: TypeAlias = Literal["error", "drop"]
 """The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
 
 NanRule: TypeAlias = Literal["propagate", "ignore"]
-"""The rule for NaN: NaN propagates, or NaN is ignored, so that a maximum is NaN only if all its elements are NaN."""
+"""The rule for NaN: NaN propagates, or is ignored. If it is ignored, a maximum is NaN only if all elements are NaN."""
 
 Ties: TypeAlias = Literal["first", "even"]
-"""The gradient of tied elements: all of it to the first, or an equal part to each."""
+"""The elements that receive the gradient if several equal the maximum: only the first, or all in equal parts."""
 
 Flag: TypeAlias = bool | Literal[0, 1]
 """True or False, or 1 or 0 as in ONNX."""
@@ -72,7 +72,7 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy scalars that are real numbers, not complex numbers, text or times. For type checkers, bfloat16 has none."""
+"""NumPy scalars that are real numbers, not complex numbers, text or times. Type checkers know none for bfloat16."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""
@@ -101,7 +101,7 @@ class Column(SupportsArray, Protocol):
 
 
 class _Numeric(SupportsArray, Protocol):
-    """A PyTorch or JAX array, which has `real`, unlike columns and tables."""
+    """A PyTorch or JAX array. Columns and tables do not match, because they have no attribute `real`."""
 
     @property
     def real(self) -> Any: ...
