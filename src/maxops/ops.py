@@ -64,15 +64,17 @@ def run(call: Call | ScatterCall) -> Any:
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     """Run one of the functions below in Python, for compilers that trace Python code and cannot trace native code."""
     if "torch" in sys.modules:
-        import maxops.engines.torch  # noqa: F401, PLC0415 - the compiler traces this import, but not one by name
+        # an import statement, because the compiler cannot trace importlib.import_module
+        import maxops.engines.torch  # noqa: F401, PLC0415
     return self.__wrapped__(*args, **options)
 
 
-# The native entry points use the docstrings below, and call these functions unless a call is simple and valid.
+# The native entry points have the docstrings of the functions below. They run simple, valid calls themselves, and pass
+# all others to these functions.
 #
-# The overloads for type checkers: NumPy arrays keep their dtype; arrays of PyTorch, JAX, Dask, xarray and the array API
-# standard keep their kind; for other arrays, and for flags of unknown value, the result is `Any`. There is no overload
-# that accepts everything, because it would hide mistakes in the others.
+# In the overloads for type checkers, NumPy arrays keep their dtype, and arrays of PyTorch, JAX, Dask, xarray and the
+# array API standard keep their kind. For other arrays, and for flags of unknown value, the result is `Any`. No overload
+# accepts everything, because it would hide mistakes in the others.
 
 _Numpy: TypeAlias = NDArray[RealT] | RealT
 _Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # arguments that combine with every kind of array
@@ -144,23 +146,23 @@ def maximum(
     Args:
         arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast: NumPy arrays, or
             arrays of a kind with an engine (Dask, xarray, PyTorch, JAX, CuPy, and any array with ``__dlpack__`` on
-            the CPU or ``__array__``). A Python scalar beside an array takes the array's type: a float is rounded to
-            the nearest value, and every other number is represented exactly. A third array is a third input, not
-            ``out`` as in NumPy.
+            the CPU or ``__array__``). Python scalars take the type of the arrays: a float is rounded to the nearest
+            value, and any other number must be exactly representable. A third array is a third input, not ``out`` as
+            in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
-        ties: the gradient if several inputs equal the maximum: "even" divides it equally, as the frameworks do;
-            "first" gives it to the first. It has no effect on results.
-        nan: "propagate", or "ignore", as `numpy.fmax` and ``skipna=True`` do: NaN then ranks below every number, and a
-            maximum is NaN only if all the elements are NaN.
+        ties: the inputs that receive the gradient if several equal the maximum: "even" divides it equally among them,
+            as PyTorch and JAX do; "first" gives all of it to the first. This option has no effect on results.
+        nan: "propagate", or "ignore", which ignores NaN like `numpy.fmax` and ``skipna=True``: NaN ranks below every
+            number, and a maximum is NaN only if all the elements are NaN.
 
     Returns:
-        ``out``, or a new array of the broadcast shape and of the arguments' kind; an array at rank 0 too.
+        ``out``, or a new array of the broadcast shape and the arguments' kind. The result is an array even at rank 0.
 
-    A NaN result is always the quiet NaN with sign 0 and payload 0; -0 < +0. The types are float16, bfloat16, float32,
-    float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
+    A NaN result is always the quiet NaN with sign 0 and payload 0, and -0 < +0. The types are float16, bfloat16,
+    float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
-        InputCountError: there are no arrays.
+        InputCountError: no arrays are passed.
         DTypeError: the types differ, one is not supported, or a type cannot represent a Python scalar.
         ShapeError: the shapes do not broadcast.
         AttributeValueError: ties or nan has an invalid value.
@@ -284,22 +286,22 @@ def reduce_max(
         data: an array of any shape, of any kind that `maximum` takes.
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
             all axes.
-        keepdims: keep reduced axes with size 1. Default: True with ``axes`` or neither, False with ``axis`` or ``dim``.
-        noop_with_empty_axes: without ``axes``, return the elements of the data, bit for bit.
+        keepdims: keep reduced axes with size 1. Default: False with ``axis`` or ``dim``, and otherwise True.
+        noop_with_empty_axes: if ``axes`` is None or empty, reduce nothing, and return the data bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
-        axis: used instead of ``axes``, with NumPy's convention. None: all axes. Empty: no axis, as with
+        axis: the axes by NumPy's convention, instead of ``axes``. None: all axes. Empty: no axis, as with
             ``noop_with_empty_axes``.
-        dim: for xarray, the name of an axis, or several names, in place of ``axes``.
+        dim: for xarray, the name of an axis, or several names, instead of ``axes``.
         initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element in each
-            reduction, and therefore the result of an empty one.
+            reduction, and therefore the result of an empty reduction.
         return_indices: also return the indices of the maxima (argmax).
-        ties: the gradient if several elements equal the maximum, as in `maximum`.
-        nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
+        ties: the elements that receive the gradient if several equal the maximum, as in `maximum`.
+        nan: "propagate" or "ignore", as in `maximum`. This option does not change the maximum of no elements.
 
     Returns:
-        ``out``, or a new array of the data's kind; an array at rank 0 too. The maximum of no elements is -Inf, the
-        lowest integer, or False. With ``return_indices``, a pair: the maxima, and an int64 array of the same shape
-        with the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
+        ``out``, or a new array of the data's kind. The result is an array even at rank 0. The maximum of no elements is
+        -Inf, the lowest integer, or False. With ``return_indices``, a pair: the maxima, and an int64 array of the same
+        shape with the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
         reduction is empty. Indices count along the reduced axis, or through several reduced axes in C order.
 
     Raises:
@@ -516,33 +518,37 @@ def segment_max(
             with segment_ids, the highest id + 1 (0 if there are no ids); with offsets, ``len(offsets) - 1``.
         fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required unless fill_value
             or initial is given.
-        fill_value: the value of empty segments, in place of fill_mode: a scalar of the data's type, or a Python
+        fill_value: the value of empty segments, instead of fill_mode: a scalar of the data's type, or a Python
             scalar as in `maximum`. It may be NaN.
         out: an array of the result's shape and type. It may overlap the inputs.
         check_ids: False skips the validation of ids and offsets. Invalid ids or offsets then produce wrong results,
             but never corrupt memory.
-        offsets: the bounds of the segments, in place of segment_ids: integers of any type and of shape
+        offsets: the bounds of the segments, instead of segment_ids: integers of any type and of shape
             ``(segments + 1,)``, non-decreasing, from 0 to n (CSR's row pointer). Segment i has the rows
             ``offsets[i]`` to ``offsets[i + 1] - 1``.
         sorted: False accepts ids in any order.
-        out_of_range: "error" or "drop" (the row), for ids that are negative or >= num_segments. Default: "error" for
-            unsorted ids; for sorted ids, as in OpenVINO, an error if negative, and "drop" if >= num_segments.
-        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments replace it in
-            the result.
-        dim: for xarray, the name of that axis, in place of ``axis``.
+        out_of_range: "error", or "drop" to ignore the row, for ids that are negative or >= num_segments. Default:
+            "error" for unsorted ids. For sorted ids, the default follows OpenVINO: negative ids are an error, and rows
+            with ids >= num_segments are ignored.
+        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. In the result, the segments
+            replace this axis.
+        dim: for xarray, the name of that axis, instead of ``axis``.
         initial: an additional element of each segment, and therefore the value of empty segments: a scalar of the
-            data's type, or a Python scalar as in `maximum`. In place of fill_mode and fill_value.
+            data's type, or a Python scalar as in `maximum`. Replaces fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
-        return_empty: also return which segments are empty.
-        ties: the gradient if several elements equal the maximum, as in `maximum`.
-        nan: "propagate" or "ignore", as in `maximum`. It does not change the maximum of no elements.
+        return_empty: also return a mask of the empty segments.
+        ties: the elements that receive the gradient if several equal the maximum, as in `maximum`.
+        nan: "propagate" or "ignore", as in `maximum`. This option does not change the value of empty segments.
 
     Returns:
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
-        arguments' kind. New NumPy arrays have the memory order of the data, or the segments outermost if each piece of
-        the data along ``axis`` is small. With ``return_indices`` or ``return_empty``, a tuple of the maxima and, if
-        requested, an int64 array of the same shape with the index of the first row that contains each maximum, or -1
-        if there is none, and a bool array of shape ``(num_segments,)``, True for empty segments.
+        arguments' kind. A new NumPy array has the memory order of the data. If ``axis`` and the axes inside it in
+        memory have few elements together, the segments are the outermost axis in memory instead.
+
+        With ``return_indices`` or ``return_empty``, a tuple. Its first element is the array of the maxima. With
+        ``return_indices``, the next is an int64 array of the same shape with the index of the first row that contains
+        each maximum, or -1 if no row contains it. With ``return_empty``, the last is a bool array of shape
+        ``(num_segments,)``, True for empty segments.
 
     Raises:
         DTypeError: the type is not supported.
@@ -585,7 +591,7 @@ def segment_max(
 
 
 class Operator(_native.Entry):
-    """An operator of a standard at a version, or a plain function. It accepts only what its specification allows.
+    """An operator of a standard at a version, or a plain function. It accepts only valid arguments of that version.
 
     Inputs are positional arguments. Attributes and ``out`` are keyword arguments.
 
@@ -617,7 +623,7 @@ class Operator(_native.Entry):
             out: NDArray[RealT] | None = None,
             **attributes: Unpack[Attributes],
         ) -> NDArray[RealT]: ...
-        @overload  # for the plain functions, with a result for each flag and arrays of every kind
+        @overload  # for the plain functions, whose flags request more results, and which accept arrays of every kind
         def __call__(
             self,
             data: _Numpy[RealT],
@@ -667,7 +673,7 @@ class Operator(_native.Entry):
 
     @property
     def name(self) -> str:
-        """The operator, without its version."""
+        """The name of the operator, without its version."""
         return self.spec.operator
 
     @property
@@ -697,7 +703,7 @@ _CALLS: dict[str, type[ReduceCall | SegmentCall | ScatterCall]] = {
 
 
 def _signature(row: Spec) -> inspect.Signature:
-    """Return the signature of a row: positional inputs and keyword attributes, or that of the plain function."""
+    """Return the signature of an operator (positional inputs and keyword attributes) or of a plain function."""
     if row.operator in _PLAIN:
         return inspect.signature(_PLAIN[row.operator])
     parameter = inspect.Parameter
@@ -730,7 +736,8 @@ def _document(row: Spec) -> str:
     )
 
 
-_native.set_readable_call(_readable_call)  # after Operator: later subclasses of Entry would be called through it
+# After the class Operator, because calls to subclasses of Entry that are created later would run `_readable_call`.
+_native.set_readable_call(_readable_call)
 
 
 _PLAIN: dict[str, Callable[..., Any]] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
@@ -746,7 +753,7 @@ def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attrib
 
 
 def _native_rules(row: Spec) -> dict[str, Any]:
-    """Return the rules that the native entry point checks; the calls that it does not accept go to the planner."""
+    """Return the rules that the native entry point checks. It passes calls that violate them to the planner."""
     if row.operator in _PLAIN:
         return {"operator": row.operator, "keywords": ["out", *row.attributes]}
     if row.is_scatter:  # matches no call, so that every call goes to the planner
@@ -781,10 +788,11 @@ def operator(standard: str, name: str, version: int | None = None, *, opset: int
         standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for the plain functions. Case does not matter.
         name: the operator's name in that standard. Case does not matter.
         version: the version. Optional if the standard has only one version.
-        opset: an opset, as imported by a model, instead of ``version``. Selects the newest version in the opset.
+        opset: the number of the operator set that a model imports, instead of ``version``. It selects the newest
+            version of the operator in this set.
 
     Raises:
-        UnknownOperatorError: there is no such operator or version. The message lists the known ones.
+        UnknownOperatorError: the operator or version is unknown. The message lists the known ones.
         VersionError: the version or opset is not an integer, or both are given.
     """
     return Operator(spec.find(standard, name, version, opset))

@@ -1,7 +1,7 @@
 """The reference implementation: slow, simple and independent. It shares no code with the native core.
 
-Floats are decoded from their bits into exact integers, which are compared. Object arrays of rationals are compared by
-Python. The functions expect valid arguments, because the planner checks them.
+Before a comparison, floats are decoded from their bits into exact integers. Python compares the rationals in object
+arrays. The functions expect valid arguments, because the planner checks them.
 
 >>> import numpy as np
 >>> maximum(np.array([-0.0, 1.0]), np.array([0.0, np.nan])).view("u8").tolist()
@@ -24,12 +24,12 @@ from maxops.dtypes import DType
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@lru_cache(1 << 16)  # boundary values come again and again
+@lru_cache(1 << 16)  # the same boundary values occur often
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
     """Return a tuple that orders a value among all values of its type.
 
-    NaN is (1, 0, 0). For other values, the tuple has 0; the exact value, for floats in units of the smallest subnormal
-    (Inf counts as the next power of two); and 0 for -0, or 1 for all other values.
+    NaN is (1, 0, 0). For other values, the first element is 0. The second is the exact value. For floats, its unit is
+    the smallest subnormal, and Inf counts as the next power of two. The third is 0 for -0, and 1 for all other values.
 
     >>> order(dtypes.FLOAT16, 0x8000) < order(dtypes.FLOAT16, 0x0000) < order(dtypes.FLOAT16, 0x0001)
     True
@@ -98,7 +98,10 @@ def reduce_max(
     initial: Array | None = None,
     nan: str = "propagate",
 ) -> Array:
-    """Compute ReduceMax along axes in 0..r-1, all by default, with an optional initial value. `identity` copies."""
+    """Compute ReduceMax along axes in 0..r-1 (default: all), with an optional initial value.
+
+    With `identity`, return a copy of the data.
+    """
     dtype, items = _to_items(data)
     if identity:
         return _from_items(dtype, items.copy())

@@ -1,9 +1,9 @@
 """The planner: checks a call against a row of the spec table and returns a plan, or raises an error that names a
 clause.
 
-The native core passes a call to the planner if the call breaks a rule or needs more than views of arrays. A plan holds
-plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract` arrays, which have
-a shape and a dtype but no values.
+The native core passes a call to the planner if the call breaks a rule or if the core does not support the arguments. A
+plan contains plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract`
+arrays, which have a shape and a dtype but no values.
 """
 
 from typing import Any

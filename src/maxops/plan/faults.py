@@ -18,10 +18,11 @@ from maxops.errors import MaxopsError, OffsetsError, SegmentIdsError
 from maxops.plan.values import Array, widened
 from maxops.spec import SEGMENT_MAX, Spec
 
-# None: rows with sorted ids >= num_segments are dropped, as in OpenVINO; unsorted ids >= num_segments are an error.
+# The treatment of ids that are negative or >= num_segments. None: negative ids are an error, and rows with ids >=
+# num_segments are dropped, as in OpenVINO.
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
-# The core checks this many ids against each rule in turn. So ids before the reported one may break a later rule.
+# The core checks blocks of this many ids, one rule at a time. So ids before the reported one may break a later rule.
 CHECKED_TOGETHER = 1 << 20  # kBlock of find_id_fault in native/api_segments.cpp
 
 
@@ -56,7 +57,7 @@ class IdFault(NamedTuple):
 def first_id_faults(
     ids: Array, *, sorted: bool, out_of_range: OutOfRange | None, num_segments: int | None
 ) -> list[IdFault]:
-    """Return the first fault of each kind in a part of the ids, for `raise_first_id_fault`."""
+    """Return the first fault of each kind in some consecutive ids, for `raise_first_id_fault`."""
     found = []
 
     def look(kind: str, wrong: Array, shift: int = 0) -> None:
@@ -74,14 +75,14 @@ def first_id_faults(
     return found
 
 
-_ID_RULES = ("negative_id", "id_too_large", "ids_decrease")  # in the order of the core's checks
+_ID_RULES = ("negative_id", "id_too_large", "ids_decrease")  # in the order in which the core checks them
 
 
 def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: int | None) -> None:
     """Raise the error that `check_segment_ids` would raise for all ids, given the first fault of each kind."""
 
     def turn(fault: IdFault) -> tuple[int, int]:
-        pair = fault.kind == "ids_decrease"  # the core finds this fault at the first id of the two
+        pair = fault.kind == "ids_decrease"  # the core finds this fault at the first of the two ids
         return (fault.position - pair) // CHECKED_TOGETHER, _ID_RULES.index(fault.kind)
 
     if first := min(faults, key=turn, default=None):

@@ -48,7 +48,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
 
 
 def _listed(spec: Spec, axes: object) -> Iterable[object]:
-    """Return the axes, given as an integer or as a sequence or array of integers, as an iterable."""
+    """Return an iterable of the axes, given an integer, or a sequence or an array of integers."""
     if isinstance(axes, np.ndarray):
         axes = axes.view()  # a new object, whose shape and dtype no other thread can set
         alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # allowed by NumPy, but not by the standards

@@ -177,13 +177,13 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """Return the value of empty segments: `value` with the bits of a result, or the value of a fill mode."""
+    """Return the value of empty segments: the value of a fill mode, or `value` with NaN and True as in results."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
         return value
     bits = bits_of(value, dtype)
-    if dtype.kind == "bool":  # any byte but 0 is True
+    if dtype.kind == "bool":  # any nonzero byte is True
         bits = int(bits != 0)
     elif dtype.kind == "float" and bits & ((1 << dtype.bits - 1) - 1) > dtype.infinity_bits:
         bits = dtype.nan_bits
@@ -201,8 +201,7 @@ def _filled(dtype: DType, mode: str | None) -> Array:
 
 
 def bits_of(value: Array, dtype: DType) -> int:
-    """Return the bits of an array of rank 0. Compare bits instead of values, because NumPy warns when it compares a
-    signaling NaN."""
+    """Return the bits of an array of rank 0, for comparisons: NumPy warns when it compares a signaling NaN."""
     return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 
@@ -234,12 +233,12 @@ def _check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
 
 
 def _index(array: Array, values_known: bool) -> Array:
-    """Return ids or offsets as int32 or int64, the index dtypes of the engines."""
+    """Convert ids or offsets to int32 or int64, the only index dtypes in engines."""
     return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
 def default_num_segments(ids: Any, is_sorted: bool) -> int:
-    """Return the highest id + 1, or 0 without non-negative ids, for ids in an array of any kind."""
+    """Return the highest id + 1, or 0 if no id is non-negative. The ids are in an array of any library."""
     if len(ids) == 0:
         return 0
     return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1

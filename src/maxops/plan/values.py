@@ -118,7 +118,7 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    # one element of each axis with stride 0, which numpy.broadcast_to makes
+    # along axes with stride 0, such as those from numpy.broadcast_to, only the first element
     distinct = array[(*(slice(None if step else 1) for step in array.strides), ...)]
     for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which is limited to rank 32
         if type(value) not in (Fraction, int):
@@ -134,7 +134,7 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
 def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
     """Convert a Python scalar to `dtype`, the dtype of the argument named `beside`.
 
-    Plain functions round a float to nearest, ties to even. `dtype` must represent all other values exactly.
+    Plain functions round a float to the nearest value, ties to even. `dtype` must represent all other values exactly.
     """
     if spec.explicit_types:
         raise DTypeError(
@@ -142,7 +142,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             "pass a NumPy array or scalar",
             spec.clause("GR2"),
         )
-    # the stored number of a subclass, whose hooks might return a different number each time
+    # the number that a subclass stores, because its hooks might return a different number each time
     if isinstance(value, float):
         value = float.__float__(value)
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -196,7 +196,7 @@ def _python_kind(value: object) -> type:
 
 
 def _other_spelling(value: Any, dtype: DType) -> str:
-    """Return a hint that says how to write a number for a dtype of another kind."""
+    """Return a hint that says how to write a number so that it has the kind of a dtype."""
     if dtype.kind == "bool" and value in (0, 1):
         return f"write {bool(value)}"
     if dtype.kind == "real" and isfinite(value):
@@ -240,10 +240,10 @@ def _rounded_bits(value: float, dtype: DType) -> int | None:
     sign = int(copysign(1, value) < 0) << dtype.bits - 1
     if isinf(value):
         return sign | dtype.infinity_bits
-    lowest = 2 - (1 << dtype.exponent_bits - 1)  # exponent of normal numbers
+    lowest = 2 - (1 << dtype.exponent_bits - 1)  # the lowest exponent of normal numbers
     exponent = max(frexp(value)[1] - 1, lowest) if value else lowest
     significand = round(ldexp(abs(value), dtype.mantissa_bits - exponent))
-    # The significand's first bit adds 1 to the exponent, as does a carry.
+    # The leading bit of the significand adds 1 to the exponent field, and so does a carry from rounding.
     bits = (exponent - lowest << dtype.mantissa_bits) + significand
     return sign | bits if bits < dtype.infinity_bits else None
 
@@ -263,7 +263,7 @@ _FROM_LABELS = "number labels from 0 with pd.factorize(...)[0] or np.unique(...,
 
 
 def _how_to_index(kind: str) -> str:
-    """Return a hint that says how to convert values of a kind, a letter of `dtype.kind`, to integers."""
+    """Return a hint that says how to convert values with this `dtype.kind` to integers."""
     return _FROM_LABELS if kind in "OSTU" else "convert it with .astype(np.int64)"
 
 
@@ -294,7 +294,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
         items[position] = int_of(item)
     array: Array = allocate(np.empty, len(items), np.int64)
     try:
-        for begin in range(0, len(items), _LONG_RANGE):  # NumPy does not check for signals
+        for begin in range(0, len(items), _LONG_RANGE):  # in parts, because NumPy does not check for Ctrl-C
             array[begin : begin + _LONG_RANGE] = items[begin : begin + _LONG_RANGE]
     except OverflowError:
         position = next(i for i, item in enumerate(items) if not _is_int64(item))
@@ -317,7 +317,7 @@ _LONG_RANGE = 1 << 16
 
 def _of_long_range(spec: Spec, name: str, values: range) -> Array:
     """Convert a range, which may be longer than any list, to an int64 array."""
-    count = (values[-1] - values[0]) // values.step + 1  # len() stops at 2^63 - 1
+    count = (values[-1] - values[0]) // values.step + 1  # len() fails above 2^63 - 1
     if count * 8 > physical_memory():
         raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
             f"{spec.name} {name} is a range of {shown(count)} integers, which does not fit in memory; pass one id "
@@ -345,7 +345,7 @@ def _past_int64(spec: Spec, name: str, position: int, value: int) -> DTypeError:
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which engines process ids of a dtype: int32 or int64."""
+    """Return the dtype to which ids of a dtype are converted for engines: int32 or int64."""
     if dtypes.of(dtype) in (dtypes.INT32, dtypes.INT64):
         return dtype
     return np.dtype(np.int32 if dtype.itemsize < 4 else np.int64)
