@@ -224,8 +224,8 @@ def test_a_function_with_the_name_of_an_operator(call: str) -> None:
     report = check(made)
     found = [(each.where, each.operator) for each in report.nodes]
     operator = node.op_type if node.op_type != "Abs" else "Max"
-    path = "" if node.op_type != "Abs" else " / node (Max) that makes 'q'"
-    assert found == [(f"graph / node ({node.op_type}) that makes 'y'{path}", operator)]
+    path = "" if node.op_type != "Abs" else " / node (Max) with output 'q'"
+    assert found == [(f"graph / node ({node.op_type}) with output 'y'{path}", operator)]
 
 
 @pytest.mark.parametrize("written", ["yz", "y", "z", ""])

@@ -106,7 +106,7 @@ def test_a_node_of_our_domain_follows_the_version_that_it_names(
         assert judged.note.startswith(says)
         # of one that comes after those that are known nothing can be said
         (fault,) = faults(report, "broken" if version < versions[-1] else "unknown")
-        assert fault.startswith(f"graph / node (maxops.{operator}) that makes 'y': {says}")
+        assert fault.startswith(f"graph / node (maxops.{operator}) with output 'y': {says}")
         assert report.broken == (version < versions[-1])
 
 
@@ -300,13 +300,13 @@ NESTED = """g (bool c, int64 n, float[2] a, float[3] b) => (y, z, w) {
 def test_graphs_in_nodes() -> None:
     report = check(parsed(NESTED))
     assert verdicts(report, "shape") == {
-        "node (Max) that makes 't'": "broken",
-        "node (Max) that makes 'u'": "holds",
-        "node (Max) that makes 'v'": "holds",
-        "node (Max) that makes 'm'": "broken",
-        "node (Max) that makes 'p'": "holds",
+        "node (Max) with output 't'": "broken",
+        "node (Max) with output 'u'": "holds",
+        "node (Max) with output 'v'": "holds",
+        "node (Max) with output 'm'": "broken",
+        "node (Max) with output 'p'": "holds",
     }
-    assert "graph / node (If) that makes 'y' else_branch / node (If) that makes 'e' then_branch / " in " ".join(
+    assert "graph / node (If) with output 'y' else_branch / node (If) with output 'e' then_branch / " in " ".join(
         judged.where for judged in report.nodes
     )
     assert not report.faults
@@ -326,7 +326,7 @@ def test_functions_are_judged_as_they_are_called() -> None:
     wheres = [judged.where for judged in report.nodes if judged.operator == "Max"]
     assert len(wheres) == 2, "the first and third call are of one kind"
     assert wheres[0] == (
-        "graph / node (local.outer) that makes 'y' / node (local.inner) that makes 'r' / node (Max) that makes 'm'"
+        "graph / node (local.outer) with output 'y' / node (local.inner) with output 'r' / node (Max) with output 'm'"
     )
     shapes = {f.node: f.verdict for f in report.findings if f.clause == "ONNX.Max-13.shape"}
     assert [shapes[where] for where in wheres] == ["holds", "broken"]
@@ -414,14 +414,14 @@ def test_functions_that_call_themselves() -> None:
     made.functions[1].node.add(op_type="Max", input=["p"], output=["s"])
     report = check(made)
     assert any("recursive functions are not allowed: local.f" in fault for fault in faults(report))
-    assert [judged.where for judged in report.nodes] == ["function local.f1 / node (Max) that makes 's'"]
+    assert [judged.where for judged in report.nodes] == ["function local.f1 / node (Max) with output 's'"]
 
 
 def test_more_calls_than_anybody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_model, "MAX_CALLS", 1)
     report = check(parsed(CALLS))
     assert faults(report, "unknown")[0] == (
-        "graph / node (local.outer) that makes 'z': not judged, because the model has more than 1 different calls"
+        "graph / node (local.outer) with output 'z': not judged, because the model has more than 1 different calls"
     )
     assert {judged.operator for judged in report.nodes} == {"Max", "ReduceMax"}
 
@@ -457,7 +457,7 @@ def test_segment_max_in_onnx() -> None:
 def test_num_segments_reaches_what_follows() -> None:
     text = """g (float[4,3] x, int64[4] ids, float[5,3] z) => (y) { k = Constant <value_int = 6> ()
         s = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids, k)  y = Max(s, z) }"""
-    assert verdicts(check(parsed(text)), "shape")["node (Max) that makes 'y'"] == "broken"
+    assert verdicts(check(parsed(text)), "shape")["node (Max) with output 'y'"] == "broken"
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_a_wrong_num_segments_does_not_end_the_inference(number: TensorProto) ->
     made.graph.initializer.append(number)
     report = check(made)
     assert not faults(report, "unknown")
-    assert verdicts(report, "shape")["node (Max) that makes 'z'"] == "holds"
+    assert verdicts(report, "shape")["node (Max) with output 'z'"] == "holds"
     assert report.broken
 
 

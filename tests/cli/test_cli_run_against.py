@@ -250,8 +250,8 @@ def test_the_first_difference_is_shown(place: Path) -> None:
     (document,) = json.loads(run(*words, "--format", "json").stdout)["runs"]
     assert document["agree"] is False
     assert [(each["node"], each["difference"] is None) for each in document["nodes"]] == [
-        ("node (Max) that makes 'y'", True),
-        ("node (Max) that makes 'j'", False),
+        ("node (Max) with output 'y'", True),
+        ("node (Max) with output 'j'", False),
     ]
     whole = run(*words, "--whole")
     assert whole.exit_code == 1
@@ -354,7 +354,7 @@ def test_a_node_that_differs_is_named_with_its_rule(kind: str, wrong: str, rule:
     (document,) = json.loads(result.stdout)["runs"]
     found = {each["node"]: each["difference"] for each in document["nodes"]}
     assert [name for name, difference in found.items() if difference] == [
-        next(name for name in found if name.endswith(f"that makes '{wrong}'"))
+        next(name for name in found if name.endswith(f"with output '{wrong}'"))
     ]
     (difference,) = filter(None, found.values())
     assert difference.endswith(f"[{rule}]")

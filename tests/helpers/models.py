@@ -131,7 +131,7 @@ _saved("cycle", "node 'first' (Max)", "has a cycle", "'b'", "'a'")(
     lambda: model([node("Max", ["x", "b"], "a", "first"), node("Max", ["a"], "b"), node("Max", ["b"], "y")])
 )
 _saved("cycle_of_one", "has a cycle", "'a' -> 'a'")(lambda: model([node("Max", ["a"], "a"), node("Max", ["a"], "y")]))
-_saved("unsorted", "node (Max) that makes 'y'", "'a' is produced later", "'late'", "topological")(
+_saved("unsorted", "node (Max) with output 'y'", "'a' is produced later", "'late'", "topological")(
     lambda: model([node("Max", ["a"], "y"), node("Max", ["x"], "a", "late")])
 )
 _saved("undefined_input", "node 'top' (Max)", "'nowhere' is not a graph input")(

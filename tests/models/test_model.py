@@ -418,7 +418,7 @@ def test_progress_is_told_before_each_node() -> None:
     seen: list[tuple[int, int, str]] = []
     made = from_proto(model([node("Max", ["x"], "a", "first"), node("Identity", ["a"], "y")]))
     made.run({"x": X}, progress=lambda *args: seen.append(args))
-    assert seen == [(0, 2, "node 'first' (Max)"), (1, 2, "node (Identity) that makes 'y'")]
+    assert seen == [(0, 2, "node 'first' (Max)"), (1, 2, "node (Identity) with output 'y'")]
 
 
 def test_identity_of_byte_swapped_is_native() -> None:

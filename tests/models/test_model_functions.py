@@ -472,7 +472,7 @@ def refused_kinds(name: str, kind: str) -> dict[str, tuple[Callable[[], ModelPro
     return {
         f"{name} of kind {kind}": (
             lambda: model(f"y = own.f <over = {value}> (x)", own),
-            rf"own\.f\) that makes 'y': the attribute {words}",
+            rf"own\.f\) with output 'y': the attribute {words}",
         ),
         f"{name} of kind {kind} by default": (
             lambda: model("y = own.f(x)", function(body, attributes=f"<over: {typed} = {value}>")),

@@ -243,7 +243,7 @@ def test_run_node_counts_inputs() -> None:
 
 @pytest.mark.parametrize("inputs", [None, 5, {"a": X, "b": X}], ids=lambda each: type(each).__name__)
 def test_run_node_requires_a_list(inputs: object) -> None:
-    text = f"node (Max) that makes 'y': inputs must be a list of arrays, got {type(inputs).__name__}"
+    text = f"node (Max) with output 'y': inputs must be a list of arrays, got {type(inputs).__name__}"
     with pytest.raises(errors.ModelInputError, match=re.escape(text)):
         Backend.run_node(node("Max", ["a", "b"], "y"), inputs)
 

@@ -142,7 +142,7 @@ def test_what_the_command_says(tmp_path: Path) -> None:
 def test_a_failure_names_the_node_and_who_ran_it() -> None:
     text = OPSET_18 + "g (float[n] a, float[m] b) => (float[k] y) { t = Max(a, a) y = Add(t, b) }"
     loaded = mx.from_proto(parser.parse_model(text), "some.onnx")
-    words = r"^some\.onnx: node \(Add\) that makes 'y' failed on onnx's reference evaluator: TypeError: .*Add"
+    words = r"^some\.onnx: node \(Add\) with output 'y' failed on onnx's reference evaluator: TypeError: .*Add"
     with pytest.raises(errors.ModelError, match=words):
         loaded.run({"a": np.array([1, 2], np.float32), "b": np.array([1, 2, 3], np.float32)})
 

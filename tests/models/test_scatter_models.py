@@ -47,7 +47,7 @@ def test_a_model_of_scatters_alone_runs_without_another_evaluator() -> None:
     assert loaded.placements == ()
     assert_same_bits(loaded.run(FEED)["y"], EXPECTED)
     with pytest.raises(
-        IndicesError, match=r"^model: node \(ScatterElements\) that makes 'y': .* got 9 at position \(0, 0\)"
+        IndicesError, match=r"^model: node \(ScatterElements\) with output 'y': .* got 9 at position \(0, 0\)"
     ):
         loaded.run(FEED | {"i": PLACES * 0 + 9})
 

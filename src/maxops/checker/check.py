@@ -25,8 +25,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     >>> for finding in report.findings:
     ...     if finding.clause.endswith("shape"):
     ...         print(finding.node, finding.verdict, finding.message, sep=": ")
-    graph / node (Max) that makes 'y': broken: axis -1 does not broadcast: 'a' (2,), 'b' (3,)
-    graph / node (Max) that makes 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
+    graph / node (Max) with output 'y': broken: axis -1 does not broadcast: 'a' (2,), 'b' (3,)
+    graph / node (Max) with output 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
 
     `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
     `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. External data is not read;

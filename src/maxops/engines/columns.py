@@ -24,7 +24,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
     """Return the elements of a column, or of a table with one column type; None for other values."""
     where = f"{row.name} {name} of type {type(value).__name__}"
     for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
-        module = sys.modules.get(library)  # a library that is not imported has no values here
+        module = sys.modules.get(library)  # a value can be from a library only if the library is imported
         if module is not None and (array := look(row, where, module, value)) is not None:
             return array
     return None
@@ -118,7 +118,7 @@ def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
 
 
 def _pandas_element(dtype: Any) -> Any:
-    """Return the NumPy dtype of the values of a pandas dtype, or None."""
+    """Return the NumPy dtype of the elements of a pandas dtype, or None if NumPy has no equivalent."""
     if isinstance(dtype, np.dtype):
         return dtype
     own = getattr(dtype, "numpy_dtype", None)
@@ -171,7 +171,7 @@ def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
 
 
 def _arrow_element(kind: Any) -> Any:
-    """Return the NumPy dtype of an Arrow type, or None if there is none."""
+    """Return the NumPy dtype of an Arrow type, or None if NumPy has no equivalent."""
     try:
         dtype = np.dtype(kind.to_pandas_dtype())
     except NotImplementedError:
@@ -197,7 +197,7 @@ def _labels(value: Any) -> dict[int, Any]:
 
 
 def _labels_along(value: Any, axis: Any) -> Any:
-    """Return the labels of a value along an axis, or None if there are none, as for the rows of a Polars table."""
+    """Return the labels of a value along an axis, or None if it has none. The rows of a Polars table have no labels."""
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None

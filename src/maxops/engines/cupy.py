@@ -42,7 +42,7 @@ def _engine(row: Spec) -> Any:
             raise
         raise EngineError(
             f"{row.name} got CuPy arrays, which require PyTorch, but torch is not installed: "
-            'pip install "maxops[gpu]". Data is never moved to the CPU silently'
+            'pip install "maxops[gpu]"; maxops never moves data to the CPU silently'
         ) from error
 
 
@@ -56,7 +56,7 @@ def _lend(row: Spec, name: str, value: Any) -> Any:
         value = cupy.ascontiguousarray(value)  # on the device; PyTorch does not support negative strides
     try:
         return import_module("torch").from_dlpack(value)
-    except Exception as error:  # a subclass may raise anything
+    except Exception as error:  # a subclass may raise any exception
         raise DTypeError(
             f"{row.name} {name} is a cupy.ndarray of dtype {value.dtype} that DLPack cannot export: {error}",
             row.clause("types"),

@@ -71,7 +71,8 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
                 row.clause("arrays"),
             )
         return np.from_dlpack(value)
-    array = np.asanyarray(value)  # keeps subclasses, which are rejected: asarray would drop their extra information
+    # not asarray, which would silently drop the additional information of subclasses, such as masks or units
+    array = np.asanyarray(value)
     if type(array) is not np.ndarray:
         raise DTypeError(
             f"{row.name} {name} of type {kind} does not convert to a plain NumPy array", row.clause("arrays")

@@ -76,7 +76,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function that allocates. Functions of the core write nothing before all memory is allocated."""
+    """Call a function that allocates. The core allocates all memory before it writes any result."""
     try:
         result = function(*args, **options)
     except MemoryError as error:
@@ -130,10 +130,11 @@ def memory_info() -> MemoryInfo:
     >>> memory_info().kept <= memory_info().limit
     True
 
-    ``limit`` is the maximum size of the cache in bytes, ``kept`` is its current size, and ``blocks`` is its number of
-    unused blocks of memory. ``reused`` and ``fresh`` count the outputs in reused blocks and in new memory. The
-    operating system may reclaim cached pages when memory is low. The default limit is a sixteenth of the memory, and at
-    most 1 GiB. MAXOPS_OUTPUT_CACHE sets it to a number of bytes, such as 268435456, 256M or 2G, or to 0 for no cache.
+    ``limit`` is the maximum size of the cache in bytes, ``kept`` is its current size, and ``blocks`` is the number of
+    unused memory blocks in it. ``reused`` counts the outputs in reused blocks, and ``fresh`` counts those in new
+    memory. The operating system may reclaim cached pages when memory is low. The default limit is a sixteenth of the
+    machine's memory, but at most 1 GiB. The environment variable MAXOPS_OUTPUT_CACHE sets another limit as a number of
+    bytes, such as 268435456, 256M or 2G, or disables the cache with 0.
     """
     return MemoryInfo(*_native.cache_info())
 
@@ -197,7 +198,7 @@ def _openmp_count(text: str) -> int | None:
 
 
 def _configure(environment: dict[str, str]) -> None:
-    if not _native.isas():  # a development build for some instruction sets only
+    if not _native.isas():  # possible only in development builds for selected instruction sets
         raise ImportError("maxops was not built for any instruction set that this machine supports")
     _native.set_largest_output(LARGEST_OUTPUT)
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):

@@ -98,7 +98,7 @@ def _ids(call: SegmentCall) -> Array:
 
 
 def _give(out: Array | None, values: Array, *others: Array) -> Any:
-    """Return the results. Values are written to the caller's `out` here, after all allocations."""
+    """Return the results. If the caller passed `out`, write the values to it, after all allocations."""
     if out is not None:
         out[...] = values
         values = out

@@ -12,7 +12,7 @@ from maxops.errors import OutputTooLargeError
 from maxops.plan import Array, Plan, plan_max, plan_segment_max
 from maxops.plan.values import allocate
 
-FEW = 4  # with at least this many rows per update, only rows with updates are processed
+FEW = 4  # if the data has at least this many rows per update, only the rows with updates are processed
 
 
 def scatter_max(plan: Plan[ScatterCall]) -> Array:
@@ -59,7 +59,7 @@ def _highest(updates: Array, ids: Array, count: int) -> tuple[Array, Array]:
 
 
 def _ids(call: ScatterCall) -> Array:
-    """Return the target of each update: the number of an element or row of data in C order."""
+    """Return the target of each update: the index of an element or row of the data in C order."""
     indices, shape, axis = call.indices, call.data.shape, call.axis
     if axis is None:
         named = shape[: indices.shape[-1]]

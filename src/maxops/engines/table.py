@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
-# Any other array that NumPy can read through a protocol.
+# The engine for all other arrays that NumPy can read through a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
 # The order of the lookup; `register_engine` inserts new rows at the beginning.
 _rows = [
@@ -34,7 +34,7 @@ _rows = [
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy", options=_OUT),
 ]
-# Arrays in files, whose `__array__` would read the whole array: the class, and a hint.
+# The classes of arrays in files, whose `__array__` would read the whole array, each with a hint.
 _READ_WHOLE = (
     ("zarr:Array", "read it in chunks with dask.array.from_zarr(...), or load all of it with [...]"),
     ("h5py:Dataset", "read it in chunks with dask.array.from_array(...), or load all of it with [...]"),
@@ -100,7 +100,7 @@ def row_of(kind: type) -> Row | None:
         row = next((row for row in _rows if row.takes(kind)), None)
         if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
             row = INTERCHANGE
-        # not INTERCHANGE, because an import or `register_engine` may still add a more specific row
+        # do not cache INTERCHANGE, because an import or `register_engine` may still add a more specific row
         if row is not None and row is not INTERCHANGE and not _is_traced():
             _known[kind] = row
     return row
@@ -108,7 +108,7 @@ def row_of(kind: type) -> Row | None:
 
 def _how_to_read(kind: type) -> str | None:
     """Return a hint for a class of arrays whose `__array__` would read or compute the whole array, or None."""
-    if hasattr(kind, "__dask_graph__"):  # a collection of Dask that is not a dask.array.Array
+    if hasattr(kind, "__dask_graph__"):  # a Dask collection other than dask.array.Array
         return "convert it to a dask.array.Array with .values, or load all of it with .compute()"
     return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)
 

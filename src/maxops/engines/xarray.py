@@ -1,4 +1,4 @@
-"""The engine for xarray's DataArray and Variable, which converts names to axes and calls the inner arrays' engine.
+"""The engine for xarray's DataArray and Variable. It converts names to axes, and calls the engine for the inner arrays.
 
 xarray sets the names, coordinates and attributes of the results. Inner Dask arrays stay lazy.
 """
@@ -33,8 +33,8 @@ from maxops.shown import shown
 from maxops.spec import Spec
 
 Named = xr.DataArray | xr.Variable
-# As in xarray's arithmetic, attributes are kept where the inputs agree. With the option keep_attrs=False, they are
-# removed afterwards, because "drop" would also remove the attributes of coordinates.
+# As in xarray's arithmetic, the result keeps the attributes that are equal in all inputs. With the option
+# keep_attrs=False, the attributes are removed afterwards, because "drop" would also remove those of coordinates.
 KEEP_ATTRS: Literal["drop_conflicts"] = "drop_conflicts"
 
 
@@ -47,7 +47,7 @@ def _maximum(call: MaxCall) -> Any:
         return table.run(call._replace(inputs=within))
 
     try:
-        # For different labels, every other join would drop elements, or add NaNs of another dtype.
+        # Every other join would drop elements with different labels, or add NaNs, which may change the dtype.
         result = xr.apply_ufunc(run, *arrays, join="exact", dask="allowed", keep_attrs=KEEP_ATTRS)
     except xr.AlignmentError as error:
         raise _labels_differ(row, "inputs", error) from error
@@ -105,7 +105,7 @@ def _segment_max(call: SegmentCall) -> Any:
     empty = [parts.pop()] if call.return_empty else []
     dims = [segments if name == along else name for name in data.dims]
     dressed = [_dress(data, part, [along], dims, values=i == 0) for i, part in enumerate(parts)]
-    # Through a Variable, because a DataArray would use the key of a Dask array as its name.
+    # Create a Variable first, because a DataArray from a Dask array would use the array's key as its name.
     plain: list[Any] = [xr.Variable([segments], part) for part in empty]
     if isinstance(data, xr.DataArray):
         plain = [xr.DataArray(part) for part in plain]
@@ -187,7 +187,7 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
     if isinstance(dim, EllipsisType):
         return tuple(range(data.ndim))
     listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
-    # without names, xarray reduces nothing; without axes, ONNX reduces everything
+    # an error, because for an empty list, xarray reduces nothing, but ONNX reduces all axes
     if not listed and not noop_with_empty_axes:
         raise AttributeValueError(
             f"{row.name} dim must name at least one dimension; pass dim=... for all", row.clause("dim")
@@ -219,7 +219,7 @@ def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
 
 
 def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hashable | None:
-    """Return the row dimension: the named dimension, the dimension of the ids, or the first dimension."""
+    """Return the dimension of the rows: `dim` or, if None, the dimension of the ids or the first dimension of data."""
     if data.ndim == 0:
         return None
     own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else None
@@ -240,7 +240,7 @@ def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hasha
 
 
 def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> Hashable:
-    """Return the name of the segment dimension: the name of the ids or, without one, of the row dimension."""
+    """Return the name of the segment dimension: the name of the ids, or of the row dimension if the ids have none."""
     if not isinstance(ids, xr.DataArray) or ids.name is None or ids.name == along:
         return along
     if ids.name == getattr(ids.data, "name", None):  # the key of a Dask array, which xarray uses as a name
@@ -261,14 +261,14 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
 
 
 def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hashable], *, values: bool) -> Any:
-    """Return a result with these dimensions, and with the coordinates of data that do not use removed dimensions.
+    """Return a result with the dimensions `dims`, and the coordinates of data that do not use removed dimensions.
 
-    Only values keep the name and the attributes, because indices have different units.
+    Only values keep the name and the attributes of data. Indices do not, because their units differ.
     """
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]
     last = xr.Variable(dims, part).transpose(*others, *new).data  # apply_ufunc returns new dimensions last
-    nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which would be read, or added to the graph
+    nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which xarray would read or add to the Dask graph
     template = (
         data.copy(deep=False, data=nothing)
         if isinstance(data, xr.DataArray)
@@ -291,7 +291,7 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
 
 
 def _most_derived(arrays: Iterable[Any], base: type[Named]) -> type[Named]:
-    """Return the most derived class of the DataArrays or Variables; the first one if there are several."""
+    """Return the most derived class of the DataArrays or Variables. If several classes qualify, return the first."""
     kinds = [type(array) for array in arrays if isinstance(array, base)]
     return next(kind for kind in kinds if not any(other is not kind and issubclass(other, kind) for other in kinds))
 
@@ -307,5 +307,5 @@ def _of_class(kind: Any, result: Any) -> Any:
 
 
 def _keeps_attrs() -> bool:
-    options: Any = xr.get_options  # has no annotations in xarray
+    options: Any = xr.get_options  # xarray does not annotate this function
     return options()["keep_attrs"] is not False

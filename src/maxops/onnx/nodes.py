@@ -34,7 +34,7 @@ def label(node: NodeProto) -> str:
     """Describe the node by its name or, without a name, by its output."""
     domain = f"{node.domain}." if node.domain else ""
     name = f"{node.name!r} " if node.name else ""
-    made = "" if node.name or not node.output else f" that makes {node.output[0]!r}"
+    made = "" if node.name or not node.output else f" with output {node.output[0]!r}"
     return f"node {name}({domain}{node.op_type}){made}"
 
 

@@ -173,7 +173,7 @@ def portable(model: ModelProto) -> ModelProto:
     for node in result.graph.node:
         if (node.domain, node.op_type) != (DOMAIN, NAME):
             continue
-        where = f"{NAME} that makes {node.output[0]!r}"
+        where = f"{NAME} with output {node.output[0]!r}"
         number = constants.get(node.input[0]) or types.get(node.input[0], TypeProto()).tensor_type.elem_type
         if number not in DTYPES:
             raise ModelError(f"{where}: the portable form requires the dtype of {node.input[0]!r}, which is unknown")

@@ -1,7 +1,7 @@
-"""The engine for Dask arrays, which is lazy, works chunk by chunk, and uses only public Dask functions.
+"""The engine for Dask arrays. It is lazy, works chunk by chunk, and uses only public Dask functions.
 
 Each task calls the engine for its chunk, so chunks may be arrays from any supported library. Nothing is computed until
-the user computes the result. Invalid values in Dask arrays, such as unsorted ids, raise an error at that time.
+the user calls `compute`. Invalid values in Dask arrays, such as unsorted ids, raise an error at that time.
 """
 
 from maxops.extras import needed

@@ -20,13 +20,13 @@ def run(call: Call) -> Any:
 def _keep_nothing_on_workers() -> None:
     """Disable the cache of large outputs in the workers of `distributed`, unless MAXOPS_OUTPUT_CACHE is set.
 
-    A worker near its memory limit spills results to disk, and waits until the process shrinks. Cached blocks would make
-    it wait forever: they count as used memory, although the system may reclaim them at any time.
+    A worker near its memory limit spills results to disk, and waits until the process uses less memory. Cached blocks
+    would make it wait forever, because they count as used memory, although the system may reclaim them at any time.
     """
     if _native.cache_info()[0] == 0 or os.environ.get("MAXOPS_OUTPUT_CACHE"):
         return
     get_worker = getattr(sys.modules.get("distributed"), "get_worker", None)
-    if get_worker is None:  # then there is no worker
+    if get_worker is None:  # `distributed` is not imported, so this is not one of its workers
         return
     try:
         get_worker()

@@ -17,7 +17,7 @@ from maxops.spec import Spec
 Chunks = tuple[float, ...]  # the sizes along one axis: all integers or all NaN
 
 
-# With `array.query-planning`, Dask arrays do not support the selection of blocks yet, and arrays of rank 2 or more
+# With the option `array.query-planning`, blocks of Dask arrays cannot be selected yet, and arrays of rank 2 or more
 # cannot be computed if a size is unknown.
 BLOCKS_CAN_BE_CHOSEN = hasattr(da.Array, "blocks")
 
@@ -63,7 +63,7 @@ def first_of_other_axes(array: Any) -> Any:
 
 
 def first_block(nested: Any) -> Any:
-    """Return the first block in the nested lists that Dask creates for the axes of `first_of_other_axes`."""
+    """Return the first block in nested lists, which Dask creates for the axes of an input that the output lacks."""
     while isinstance(nested, list):
         nested = nested[0]
     return nested

@@ -40,13 +40,13 @@ MOST_SEGMENTS_PER_ROW = 8
 class Part:
     """The maxima of the segments in some consecutive rows.
 
-    `ids` holds the unique segment ids, as a range if there is no gap. `values` and `indices` have one row per segment;
-    indices count from the first of the consecutive rows, so a part does not depend on its position. `rows` and `named`
-    are the numbers of rows and ids, and `edges` holds the first and the last id.
+    `ids` contains the unique segment ids, as a range if there is no gap. `values` and `indices` have one row per
+    segment. Indices count from the first of the consecutive rows, so a part does not depend on its position. `rows` and
+    `named` are the numbers of rows and ids, and `edges` contains the first and the last id.
 
-    An invalid id is not an error yet, because earlier rows may also contain one: `faults` holds the first fault of each
-    kind, with its position in these rows. `count` is the number of segments if only the tasks that receive offsets know
-    it.
+    An invalid id does not raise an error yet, because earlier rows may also contain one. `faults` contains the first
+    fault of each kind, with its position in these rows. `count` is the number of segments if only the tasks that
+    receive offsets know it, and otherwise 0.
     """
 
     ids: Any
@@ -73,7 +73,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return for each block the segment of its first offset, the number of earlier rows, and the number of all rows."""
+    """Return the segment of each block's first offset, the number of rows before the block, and that of all rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -102,12 +102,12 @@ def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
 def of_offsets(
     block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
 ) -> Any:
-    """Return the part for a block of rows; `place` is one row of `places`. With `are_whole`, all offsets are passed."""
+    """Return the part for a block of rows. `place` is one row of `places`. With `are_whole`, all offsets are passed."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
     first, begin, total = place[0].tolist()
-    if call.num_segments is None:  # the number of offsets was unknown, too
+    if call.num_segments is None:  # the number of offsets was unknown until now
         rows = abstract((total, *block.shape[1:]), np.dtype("f4"))
         bounds = abstract(offsets.shape, offsets.dtype)
         plan_segment_max(SegmentCall(rows, offsets=bounds, fill_mode="ZERO"), values_known=False)
@@ -131,7 +131,7 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     edges = (int(ids[0]), int(ids[-1])) if len(ids) else None
     # an empty copy, because a view would keep the whole block in memory
     nothing = Part(range(0), block[:0].copy(), None, rows, len(ids), edges)
-    if len(ids) != rows:  # both of unknown size: an error at the end, when the totals are known
+    if len(ids) != rows:  # possible if both sizes were unknown; `finished` knows the totals, and raises the error
         return replace(nothing, mismatch=True)
     if call.check_ids:
         rules: Any = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
@@ -188,7 +188,7 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
         found, inverse = np.unique(ids, return_inverse=True)
         return _as_range(found), inverse
     inverse = ids - low
-    no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only the empty segments are of interest
+    no_columns = np.empty_like(ids, shape=(len(ids), 0))  # because only the mask of empty segments is needed
     asked = SegmentCall(no_columns, inverse, span, "ZERO", check_ids=False, sorted=False, return_empty=True)
     _, empty = run(asked)
     found = np.flatnonzero(~empty)
@@ -207,7 +207,7 @@ def _as_range(ids: Any) -> Any:
 
 def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
     """Return the maxima of nonempty segments, and their indices if requested."""
-    # no segment is empty
+    # the fill mode has no effect, because no segment is empty
     asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted, nan=call.nan)
     result = run(asked._replace(return_indices=call.return_indices))
     return result if call.return_indices else (result, None)
@@ -217,7 +217,7 @@ def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any
 
 
 def whole(part: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
-    """Return the part unchanged."""
+    """Return the part unchanged, as the first step of Dask's tree reduction."""
     return part
 
 
@@ -233,7 +233,7 @@ def cut(
 ) -> Any:
     """Return one class of a part's segments, renumbered from 0 without gaps.
 
-    Segments are distributed over `among` classes in turn, `rows` at a time, like the blocks of the result. After
+    Segments are assigned to `among` classes round-robin, `rows` at a time, like the blocks of the result. After
     renumbering, a range of segments is still a range.
     """
     if computing_meta:
@@ -296,7 +296,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return the results for `count` segments, given the parts that contain them; `before` rows precede these parts."""
+    """Return the results for `count` segments from the parts that contain them. `before` rows precede these parts."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
@@ -337,7 +337,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """Return one part with all metadata, and the nonempty parts with indices relative to the first row of all parts."""
+    """Return one part with the metadata of all parts, and the nonempty parts with indices that count from row 0."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []
@@ -367,7 +367,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise an error for unequal numbers of ids and rows: in total, as for a call in memory, or only in some blocks."""
+    """Raise an error if the total numbers of ids and rows differ, as for a call in memory, or those of some blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

@@ -50,9 +50,9 @@ def reduce_max(call: ReduceCall) -> Any:
 class Part:
     """The partial result that a task communicates, for one block or for adjacent blocks.
 
-    `values` holds the maxima, with size 1 along the reduced axes, or empty data. `indices` holds the indices of the
-    first maxima, counted along the reduced axes of these blocks only; `extent` holds the sizes of these axes. A part
-    does not depend on its position, and sizes may be unknown in advance.
+    `values` contains the maxima, with size 1 along the reduced axes, or the data if it is empty. `indices` contains the
+    index of the first element that equals each maximum, counted only within these blocks. `extent` contains the sizes
+    of the reduced axes. A part does not depend on its position, and sizes may be unknown in advance.
     """
 
     values: Any
@@ -77,7 +77,7 @@ def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
 def part_of_block(
     block: Any, *, axis: Any, keepdims: bool, indices: bool, nan: str, computing_meta: bool = False
 ) -> Any:
-    """Return the maxima of a block. With `computing_meta`, Dask passes empty data to find the type of arrays."""
+    """Return the maxima of a block. With `computing_meta`, Dask passes empty data to determine the array type."""
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """Merge a grid of parts into one part; the nested lists have one level for each axis."""
+    """Merge a grid of parts into one part. The grid consists of nested lists, with one level for each axis."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 
@@ -112,7 +112,7 @@ def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
     if full[0].indices is None:
         return Part(values, None, extent)
     inner = prod(extent[number + 1 :])
-    none = np.uint64(np.iinfo(np.uint64).max)  # -1 as an unsigned number: past every index
+    none = np.uint64(np.iinfo(np.uint64).max)  # -1 as an unsigned number, which is greater than every index
     best: Any = None
     start = 0
     for part in parts:

@@ -1,6 +1,6 @@
-"""Extracts the results of a call from an array whose blocks are tuples, with one element per result.
+"""Extracts the results of a call from a Dask array whose blocks are tuples, with one element per result.
 
-Users never see such an array. A Dask graph has one result, but a call may have up to three.
+A Dask graph has one result, but a call may have up to three. Users never see the array of tuples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def pick(
     token: str,
     first_axis_alone: bool = False,
 ) -> Any:
-    """Return the array of one result from the tuples in all blocks, in blocks of the given sizes along the first axis.
+    """Return the array of result `number`, in blocks with the given sizes along the first axis.
 
     With `first_axis_alone`, the result has only the first axis, and is the same for all columns.
     """
@@ -40,11 +40,11 @@ def pick(
 
 
 def picked(block: Any, *, number: int) -> Any:
-    """Return the result with this number; a block that is not a tuple tells Dask the type of the arrays."""
+    """Return the result with this number. A block that is not a tuple is empty data, for Dask to determine types."""
     return block[number] if isinstance(block, tuple) else block
 
 
 def picked_inside(block: Any, *, number: int) -> Any:
-    """Return the result with this number from the first tuple in the lists."""
+    """Return the result with this number from the first tuple in nested lists."""
     block = first_block(block)
     return block[number] if isinstance(block, tuple) else np.empty_like(block, shape=(0,))

@@ -35,8 +35,8 @@ from maxops.plan import Array, axis_of, plan_segment_max
 ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
 
-# A block of the result is about as large as the largest block of data, because workers can hold blocks of this size.
-# For smaller blocks, the overhead of a task is too high.
+# A block of the result is about as large as the largest block of data, because such a block fits in a worker's memory.
+# For blocks below this minimum, the overhead of a task is too high.
 LEAST_BYTES = 1 << 20
 # A graph with more blocks does not fit into memory.
 MOST_BLOCKS = 1 << 20
@@ -48,7 +48,7 @@ def segment_max(call: SegmentCall) -> Any:
     named = ids if offsets is None else offsets
     axis = axis_of(ROW, call.axis, data.ndim) if getattr(data, "ndim", 0) else 0
     rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[axis])
-    # Values in memory are checked now, except offsets if the number of rows is unknown.
+    # The values of ids and offsets in memory are checked now, except offsets if the number of rows is unknown.
     values_known = named is not None and not isinstance(named, da.Array) and (offsets is None or rows_known)
     rows = {"data": _length(ids), "segment_ids": _length(data, axis)}
     plan = plan_segment_max(
@@ -67,7 +67,7 @@ def segment_max(call: SegmentCall) -> Any:
         if offsets is not None and not call.check_ids:
             offsets = parts.without_rows_if_wrong(offsets, checked.data.shape[axis])
         named = ids if offsets is None else offsets
-    # The planned call without its arrays, for the tasks.
+    # The tasks receive the planned call without its arrays.
     call = checked._replace(
         data=None,
         segment_ids=None,
@@ -94,7 +94,7 @@ def _moved(array: Any, source: int, destination: int) -> Any:
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
-    """Return the range of blocks with rows of a range of segments, and the number of rows before these blocks."""
+    """Return the range of blocks that contain the rows of some segments, and the number of rows before these blocks."""
     if bounds:
         first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
     else:
@@ -213,7 +213,7 @@ def _starts(sizes: Chunks) -> list[int]:
 
 
 def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | None) -> Any:
-    """Return the results in chunks from the parts of all blocks; `span` finds the blocks of a range of segments."""
+    """Return the results, in chunks, from the parts of all blocks. `span` returns the blocks of a range of segments."""
     sizes: Chunks
     if call.num_segments is None:
         if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
@@ -261,7 +261,7 @@ def _rows_at_once(found: Any, count: int) -> int:
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """Merge all blocks into one block, which Dask treats as one row; `array.query-planning` supports no other size."""
+    """Merge all blocks into one. Dask treats it as one row, because `array.query-planning` supports no other size."""
     return da.reduction(
         found,
         chunk=chunk,

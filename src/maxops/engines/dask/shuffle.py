@@ -1,8 +1,9 @@
 """Distributes the parts of SegmentMax to the blocks of the result in stages, with n log n tasks instead of n**2.
 
-A stage cuts a few consecutive parts into the same number of classes of segments, and merges the pieces of each class
-into one part. A class is not a range of segments, but contains every k-th block of the result. Consecutive parts of
-sorted ids touch consecutive blocks, so each class contains about one of these blocks, and the parts do not grow.
+A stage takes k consecutive parts, where k is small. It cuts each part into k classes of segments, and merges the pieces
+of each class into one part. A class is not a range of segments, but contains every k-th block of the result. With
+sorted ids, consecutive parts contain segments of consecutive blocks. So each class contains about one of these blocks,
+and the parts do not grow.
 """
 
 from __future__ import annotations
@@ -25,18 +26,20 @@ Key = tuple[Any, ...]
 # Maps a range of segments to the range of parts that contain them, and the number of rows before these parts.
 Span = Callable[[int, int], tuple[int, int, int]]
 
-# The number of parts that a task merges: each level of a tree communicates at most the result, and few levels suffice.
+# The number of parts that a task merges. With this number, a tree has few levels, and each level communicates at most
+# as much data as the result contains.
 AT_ONCE = 16
-# In a stage, r parts in r classes take r + 1 tasks per part. With log(n, r) stages, the total is lowest for r = 4.
+# A stage that cuts r parts into r classes requires r + 1 tasks per part. With log(n, r) stages, the total is lowest for
+# r = 4.
 CLASSES = 4
 
 
 def shuffled(
     found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
 ) -> Any:
-    """Return the results in blocks of the given sizes from the parts of all data blocks; several results form tuples.
+    """Return the results, in blocks of the given sizes, from the parts of all data blocks. Several results form tuples.
 
-    All sizes except the last are equal. `span` is passed if it is known before the ids are computed.
+    All sizes except the last are equal. `span` is None if the ids are not known before the computation.
     """
     name = f"{name}-{tokenize(found.name, call, sizes, span is None)}"
     layer: dict[Any, Any] = {}
@@ -55,7 +58,7 @@ def shuffled(
 
 
 class _Tasks:
-    """Tasks for the parts in one column of blocks."""
+    """Creates the tasks for the parts in one column of blocks."""
 
     def __init__(self, layer: dict[Any, Any], name: str, columns: Key, call: SegmentCall, rows: int) -> None:
         self._layer, self._columns = layer, columns

@@ -1,8 +1,8 @@
 """The engine for JAX arrays on any device, with support for `jit`, `vmap` and `grad`.
 
 Shapes and dtypes are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
-are checked before the call. Under `jit`, they are checked at run time and only on the CPU, and JAX raises its own
-error with the same text.
+are checked before the call. Under `jit`, they are checked at run time and only on the CPU. If the check fails, JAX
+raises its own error with the text of maxops.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from maxops.spec import MAXIMUM, REDUCE_MAX
 __all__ = ["only_integer_keys", "run"]
 
 
-# Compiled functions for plain calls, keyed by everything that their plans depend on. Planning takes longer than a small
-# call.
+# Compiled functions for plain calls, keyed by everything that the plan of a call depends on. They are cached, because
+# planning takes longer than a small call.
 _planned: dict[Any, Any] = {}
 _MOST_PLANS = 4096
 
@@ -88,7 +88,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _is_plain_reduction(call: ReduceCall) -> bool:
-    """Return whether a call has only data, and Python bools and integers, which can be parts of a cache key."""
+    """Return whether all options of a call can be parts of a cache key: its defaults, and Python bools and integers."""
     axes = call.axes
     return (
         call.out is None
@@ -156,7 +156,7 @@ def _segment_max(call: SegmentCall) -> Any:
         checks=planned.check_ids and not bounds.are_known,
         rejects_negative=bounds.out_of_range != "drop",
         rejects_past=bounds.out_of_range == "error",
-        # with an initial value, the identity of the maximum
+        # with an initial value, empty segments have the identity of the maximum
         fill=identity_bits(plan.dtype, planned.nan)
         if planned.initial is not None
         else bits_of(planned.fill_value, plan.dtype),

@@ -32,7 +32,7 @@ def indices_in_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[jax.
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """Return the index of the first element that equals each maximum, or -1, without the reduced axes."""
+    """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
     indices, count = indices_in_axes(data.shape, axes)
     first = jnp.min(jnp.where(holders_in_axes(data, values, axes), indices, count), axis=axes, initial=count)
     return jnp.where(first == count, -1, first)
@@ -44,7 +44,7 @@ def holders_in_segments(data: jax.Array, values: jax.Array, segments: jax.Array,
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Return the first row with the maximum of each segment and column, or -1; ids may have leading batch axes."""
+    """Return the first row with the maximum of each segment and column, or -1. The ids may have leading batch axes."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, values, ids: first_in_segments(data, values, ids, how))(data, values, ids)
     if values.size == 0:

@@ -1,6 +1,6 @@
 """The three operators on checked arrays, compiled once for each combination of shapes and options.
 
-Inside another traced function, they are inlined, because the code around a call affects its lowering.
+JAX inlines them into other traced functions, because the lowering of a call depends on the code around the call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def reduce_max(
     nan: str,
     native: bool,
 ) -> Results:
-    """Compute ReduceMax along sorted axes; without axes (None), return the data."""
+    """Compute ReduceMax along sorted axes. If `axes` is None, return the data."""
     if axes is None:
         return (data, jnp.zeros(data.shape, argmax.index_dtype())) if return_indices else (data,)
     values = maxima.reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -71,7 +71,7 @@ def segment_max(
 
 
 def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool) -> jax.Array:
-    """Return the maximum of both arguments; only `values` receives a gradient, even for ties."""
+    """Return the maximum of both arguments. Only `values` receives a gradient, even if both are equal."""
     return maxima.maximum(values, stop_gradient(initial), ties="first", nan=nan, native=native)
 
 
@@ -84,4 +84,4 @@ def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: s
     lowest = integer_keys.filled((), dtype.lowest_bits, dtype)
     if isinstance(count, int):
         return values if count else jnp.broadcast_to(lowest, values.shape)
-    return jnp.where(jnp.asarray(count) == 0, lowest, values)  # a symbol, known only at run time
+    return jnp.where(jnp.asarray(count) == 0, lowest, values)  # the count is symbolic, and known only at run time

@@ -1,6 +1,6 @@
 """The lowering for the CPU, which adds custom calls of the native core to XLA programs.
 
-JAX calls each function at trace time, with arrays of one dtype and matching shapes, and with nonempty results.
+JAX calls each function at trace time. The arrays have one dtype and compatible shapes, and the results are not empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def register() -> None:
 
 
 def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:
-    """Return an abstract result with the dtype of the data and, under shard_map, with the sharding that JAX derives."""
+    """Return an abstract result with the given dtype (default: that of the data) and the sharding that JAX derives."""
     like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
     mesh = jax.typeof(data).sharding.mesh
     if like.sharding is None and not mesh.empty:  # eval_shape drops a mesh with axes of several types
@@ -64,13 +64,13 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """Return the index of the first element that equals each maximum, or -1, without the reduced axes."""
+    """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Return the first row with the maximum of each segment and column, or -1; batch axes are as in `segment_max`."""
+    """Return the first row with the maximum of each segment and column, or -1. Batch axes are as in `segment_max`."""
     return _in_segments("maxops_argmax_in_segments", how, index_dtype(), data, ids, values)
 
 
@@ -83,7 +83,7 @@ def _in_segments(
     *values: jax.Array,
     **attributes: Any,
 ) -> jax.Array:
-    """Make a custom call on arrays with one batch axis, one axis of rows, and one axis for all elements of a row."""
+    """Add a custom call. Reshape its arrays to one batch axis, one axis of rows, and one axis of a row's elements."""
     batch, row = ids.shape[:-1], data.shape[ids.ndim :]
     sizes, width = prod(batch), prod(row)
     call = jax.ffi.ffi_call(name, _like(data, (sizes, how.count, width), dtype))

@@ -1,4 +1,4 @@
-"""The inputs of a call: JAX arrays, tracers, NumPy arrays that are passed with them, and their known properties."""
+"""The inputs of a call: JAX arrays, tracers, and the NumPy arrays that are passed with them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def abstract_of(row: Spec, name: str, value: Any) -> Any:
 def typed(arrays: Sequence[Any]) -> list[Any]:
     """Convert weakly typed arrays to the dtype of the other arrays, if their kinds allow it.
 
-    JAX traces a Python scalar as a weakly typed array. As in `maximum(array, 2)`, integers convert to integers and
-    floats, and floats convert to floats. A known value becomes a Python scalar, which the planner checks.
+    JAX traces a Python scalar as a weakly typed array. Like Python scalars, weakly typed integers convert to integers
+    and floats, and weakly typed floats convert to floats. A known value becomes a Python scalar, which the planner
+    checks.
     """
     known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
     strong = [array.dtype for array in known if not _is_weak(array)]
@@ -65,7 +66,7 @@ def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
 
 
 def scalar_of(row: Spec, name: str, value: Any) -> Any:
-    """Return a scalar for the planner. The fill value is compiled into the program, so it must be known."""
+    """Return a scalar for the planner. The fill value must be known, because it is compiled into the program."""
     if name != "fill_value" or not isinstance(value, jax.Array):
         return abstract_of(row, name, value)
     if is_tracer(value):
@@ -82,7 +83,7 @@ def has_symbolic_shape(value: Any) -> bool:
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
-    """Return a checked array for JAX; raise an error if JAX would convert its elements."""
+    """Return a checked array as an argument for JAX. Raise an error if JAX would convert its elements."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
         raise DTypeError(f"{row.name} {name} has dtype real, but JAX does not support rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")
@@ -96,14 +97,14 @@ def as_jax(row: Spec, name: str, value: Any) -> Any:
 
 
 def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
-    """Return the initial value for JAX: a JAX scalar unchanged, or the planned value."""
+    """Return the initial value as an argument for JAX: a JAX scalar unchanged, or else the planned value."""
     if planned is None:
         return None
     return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
 
 
 def are_on_cpu(*arrays: Any) -> bool:
-    """Return whether results of these arrays use host memory and have a known size."""
+    """Return whether the results of a call on these arrays are in host memory and have known sizes."""
     if any(map(has_symbolic_shape, arrays)):
         return False
     placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
@@ -130,7 +131,7 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
 
 
 def number_of_segments(row: Spec, value: Any) -> Any:
-    """Return num_segments as a known value or a symbolic size, because the shape of the result depends on it."""
+    """Return num_segments. It must be known or a symbolic size, because the shape of the result depends on it."""
     if is_tracer(value):
         raise NumSegmentsError(
             f"{row.name} num_segments must be a Python integer under jax.jit and similar transformations, because the "
@@ -142,9 +143,9 @@ def number_of_segments(row: Spec, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The ids or offsets of a call, as a NumPy or JAX array, and the checks of their values.
+    """The ids or offsets of a call, as a NumPy or JAX array, with the functions that check their values.
 
-    `count` is None if num_segments is missing and the highest id determines it.
+    `count` is None if the highest id determines the number of segments.
     """
 
     row: Spec
@@ -204,20 +205,20 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """Return a JAX array. Without int64 in JAX, values become int32, and invalid values remain invalid."""
+        """Return a JAX array. If int64 is disabled in JAX, values become int32, and invalid values remain invalid."""
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
         values = plan.widened(np.asarray(self.values))
         if dtypes.of(values.dtype) is dtypes.INT64 and not has_wide:
-            # the exact value of an id below 0 or past the last segment does not matter
+            # any value below 0 or past the last segment has the same effect
             most = self.rows if self.name == "offsets" else count
             return np.clip(values, -1, _INT32_MAX if is_symbolic_dim(most) else most).astype(np.int32)
         return as_jax(self.row, self.name, values)
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """Widen ids like `plan.widened`; values above JAX's widest signed dtype become its maximum, past every segment."""
+    """Widen ids like `plan.widened`. Values above JAX's widest signed dtype become its maximum, past every segment."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids

@@ -27,7 +27,7 @@ def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
 
 
 def values_of(keys: jax.Array, dtype: DType, nan: str) -> jax.Array:
-    """Return the elements with these keys; every NaN is the quiet NaN."""
+    """Return the elements with these keys. Every NaN is the quiet NaN."""
     values: jax.Array = order.values_of(jnp, keys, dtype, nan)
     return values
 
@@ -46,9 +46,9 @@ def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """Compute ReduceMax along axes in 0..r-1, and remove these axes; empty reductions return the identity."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes. Empty reductions return the identity."""
     dtype = dtype_of(data)
-    first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
+    first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # needed if a symbolic size is 0
     return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)
 
 

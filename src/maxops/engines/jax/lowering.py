@@ -1,4 +1,4 @@
-"""Lowers calls to custom calls on the CPU, and to integer keys on other devices.
+"""Lowers each call to a custom call on the CPU, and to operations on integer keys on other devices.
 
 Both lowerings return the same bits.
 """
@@ -18,7 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from maxops.engines.jax import custom_calls
 
 _Function = Callable[..., jax.Array]
-# The operations whose regions may contain a custom call: functions and control flow.
+# The MLIR operations whose regions may contain a custom call: functions and control flow.
 _REGIONS_OF_CUSTOM_CALLS = ("func.func", "stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation")
 
 _only_keys = False
@@ -27,7 +27,7 @@ _only_keys = False
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
     """Use integer keys even on the CPU, for calls that are traced in the block."""
-    global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
+    global _only_keys  # noqa: PLW0603 - a setting of the process, like the settings of JAX
     before, _only_keys = _only_keys, True
     try:
         yield
@@ -46,9 +46,9 @@ def are_native() -> bool:
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
     """Return whether a call may be lowered to a custom call, which only the CPU supports.
 
-    Exported programs must run without custom calls. XLA aborts the process if a function that is passed to
-    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains a custom call. The passed functions
-    work on scalars, for which custom calls are not faster.
+    Exported programs must not contain custom calls. XLA aborts the process if a function that is passed to
+    `jax.lax.reduce`, `reduce_window`, `scatter_apply` or similar functions contains a custom call. Calls on scalars
+    are never lowered to custom calls, which are not faster for scalars.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:
@@ -70,9 +70,9 @@ def primitive(
     """Create a JAX primitive, and return a function that calls it with arrays and hashable parameters.
 
     `ours` implements the primitive with custom calls, and `keys` implements it for all devices. They do not receive the
-    parameters `native`, which allows `ours`, and `ties`, which affects only gradients. `jvp` follows JAX's convention
-    for primitives. `vmap` receives the size of the mapped axis, whether each array has it, the arrays with this axis
-    first, and all parameters; it returns a result with this axis first.
+    parameter `native`, which allows `ours`, nor `ties`, which affects only gradients. `jvp` follows JAX's convention
+    for primitives. `vmap` receives the size of the mapped axis, a flag for each array that has this axis, the arrays
+    with this axis first, and all parameters. It returns a result with this axis first.
     """
     made = Primitive(f"maxops_{name}")
 
@@ -80,7 +80,8 @@ def primitive(
         result: jax.Array = made.bind(*arrays, **parameters)
         return result
 
-    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))  # once per shapes and parameters
+    # compiled once for each combination of shapes and parameters
+    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))
 
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
         with jax.disable_jit(False):  # JAX calls this function if disable_jit is on

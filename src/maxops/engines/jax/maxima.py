@@ -1,9 +1,9 @@
 """The operators as JAX primitives, with their rules for vmap and gradients.
 
 Under vmap, each operator remains one call, and the mapped axis becomes an extra axis. The elements that equal the
-maxima receive the gradient. The gradient rule is a forward rule in JAX's own operations, linear in the tangents, so JAX
-can transpose it for `grad` and differentiate it again. It uses masks instead of gathers, so its transpose has no
-scatter.
+maxima receive the gradient. The gradient rule is a JVP rule that uses only JAX's own operations and is linear in the
+tangents. So JAX can transpose the rule for `grad`, and differentiate it again. The rule uses masks instead of gathers,
+so its transpose contains no scatter.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, t
 
 
 def _whole(tangent: Any, shape: tuple[int, ...]) -> Any:
-    """Broadcast the wide tangent of an input to the shape of the result; return 0 for an input without a tangent."""
+    """Widen an input's tangent and broadcast it to the shape of the result. Return 0 for an input without a tangent."""
     return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(_wide(tangent), shape)
 
 
 def _wide(tangent: jax.Array) -> jax.Array:
-    """Convert a half-precision tangent to float32, for sums and divisions."""
+    """Convert a half-precision tangent to float32, because sums and divisions need more precision."""
     return tangent.astype(np.float64 if tangent.dtype == np.float64 else np.float32)
 
 
 def _share(total: jax.Array, count: jax.Array) -> jax.Array:
-    """Divide a wide total by the number of elements that equal the maximum."""
+    """Divide a total from `_wide` tangents by the number of elements that equal the maximum."""
     return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, nan: str, native: bool) -> jax.Array:
-    """Compute ReduceMax along axes in 0..r-1, and remove these axes; empty reductions return the identity."""
+    """Compute ReduceMax along axes in 0..r-1, and remove these axes. Empty reductions return the identity."""
     if data.size == 0:
         return integer_keys.reduce_max(data, axes, nan=nan)
     return _reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -120,7 +120,7 @@ def _segment_max_vmap(size: int, are_mapped: list[bool], data: jax.Array, ids: j
     if ids_are_mapped:
         whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))
         return segment_max(whole, ids, **how)
-    after_rows = ids.ndim  # shared ids: the mapped axis becomes an axis of each row
+    after_rows = ids.ndim  # the mapped axis becomes an axis of each row, because all rows share the ids
     return jnp.moveaxis(segment_max(jnp.moveaxis(data, 0, after_rows), ids, **how), after_rows, 0)
 
 
@@ -149,7 +149,7 @@ def _segment_max_jvp(
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
-    """Return the index of the first element that equals each maximum, or -1, without the reduced axes."""
+    """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
     if data.size == 0:
         return argmax.first_in_axes(data, values, axes)
     return _first_in_axes(data, values, axes=axes, native=native)
@@ -163,7 +163,7 @@ def _first_in_axes_vmap(
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
-    """Return the first row with the maximum of each segment and column, or -1; batch axes are as in `segment_max`."""
+    """Return the first row with the maximum of each segment and column, or -1. Batch axes are as in `segment_max`."""
     if data.size == 0 or values.size == 0:
         return argmax.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)

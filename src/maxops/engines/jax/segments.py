@@ -1,4 +1,4 @@
-"""Static properties of a traced SegmentMax call, and the interpretation of its ids."""
+"""The static options of a traced SegmentMax call, and functions that assign its rows to segments."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jax.export import is_symbolic_dim
 
 @dataclass(frozen=True)
 class Segments:
-    """The options that assign rows to segments. They are hashable, because JAX compiles for each combination.
+    """The static options of SegmentMax. They are hashable, because JAX compiles a program for each combination.
 
-    `order` describes the ids: "sorted", in "any" order, or "offsets" instead of ids. If `checks` is set, the ids are
-    checked at run time. `fill` holds the bits of the value for empty segments, and `nan` is the rule for NaN.
+    `order` describes the ids: "sorted", in "any" order, or "offsets" instead of ids. If `checks` is True, the ids are
+    checked at run time. `fill` contains the bits of the value for empty segments, and `nan` is the rule for NaN.
     """
 
     count: int
@@ -34,7 +34,7 @@ class Segments:
 
 
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
-    """Return the segment of each row, or 0 if it is out of range, and a mask of the rows in range."""
+    """Return the segment of each row, and a mask of the rows in range. Rows out of range get segment 0."""
     valid: jax.Array | bool = True
     if how.order == "offsets":
         valid = offsets_are_valid(ids, rows)
