@@ -448,7 +448,7 @@ def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
     assert mo.segment_max(meta, offsets=ids, fill_mode="ZERO").shape == (2,)
     with pytest.raises(errors.EngineError, match="requires num_segments for meta tensors"):
         mo.segment_max(meta, ids, fill_mode="ZERO")
-    with pytest.raises(errors.NumSegmentsError, match="num_segments must be an integer here"):
+    with pytest.raises(errors.NumSegmentsError, match="num_segments must be a Python integer"):
         mo.segment_max(meta, ids, torch.tensor(4, device="meta"), fill_mode="ZERO")
 
 

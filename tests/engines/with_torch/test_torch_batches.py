@@ -103,7 +103,7 @@ def test_a_batch_without_members(x: Any) -> None:
 
 
 def test_a_batch_has_one_number_of_segments() -> None:
-    with pytest.raises(errors.NumSegmentsError, match="num_segments must be an integer here"):
+    with pytest.raises(errors.NumSegmentsError, match="num_segments must be a Python integer"):
         torch.vmap(lambda n: mo.segment_max(torch.ones(4), IDS[0], n, fill_mode="ZERO"))(torch.tensor([6, 6]))
 
 

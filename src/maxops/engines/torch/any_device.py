@@ -1,13 +1,14 @@
 """Implements the operators with torch's own operators, for every device except the CPU, which uses the native core.
 
-Torch's float maxima do not specify the bits of NaN or the sign of zero, and depend on whether a device flushes
-subnormals. Therefore float operations are used only to detect NaN. All other operations use integers:
+Torch does not specify the bits of NaN or the sign of zero in float maxima, and its maxima depend on whether a device
+flushes subnormals. Therefore, float operations are used only to detect NaN. All other operations use integers:
 
 - `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If any element is
-  nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum: -0 has the lowest bit pattern.
-- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`, which cost less than one scatter.
+  nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum, because -0 has the lowest bit pattern.
+- Computing indices, segments, and maxima that ignore NaN requires the keys of `maxops.order`. Creating keys takes less
+  time than one scatter.
 
-Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
+These functions plan each call, because `torch.ops.maxops` and compiled graphs pass unchecked values to them.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Compute SegmentMax.
 
-    The host waits for the check of ids or offsets and, without `num_segments`, for the highest id. If a check fails,
-    all ids or offsets are copied to the host for the message.
+    The host waits until the device has checked the ids or offsets. Without `num_segments`, it also waits for the
+    highest id. If a check fails, all ids or offsets are copied to the host for the message.
     """
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
@@ -151,7 +152,7 @@ def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bott
 
 
 def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
-    """Return the segment of each row, and the number of segments, which also marks rows without a segment."""
+    """Return the segment of each row, and the number of segments. This number also marks rows without a segment."""
     planned = plan.call
     count = planned.num_segments
     if call.offsets is not None:

@@ -1,10 +1,10 @@
 """Locates the maxima for gradients: a mask of all elements that equal a maximum, or the index of the first one.
 
 An element equals a maximum if their bits are equal, or if both are NaN. All functions use operators of torch or maxops,
-so their results support gradients, batches and graphs.
+so their results support gradients, vmap and compiled graphs.
 
-Only inputs are saved, and the maxima are recomputed, so results may be changed in place before backward. Each call
-reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
+Only inputs are saved, and the maxima are recomputed. So users may change results in place before the backward pass.
+Each call reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def save(ctx: Any, *tensors: Tensor | None) -> None:
-    """Save tensors for backward and forward gradients."""
+    """Save tensors for backward and forward-mode gradients."""
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
 
@@ -38,24 +38,24 @@ def holds(elements: Tensor, maxima: Tensor) -> Tensor:
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Convert a half-precision gradient to float32, for sums and divisions."""
+    """Convert a half-precision gradient to float32, because sums and divisions need more precision."""
     return tensor.to(torch.float32) if DTYPES[tensor.dtype].bits == 16 else tensor
 
 
 def share(total: Tensor, count: Tensor) -> Tensor:
-    """Divide a `wide` total by the number of elements that equal the maximum."""
+    """Divide a total of `wide` gradients by the number of elements that equal the maximum."""
     return total / count.clamp(min=1).to(total.dtype)
 
 
 def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
-    """Scatter values into zeros by index along an axis of the given length; drop values with the index -1."""
+    """Scatter values into zeros by index along an axis of the given length. Drop values with the index -1."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
     spread = values.new_zeros(shape)  # the last index is for dropped values
     return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Gather the value at each index along an axis; the index -1 yields zero."""
+    """Gather the value at each index along an axis. The index -1 yields zero."""
     length = values.shape[axis]
     return padded(values, axis).gather(axis, torch.where(indices < 0, length, indices))
 
@@ -76,7 +76,10 @@ def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
-    """Return a mask of the elements of each needed input that receive the gradient, and the number of ties or None."""
+    """Return a mask of the elements of each needed input that receive the gradient.
+
+    With the ties "even", also return the number of inputs that equal each maximum, and otherwise None.
+    """
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
@@ -119,7 +122,7 @@ def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Ten
 
 
 def in_axes(ctx: Any) -> Any:
-    """Return the index of each first maximum, as if the reduced axes were flattened to one axis."""
+    """Return the index of the first element that equals each maximum, as if the reduced axes were one axis."""
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
     return torch.ops.maxops.reduce_max(*arguments(again))[1]
@@ -154,7 +157,7 @@ def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> No
         offsets=None,
         initial=None,
         num_segments=segments,
-        fill_mode="ZERO" if call.initial is None else None,  # filled segments have no index, so any fill works
+        fill_mode="ZERO" if call.initial is None else None,  # any mode, because empty segments have no index
         fill_value=None,
         check_ids=False,  # already checked if requested
     )
@@ -188,9 +191,10 @@ def in_segments(ctx: Any) -> Any:
 
 
 def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a mask of the maxima, the segment of each row, and the number of maxima per segment and column.
+    """Return a mask of the elements that equal the maximum of their segment and column, and two more tensors.
 
-    Rows without a segment are in one extra segment at the end.
+    These are the segment of each row, and the number of masked elements in each segment and column. Rows without a
+    segment are in one additional segment at the end.
     """
     data, ids, offsets, _ = inputs = ctx.saved_tensors
     segments, row = ctx.segments, list(data.shape[1:])

@@ -1,7 +1,7 @@
-"""Decides whether a call must use torch's dispatcher, because of a gradient or an active transform or mode.
+"""Decides whether a call must use torch's dispatcher because a gradient is required, or a transform or mode is active.
 
-Private functions of torch report modes and transforms. If one is missing, every call uses the dispatcher, which is
-slower but always correct.
+Private functions of torch report modes and transforms. If torch lacks one of them, every call uses the dispatcher,
+which is slower but always correct.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from maxops.engines import table
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-# Modes of `make_fx(..., pre_dispatch=True)`, which are not on the dispatch stack.
+# True if modes of `make_fx(..., pre_dispatch=True)` are active. They are not on the dispatch stack.
 _pre_dispatch = partial(
     any,
     getattr(
@@ -29,7 +29,7 @@ _pre_dispatch = partial(
         (True,),
     ),
 )
-# Function modes, which even reading an attribute of a tensor would call.
+# True if function modes are active. Even reading an attribute of a tensor would call such a mode.
 _function_modes = getattr(torch._C, "_is_torch_function_mode_enabled", lambda: True)
 # True inside torch.vmap or a transform of torch.func.
 transforming: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
@@ -52,7 +52,7 @@ def _is_lazy(tensor: torch.Tensor) -> bool:
 
 
 def has_forward_gradients() -> bool:
-    """Return whether forward gradients are active."""
+    """Return whether forward-mode gradients are active."""
     return getattr(forward_ad, "_current_level", 0) >= 0
 
 
@@ -61,8 +61,8 @@ _core_is_off = False
 
 @contextmanager
 def only_torch_operators() -> Iterator[None]:
-    """Run CPU tensors like tensors on other devices, for tests on machines without another device."""
-    global _core_is_off  # noqa: PLW0603 - a setting of the process, as torch's are
+    """Run calls on CPU tensors as on other devices, for tests on machines without another device."""
+    global _core_is_off  # noqa: PLW0603 - a setting of the process, like the settings of torch
     before, _core_is_off = _core_is_off, True
     try:
         yield
@@ -76,14 +76,14 @@ def core_is_off() -> bool:
 
 
 def modes_are_active() -> bool:
-    """Return whether a mode, a transform or forward gradients are active, regardless of the arguments."""
+    """Return whether a mode, a transform or forward-mode gradients are active."""
     return bool(_modes()) or _pre_dispatch() or transforming() or has_forward_gradients()
 
 
 def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
-    """Return whether a call on these values must use torch's dispatcher; values that are not tensors are ignored.
+    """Return whether a call on these values must use torch's dispatcher. Values that are not tensors are ignored.
 
-    With `on_core`, the call is meant for the native core, which accepts only CPU tensors.
+    With `on_core`, return True also for tensors that are not on the CPU, because the native core does not accept them.
     """
     if modes_are_active() or (on_core and _core_is_off):
         return True
@@ -98,20 +98,20 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
     )
 
 
-# Small calls run natively, without Python, if no mode or transform is active, and no tensor requires a gradient, has
-# the negative bit, or is of another class or device. False with torch before 2.10, which the core does not support.
+# Small calls run natively, without Python, if no mode or transform is active, and if all tensors are plain CPU tensors
+# that neither require a gradient nor have the negative bit. False for torch before 2.10, which the core does not support.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
     (
         (vars(forward_ad), "_current_level", -1),
         (globals(), "_core_is_off", False),
-        # A row that `register_engine` puts first replaces this one, and each new row causes a new lookup.
+        # `register_engine` may insert a row that takes precedence over this one, so each new row causes a new lookup.
         (table._known, torch.Tensor, next((row for row in table._rows if row.engine == "maxops.engines.torch"), None)),
     ),
     torch.is_grad_enabled,
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
-    # Inference tensors may be written only in inference mode, and torch does not see the write.
+    # Inference tensors may be written only in inference mode, and torch must be told of each write to a tensor.
     (torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
 )

@@ -58,7 +58,7 @@ def reduce_max(call: ReduceCall) -> Any:
     row, data, out = call.row, call.data, call.out
     if _has_only(call, _PLAIN_REDUCE) and plain.has_gradients_alone(data):
         axes = call.axes
-        if axes is not None:  # the caller may change a list before backward
+        if axes is not None:  # copied, because the caller may change a list before the backward pass
             axes = (axes,) if type(axes) is int else tuple(axes) if type(axes) is list else axes
         if plain.takes_axes(axes):
             return plain.reduce_max(reduce_max, call._replace(axes=axes), data)
@@ -147,14 +147,15 @@ def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
                  if name not in taken)  # fmt: skip
 
 
-# The names are the fields that are passed to the core; the table of engines has already checked `ties` and `dim`.
+# A call whose other fields have their defaults is passed to the core. The core does not receive `ties` and `dim`, which
+# the table of engines has checked.
 _SHORT_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "ties", "nan", "dim", "row")
 _SHORT_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "num_segments", "fill_mode", "check_ids", "axis", "ties", "nan", "dim", "row"
 )
 
 
-# The same for the fields that `plain` supports.
+# The same for calls that `plain` supports.
 _PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "nan", "dim", "row")
 _PLAIN_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
@@ -176,7 +177,7 @@ def _number(row: Spec, num_segments: Tensor) -> Any:
         return num_segments.detach().cpu().numpy()
     except RuntimeError as error:  # under vmap, on the meta device, or in a mode without data
         raise NumSegmentsError(
-            f"{row.name} num_segments must be an integer here, because the value of the tensor cannot be read: {error}",
+            f"{row.name} num_segments must be a Python integer, because the tensor's value cannot be read: {error}",
             row.clause("num_segments"),
         ) from error
 
@@ -202,6 +203,6 @@ def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.d
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
-    """Return tensors that share the memory of the NumPy engine's results; the first is `out` if it is passed."""
+    """Return tensors that share the memory of the NumPy engine's results. If `out` is passed, it is the first."""
     values, *others = as_tuple(result)
     return alone_if_one([memory.result(values) if out is None else out, *map(memory.result, others)])

@@ -1,7 +1,7 @@
 """Fake kernels, which return results without data, for torch's compilers and `meta` tensors.
 
-They run every check that needs only shapes and dtypes. Symbolic sizes are replaced by the sizes of the traced example.
-The real kernels repeat the checks when they receive data.
+They run every check that requires only shapes and dtypes. For these checks, symbolic sizes are replaced with the sizes
+of the traced example. The real kernels repeat the checks when they receive data.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     known = None if call.num_segments is None else example(call.num_segments)
     asked = call.map(_planned, _planned, num_segments=known)
     if ids is not None and data.ndim and ids.ndim and example(data.shape[0] - ids.shape[0]) is None:
-        # Whether the lengths are equal is known only at run time.
+        # Assume that the lengths are equal, because they are known only at run time.
         as_long = (asked.data.shape[0], *ids.shape[1:])
         asked = asked._replace(segment_ids=abstract(as_long, asked.segment_ids.dtype))
     plan_segment_max(asked, in_memory=False, values_known=False)

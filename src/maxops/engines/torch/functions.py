@@ -1,6 +1,6 @@
-"""The operators as autograd functions, for eager calls under gradients, forward gradients and `torch.func`.
+"""The operators as autograd functions, for eager calls with backward or forward-mode gradients, and for `torch.func`.
 
-Operators of `torch.library` support only backward gradients: `torch.func.grad` fails, and forward gradients are
+Operators of `torch.library` support only backward gradients: `torch.func.grad` fails, and forward-mode gradients are
 silently zero. An `autograd.Function` supports all of them.
 """
 
@@ -38,24 +38,24 @@ class Maximum(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save the state that gradients need."""
+        """Save the inputs and options that gradients require."""
         ties, nan, *tensors = inputs
         argmax.save_maximum(ctx, (tensors, ties, nan), output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        """Return the gradients; see `gradients`."""
+        """Return the gradients that the module `gradients` computes."""
         return None, None, *gradients.for_inputs(ctx, grad, ctx.needs_input_grad[2:])
 
     @staticmethod
     def jvp(ctx: Any, ties: None, nan: None, *tangents: Tensor) -> Tensor:
-        """Return the forward gradient; see `jvp`."""
+        """Return the forward-mode gradient that the module `jvp` computes."""
         moved: Tensor = jvp.maximum(ctx, tangents)
         return moved
 
 
 class ReduceMax(Function):
-    """The autograd function of ReduceMax; `axes` is a set, because torch's vmap splits lists into arguments."""
+    """The autograd function of ReduceMax. `axes` is a set, because torch's vmap splits lists into arguments."""
 
     generate_vmap_rule = True
 
@@ -85,7 +85,7 @@ class SegmentMax(Function):
 
 
 for _function in (Maximum, ReduceMax, SegmentMax):
-    # `apply` reads the signature in every call, and computing it takes as long as the rest of a small call.
+    # Cached, because `apply` reads the signature in every call, and computing it doubles the time of a small call.
     _forward: Any = _function.forward
     _forward.__signature__ = inspect.signature(_forward)
 

@@ -16,7 +16,7 @@ from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Return the gradients of the arguments of Max; None for arguments without a gradient."""
+    """Return the gradient of each argument of Max, or None for an argument without a gradient."""
     tensors, *options = ctx.needs_input_grad  # torch omits arguments with default values
     return for_inputs(ctx, grad, tensors), *(None for _ in options)
 

@@ -1,7 +1,7 @@
 """Computes forward-mode gradients (JVP), for `torch.func.jvp` and similar functions.
 
-As in backward gradients, the tangent of a maximum is the tangent of the first element that equals it, or the mean
-tangent of all such elements.
+The tangent of a maximum is the tangent of the first element that equals it, or the mean tangent of all elements that
+equal it. The option `ties` selects the rule, as for backward gradients.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from maxops.shapes import reduced
 
 
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Enable outer forward gradients in a rule, because torch disables them there, and they would otherwise be zero."""
+    """Enable outer forward-mode gradients in a rule. Torch disables them there, so that they would be zero."""
 
     @wraps(rule)
     def run(*args: Any) -> Any:
@@ -32,7 +32,7 @@ def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 @_with_outer_gradients
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
-    """Return the forward gradient of Max."""
+    """Return the forward-mode gradient of Max."""
     held, count = argmax.in_inputs(ctx, ctx.saved_tensors, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
@@ -42,7 +42,7 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
 
 @_with_outer_gradients
 def reduce_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
-    """Return the forward gradient of ReduceMax."""
+    """Return the forward-mode gradient of ReduceMax."""
     return _reduce_max(ctx, tangent), None
 
 
@@ -62,7 +62,7 @@ def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
 
 @_with_outer_gradients
 def segment_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None, None]:
-    """Return the forward gradient of SegmentMax."""
+    """Return the forward-mode gradient of SegmentMax."""
     return _segment_max(ctx, tangent), None, None
 
 

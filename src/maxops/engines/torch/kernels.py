@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 
 def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Return an empty tensor instead of a result that was not requested."""
+    """Return an empty tensor, as a placeholder for a result that was not requested."""
     return like.new_empty((0,), dtype=dtype)
 
 

@@ -1,4 +1,4 @@
-"""Views CPU tensors as NumPy arrays, and results as tensors, without copying; copies NumPy arrays to tensors."""
+"""Views CPU tensors as NumPy arrays, and results as tensors, without copying. Copies NumPy arguments to tensors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
 
 
 def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
-    """Return the memory of a CPU tensor as an array, without its gradient history."""
+    """Return a CPU tensor as an array that shares its memory, without its gradient history."""
     try:
         return _view(tensor)
     except ValueError as error:
@@ -100,12 +100,12 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 def result(array: Array) -> torch.Tensor:
-    """Return the NumPy engine's result, whose layout follows the inputs, as a contiguous tensor, as in torch."""
+    """Return a result of the NumPy engine, whose layout follows the inputs, as a contiguous tensor, as torch does."""
     return tensor_of(np.asarray(array, order="C"))
 
 
 def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
-    """Return the NumPy engine's element-wise result, in the layout that `like` returns."""
+    """Return an element-wise result of the NumPy engine as a tensor in the layout of `like`."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     if array.flags.c_contiguous and all(tensor.is_contiguous() for tensor in tensors):
         return tensor_of(array)
@@ -113,7 +113,7 @@ def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
 
 
 def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return a result in the layout that `like` returns."""
+    """Return an element-wise result in the layout of `like`."""
     new = like(inputs, result.shape)
     return result if new.stride() == result.stride() else new.copy_(result)
 
@@ -134,7 +134,7 @@ def move(result: torch.Tensor, source: int, destination: int) -> torch.Tensor:
 
 
 def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
-    """Return whether a tensor has the given shape; False if that depends on data."""
+    """Return whether a tensor has the given shape, or False if the answer depends on data."""
     return tensor.ndim == len(shape) and all(
         example(difference := size - expected) is not None and difference == 0
         for size, expected in zip(tensor.shape, shape, strict=True)
@@ -148,9 +148,9 @@ def fake_mode(values: Iterable[Any]) -> AbstractContextManager[Any]:
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """Copy a NumPy array that was passed with tensors to a tensor; only scalars move to other devices.
+    """Copy a NumPy array that was passed together with tensors to a tensor. Only scalars are moved to other devices.
 
-    The caller may change the array before backward, and torch would not detect the change.
+    The array is copied because the caller may change it before the backward pass, which torch would not detect.
     """
     array = np.asarray(array)
     if array.ndim and device.type != "cpu":
@@ -165,7 +165,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """Return an abstract array for a tensor, with its dtype and sizes. Symbols become their `example`, or 1."""
+    """Return an abstract array with a tensor's dtype and sizes. Symbolic sizes become their `example`, or else 1."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
     return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 

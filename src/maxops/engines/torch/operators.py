@@ -1,6 +1,7 @@
 """Registers the operators with torch: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-They have schemas, and implementations for the CPU, other devices, fake tensors, vmap and, except `scalar`, gradients.
+Each operator has a schema, and implementations for the CPU, other devices, fake tensors and vmap. All except `scalar`
+support gradients.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> 
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 
-# Only for graphs; elsewhere, the planner converts scalars to arrays.
+# Used only in graphs. In eager calls, the planner converts scalars to arrays.
 scalar: Any = custom_op(
     "maxops::scalar",
     _scalar,

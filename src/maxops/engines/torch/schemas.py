@@ -1,7 +1,7 @@
 """The schemas of the operators in torch, and the conversion of calls to and from the arguments of the operators.
 
-An operator has the fields of a call that torch must see, with torch's types: Python scalars and NumPy arrays of a call
-are tensors in a schema.
+The arguments of an operator are those fields of a call that torch must know, with torch's types. Python scalars and
+NumPy arrays in a call become tensors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def _fields(row: Spec, *first: str) -> dict[str, str]:
-    """Return the types of the fields of a call that torch must see; exported programs rely on their order."""
+    """Return the schema type of each field that torch must know. Exported programs rely on the order of the fields."""
     kinds = {
         each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
         for each in row.parameters
@@ -54,7 +54,7 @@ SEGMENT_MAX = _fields(
     "return_empty",
     "ties",
 )
-LATER = {"fill_value", "nan"}  # have defaults, because older exported programs lack them
+LATER = {"fill_value", "nan"}  # these have defaults, because older exported programs do not pass them
 
 
 def schema(fields: dict[str, str], results: int) -> str:
@@ -79,7 +79,7 @@ _SEGMENT_FIELDS = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
 
 
 def reduce_call(*inputs: Any) -> ReduceCall:
-    """Build a ReduceMax call from the operator's arguments, or from a substitute for each argument."""
+    """Build a ReduceMax call from the operator's arguments, or from other values in the same order."""
     call: ReduceCall = _reduce(inputs)
     return call
 

@@ -1,7 +1,7 @@
 """Functions for torch's compilers. They call the registered operators, which check calls with and without data.
 
 `torch.compile` traces this module, but cannot trace the planner. Options are constants in a graph, so they are checked
-during tracing, and the operators check everything else. `torch.export` and `torch.jit.trace` run the module. Only such
+during tracing. The operators check everything else. `torch.export` and `torch.jit.trace` run this module. Only traced
 calls import it, because its imports are slow.
 """
 
@@ -32,7 +32,8 @@ from maxops.plan.values import is_python_scalar, nan_rule, scalar_as
 from maxops.spec import Spec
 
 
-# Under transforms of torch.func, only `functions` supports all gradients. Dynamo adds these calls to its graph as is.
+# Under transforms of torch.func, only the module `functions` supports all gradients. Dynamo does not trace the three
+# functions below, but adds calls to them to its graph.
 def _in_graph_maximum(tensors: list[Tensor], ties: str, nan: str) -> Any:
     return functions.maximum(ties, nan, *tensors)
 
@@ -48,7 +49,8 @@ def _in_graph_segment_max(*inputs: Any) -> Any:
 _allow: Any = torch.compiler.allow_in_graph
 _allow([_in_graph_maximum, _in_graph_reduce_max, _in_graph_segment_max])
 
-# After a graph break, Dynamo would trace the eager functions and warn about the native core. `skip` may be missing.
+# After a graph break, Dynamo would trace the eager functions and warn about the native core. Some versions of torch do
+# not have `skip`.
 _skip: Any = getattr(torch._dynamo.decorators, "skip", lambda function: function)
 for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
     _skip(_function)
@@ -73,7 +75,7 @@ Refusal = tuple[str, str, str]
 
 
 def _refusal_of(check: Callable[..., object]) -> Callable[..., Refusal | None]:
-    """Wrap a check so that Dynamo calls it with constants during tracing, and treats its result as a constant."""
+    """Wrap a check so that Dynamo runs it during tracing, with constant arguments and a constant result."""
 
     @wraps(check)
     def checked(*args: Any) -> Refusal | None:
@@ -94,7 +96,7 @@ def _raise(refusal: Refusal | None) -> None:
 
 
 _FLOAT, _INT = np.dtype(np.float32), np.dtype(np.int64)
-# One row in one segment.
+# Valid data, ids and offsets for checks of options: one row in one segment.
 _ROWS = {"data": abstract((1,), _FLOAT), "segment_ids": abstract((1,), _INT), "offsets": abstract((2,), _INT)}
 
 
@@ -196,7 +198,7 @@ def segment_max(call: SegmentCall) -> Any:
     counted = isinstance(num_segments, Tensor)
     if counted:
         _raise(_check_number_of_segments(tuple(num_segments.shape), num_segments.dtype))
-    # An integer may remain a symbol; the operator checks it.
+    # An integer may be symbolic, so the operator checks it at run time.
     known = counted or (isinstance(num_segments, (int, torch.SymInt)) and not isinstance(num_segments, bool))
     _raise(_check_segment_options(*_options(call._replace(num_segments=None) if known else call, SEGMENT_MAX)))
     device = memory.device_of(row, [*call.arrays, *call.scalars])
@@ -238,7 +240,7 @@ def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any
 
 
 def _constant(value: Any) -> Any:
-    """Convert an option to a constant: symbolic numbers become their values, with guards."""
+    """Convert an option to a constant. A symbolic number becomes its value, and Dynamo adds a guard for it."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, torch.SymInt)):
@@ -247,7 +249,7 @@ def _constant(value: Any) -> Any:
 
 
 def _listed(row: Spec, axes: Any) -> Any:
-    """Convert an array of axes to a list; raise an error under Dynamo, which knows values only when the graph runs."""
+    """Convert an array of axes to a list. Raise an error under Dynamo, which does not know values while it traces."""
     if torch.compiler.is_dynamo_compiling():
         raise AxesError(
             f"{row.name} axes must be integers under torch.compile, got an array; pass a list or tuple of integers"
@@ -257,7 +259,7 @@ def _listed(row: Spec, axes: Any) -> Any:
 
 
 def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
-    """Convert a NumPy array that was passed with tensors to a tensor; return tensors and Python scalars unchanged."""
+    """Convert a NumPy array that was passed together with tensors. Return tensors and Python scalars unchanged."""
     if isinstance(value, Tensor) or is_python_scalar(value):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -268,12 +270,12 @@ def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
 
 
 def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
-    """Convert a Python scalar to a tensor with the dtype of `like`; return tensors unchanged."""
+    """Convert a Python scalar to a tensor with the dtype of `like`. Return tensors unchanged."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Fraction) or (isinstance(value, int) and not -(2**63) <= value < 2**64):
         _raise(_is_held(row.name, name, value, like.dtype, beside))
-        value = float(value)  # integers out of range are floats in torch's graphs
+        value = float(value)  # torch's graphs represent integers out of range as floats
     return torch.ops.maxops.scalar(like.detach(), value, row.name, name, beside)
 
 

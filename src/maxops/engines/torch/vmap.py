@@ -14,7 +14,7 @@ from maxops.errors import EngineError
 
 
 def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -> tuple[Tensor, int]:
-    """Compute Max of a batch; the batch axis is the first axis."""
+    """Compute Max of a batch. The batch axis of the result is its first axis."""
     batched = in_dims[0]
     rank = max(tensor.ndim - (dim is not None) for tensor, dim in zip(tensors, batched, strict=True))
     aligned = []
@@ -28,7 +28,7 @@ def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -
 
 
 def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """Compute ReduceMax of a batch; the batch axis comes first and is not reduced."""
+    """Compute ReduceMax of a batch. The batch axis is moved to the front and is not reduced."""
     call, dims = reduce_call(*inputs), reduce_call(*in_dims)
     op = torch.ops.maxops.reduce_max
     if dims.scalars:  # a different initial value for each member
@@ -45,7 +45,7 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """Compute SegmentMax of a batch: in one call if only data is batched, and otherwise in one call per member."""
+    """Compute SegmentMax of a batch. If only data is batched, make one call, and otherwise one call per member."""
     call, dims = segment_call(*inputs), segment_call(*in_dims)
     op = torch.ops.maxops.segment_max
     if [name for name, _ in [*dims.arrays, *dims.scalars]] == ["data"]:
@@ -60,7 +60,7 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
-    """Convert a scalar, which is the same for all members, to the dtype and the device of `like`."""
+    """Convert a scalar, which all members of the batch share, to the dtype and the device of `like`."""
     return torch.ops.maxops.scalar(like, *others), None
 
 
