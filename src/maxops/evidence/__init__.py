@@ -1,4 +1,4 @@
-"""The evidence that maxops conforms: the claims that `make verify` ran, and the matrix of clauses."""
+"""The evidence that maxops conforms to its clauses: the claims that `make verify` checked, and a matrix of clauses."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def isas() -> list[str]:
 
 
 def cell(row: Json, column: str) -> list[str]:
-    """Return the text of a cell of the matrix, or the reason why it is empty."""
+    """Return the entries of a cell of the matrix, or the reason why it is empty."""
     reason = row["reasons"].get(column)
     return [f"none: {reason}"] if reason else list(row[column])
 
 
 def verified_by(claims: list[Json], tests: list[str]) -> str:
-    """Return how a clause is verified: each method with its result, the strongest first."""
+    """Return the methods that verify a clause, the strongest first, each with its claims."""
     families: dict[str, dict[str, None]] = {}
     for claim in claims:
         of = claim["id"] if claim["method"] == "proof" else claim["id"].partition(".")[0]

@@ -1,6 +1,6 @@
 """Computes digests of source files from their tokens. Comments and line breaks do not change a digest.
 
-The build loads this file by its path before the package exists, so the file imports nothing from maxops.
+The build loads this file by its path before the package exists. Therefore, the file must not import maxops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 _C = (".c", ".cpp", ".h", ".def")
 _C_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-# Strings, numbers, names and operators, the longest first, as compilers read them.
+# Strings, numbers, names and operators. As in compilers, the longest operator matches first.
 _C_TOKEN = re.compile(
     r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\.?\d(?:[eEpP][+-]|'?\w|\.)*|\w+"""
     r"""|<=>|<<=|>>=|->\*|\.\.\.|::|\+\+|--|->|\.\*|<<|>>|<=|>=|==|!=|&&|\|\||##|[-+*/%&|^]=|\S"""
@@ -36,7 +36,7 @@ def digest_of(path: Path) -> str:
 def _python(text: str) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _PYTHON_LAYOUT:
-            # The width of an indent and the kind of a line break are layout, but their presence is not.
+            # The digest depends on the presence of indents and line breaks, but not on their characters.
             yield tokenize.tok_name[token.type] if not token.string.strip() else token.string
 
 
@@ -44,5 +44,5 @@ def _c(text: str) -> Iterator[str]:
     without = _C_COMMENT.sub(lambda found: " " if found[0].startswith("/") else found[0], text.replace("\\\n", " "))
     for line in without.splitlines():
         yield from _C_TOKEN.findall(line)
-        if line.lstrip().startswith("#"):  # the end of a directive's line ends the directive
+        if line.lstrip().startswith("#"):  # a preprocessor directive ends at the end of its line
             yield "\n"

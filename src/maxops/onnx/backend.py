@@ -28,8 +28,8 @@ class Representation(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit optional inputs and inputs with defaults: either all of them or the last ones. The result is a
-        tuple in the order of the graph's outputs; it can also be indexed by their names.
+        A list may omit optional inputs and inputs with defaults: either all of them, or only the last ones. The result
+        is a tuple in the order of the graph's outputs. Their names are also valid indices of the tuple.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))
@@ -51,7 +51,7 @@ def in_list(model: Model, count: int) -> tuple[Value, ...]:
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Map input names to arrays in graph order; optional inputs and inputs with defaults may be omitted."""
+    """Map input names to arrays in graph order. Optional inputs and inputs with defaults may be omitted."""
     values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
@@ -89,9 +89,9 @@ class Backend(BaseBackend):
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: object = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Run one node on one array per input; `opset_version` defaults to onnx's newest.
+        """Run one node on one array per input. The default of `opset_version` is the newest that onnx supports.
 
-        An omitted optional input is None. `outputs_info` is ignored, because results carry their types and shapes.
+        Pass None for an omitted optional input. `outputs_info` is ignored, because arrays have types and shapes.
         """
         given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)

@@ -38,20 +38,21 @@ def evaluator(
     path: Path | None,
     defaults: Mapping[str, Array],
 ) -> Evaluator:
-    """Return an evaluator for `proto`, a model without functions, or for the original model `written` or its file.
+    """Return an evaluator for a model.
 
-    `defaults` are the defaults of the model's inputs.
+    onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the file at `path` or,
+    without a path, the original model `written`. `defaults` contains the default values of inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
-    # imported by name, because it imports this module, and its package is an extra
+    # imported only here, because that module imports this one, and requires an optional package
     module = import_module("maxops.onnxruntime.evaluated")
     made: Evaluator = module.SessionEvaluator(path or written, written, source, defaults)
     return made
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator of a model except Constant; `other` runs all but the max operators."""
+    """Return the runtime of each operator of a model except Constant. `other` runs all except the max operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
@@ -67,7 +68,7 @@ def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
 
 
 class GraphEvaluator:
-    """Runs a model with inlined functions on onnx's reference evaluator; `placements` describes the original model."""
+    """Runs a model with inlined functions on onnx's reference evaluator. `placements` describes the original model."""
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
@@ -86,7 +87,7 @@ class GraphEvaluator:
         """Run the model on one value per input, and return the requested outputs."""
         names = list(outputs)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):  # NumPy's result of 1/0 is ONNX's, too
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # 1/0, for example, is valid in ONNX
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
         except MaxopsError as error:

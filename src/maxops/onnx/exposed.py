@@ -1,4 +1,4 @@
-"""Adds the inputs and outputs of max nodes to a model's outputs, so that a different runtime can be judged."""
+"""Adds the inputs and outputs of max nodes to a model's outputs, so that maxops can judge another runtime's results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """A model's bytes, the names of its outputs, its max nodes outside of subgraphs, and their initializers."""
+    """The bytes of a model, the names of its outputs, its max nodes outside of subgraphs, and their initializers."""
 
     model: bytes
     outputs: tuple[str, ...]
@@ -37,7 +37,7 @@ class Exposed(NamedTuple):
 
 
 def expose(model: Path | bytes, source: str) -> Exposed:
-    """Return a model, from a file or bytes, that also outputs the inputs and outputs of its max nodes.
+    """Read a model, and add the inputs and outputs of its max nodes to its outputs.
 
     Raises ModelError for a model without max nodes outside of subgraphs.
     """

@@ -25,7 +25,7 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def _attributes(model: ModelProto) -> list[AttributeProto]:
-    """Return the attributes of all nodes, and the defaults of the functions' attributes."""
+    """Return the attributes of all nodes, and the default attributes of functions."""
     defaults = [attribute for function in model.functions for attribute in function.attribute_proto]
     return defaults + [attribute for node in all_nodes(model) for attribute in node.attribute]
 
@@ -38,7 +38,7 @@ def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
 
 
 def without_external(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy with empty tensors instead of external ones, which can be checked without files."""
+    """Return the model, or a copy in which empty tensors replace external ones, so that no check requires files."""
     if not any(external_tensors(model)):
         return model
     result = deepcopy(model)
@@ -52,9 +52,9 @@ def without_external(model: ModelProto) -> ModelProto:
 
 
 def with_external_inputs(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy whose external initializers are inputs, because inference refuses to read their data.
+    """Return the model, or a copy in which inputs replace external initializers.
 
-    The model's own inputs keep their types.
+    Shape inference does not read the data of external initializers. The model's own inputs keep their types.
     """
     initializers = model.graph.initializer
     external = [tensor for tensor in initializers if tensor.data_location == TensorProto.EXTERNAL]
@@ -79,10 +79,10 @@ def _empty(tensor: TensorProto) -> None:
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
-    """Return the data files, keyed by location in the model; each file is inside the folder of the model's file.
+    """Return the data files, keyed by location in the model. Each file must be inside the folder of the model's file.
 
-    If the model's file is a link, the data may be links to files inside the target's folder, as in Hugging Face's
-    cache.
+    If the model's file is a symbolic link, the data files may be links to files in the folder of the link's target, as
+    in Hugging Face's cache.
     """
     found: dict[str, Path] = {}
     inside = path.parent.resolve()
@@ -101,7 +101,7 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
 
 
 def leaves_folder(location: str) -> bool:
-    """Return whether a location, judged by its text alone, is outside the folder.
+    """Return whether the text of a location denotes a path outside the folder. Links are not resolved.
 
     >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
     (True, False)
@@ -110,7 +110,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """Return a path with all links resolved. Error messages start with `where`."""
+    """Return a path with all symbolic links resolved. Error messages start with `where`."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -123,9 +123,9 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """Return the files that must be copied to a folder, by target. Files that already exist there must be identical.
+    """Return the files to copy to a folder, keyed by target. A target that already exists must be an identical file.
 
-    Targets must be inside the folder; links to targets outside it are refused.
+    Targets must be inside the folder. A target that is a link to a path outside the folder is an error.
     """
     copies_by_target: dict[Path, Path] = {}
     for location, path in found.items():
@@ -139,7 +139,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
             raise OutputError(f"{target} cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
             try:
-                path.open("rb").close()  # otherwise, the copy would report the error for the target
+                path.open("rb").close()  # because an error from the copy would name the target
             except OSError as error:
                 raise ModelError(f"{path} cannot be read: {error.strerror}") from error
             copies_by_target[target] = path
@@ -149,7 +149,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 def follow_links(model: ModelProto, path: Path) -> Path:
     """Return the folder of a model's data: the file's folder or, if file and data are links, their targets' folder.
 
-    The files may have other names in that folder; the locations in the model's tensors are updated.
+    The link targets may have other names, so the locations in the model's tensors are updated.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     found = [

@@ -1,4 +1,4 @@
-"""Exports the operators of maxops with `torch.onnx.export`, to ONNX nodes and to maxops.SegmentMax."""
+"""Exports the operators of maxops with `torch.onnx.export`, as nodes of ONNX operators and of maxops.SegmentMax."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     Pass the table as ``custom_translation_table``. `maximum` becomes Max, and `reduce_max` becomes ReduceMax.
     `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it with standard operators.
 
-    Raises ModuleNotFoundError without PyTorch; the export also requires onnxscript. The export raises ModelError for
-    options that ONNX's operators lack (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``,
-    ``sorted=False``, ``out_of_range``, ``fill_value`` and ``initial``), and DTypeError for unsupported types.
+    Raises ModuleNotFoundError if PyTorch is not installed. The export also requires onnxscript. It raises DTypeError
+    for unsupported types, and ModelError for options that the ONNX operators lack: ``return_indices``,
+    ``return_empty`` and ``nan``, and, for `segment_max`, also ``offsets``, ``sorted=False``, ``out_of_range``,
+    ``fill_value`` and ``initial``.
     """
     import torch  # noqa: PLC0415 - slow to import
 
@@ -125,7 +126,7 @@ def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
 
 def _refuse(row: Spec, call: Call, *taken: str) -> None:
     """Raise ModelError for options that the ONNX operator lacks."""
-    free = {*taken, "ties", "nan", "row"}  # no value depends on these except nan, which is checked below
+    free = {*taken, "ties", "nan", "row"}  # results do not depend on these, except on nan, which is checked below
     fields = {name: default for name, default in call._field_defaults.items() if name not in free}
     given = [name for name, default in fields.items() if getattr(call, name) is not default]
     if call.nan != "propagate":

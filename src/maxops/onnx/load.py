@@ -32,7 +32,7 @@ MAX_NESTING = 32  # graphs; each takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
-    """Load and check a model from a file; external data must be inside the file's folder.
+    """Load and check a model from a file. External data must be inside the file's folder.
 
     >>> import numpy as np, onnx, tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
@@ -45,19 +45,19 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
 
     The max operators are Max, ReduceMax, ScatterElements and ScatterND with the reduction "max", and SegmentMax of the
     domain `maxops`. maxops runs the whole model if it has only ONNX's max operators, Constant and Identity, and no
-    functions, sequences or optionals. In other models, onnx's reference evaluator runs the other operators;
-    ``on="onnxruntime"`` selects ONNX Runtime for them, which is faster but runs fewer models. `Model.placements` lists
-    the runtime of each operator.
+    functions, sequences or optionals. In other models, onnx's reference evaluator runs the operators that maxops
+    does not implement. With ``on="onnxruntime"``, ONNX Runtime replaces it, which is faster but supports fewer models.
+    `Model.placements` lists the runtime of each operator.
 
-    Raises ModelError for a file that cannot be read, is not well formed, or has operators that the evaluator does not
-    support. If the model breaks a clause, `load` or `Model.run` raises the error of the clause.
+    Raises ModelError if the file cannot be read, is not well formed, or has operators that the evaluator does not
+    support. If the model violates a clause, `load` or `Model.run` raises the error of the clause.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
 
 
 def read(path: Path) -> ModelProto:
-    """Return the message in a file, in canonical form, unchecked and without its external data."""
+    """Return the ModelProto in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -92,7 +92,7 @@ _DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip 
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """Parse a file's bytes, and return the message in canonical form, unchecked; errors name the `source`."""
+    """Parse a file's bytes, and return the ModelProto in canonical form, unchecked. Errors name the `source`."""
     if not data:
         raise ModelError(f"{source} is empty, not an ONNX model")
     for start, kind in _DATA_FILES.items():
@@ -114,7 +114,7 @@ def parse(data: bytes, source: str) -> ModelProto:
 
 
 def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
-    """Load and check a model that is in memory; errors name the `source`.
+    """Load and check a model that is in memory. Error messages start with `source`.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> larger (float[n] a, float[n] b) => (float[n] y) '
@@ -178,7 +178,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
-    """Return the only version of the default ONNX operator set that a model or a function imports."""
+    """Return the version of the default ONNX operator set that a model or a function imports. It must be unique."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
         raise ModelError(f"{source}: expected an operator set of the default ONNX domain in opset_import, got none")
@@ -188,7 +188,7 @@ def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
 
 
 def known_opset(version: int, source: str) -> int:
-    """Return a version of the default ONNX operator set; raise ModelError if the onnx package does not support it."""
+    """Return the version of the default ONNX operator set. Raise ModelError if the onnx package does not support it."""
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= version <= newest:
         raise ModelError(
@@ -215,7 +215,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """Load a model that maxops cannot run alone; onnx checks it, and an evaluator runs it with maxops operators."""
+    """Load a model that maxops cannot run alone. onnx checks it, and an evaluator runs it with the maxops operators."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -228,7 +228,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
-    if on == "onnx":  # ONNX Runtime has rules of its own
+    if on == "onnx":  # ONNX Runtime has other rules
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else path.parent
     external = next(external_tensors(proto), None)
@@ -252,7 +252,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
-    """Read a model's external data into the message."""
+    """Read a model's external data into the ModelProto."""
     try:
         load_external_data_for_model(proto, str(folder))
     except (*schemas.REFUSALS, ValueError, OSError) as error:
@@ -260,7 +260,7 @@ def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
 
 
 def to_bytes(proto: ModelProto, source: str) -> bytes:
-    """Serialize the message as in a file."""
+    """Serialize a ModelProto to the bytes of a file. Raise ModelError if it is too large."""
     try:
         return bytes(proto.SerializeToString())
     except (ValueError, EncodeError) as error:

@@ -21,7 +21,7 @@ from maxops.spec import SCATTERS, Spec
 
 DOMAINS = ("", "ai.onnx")  # the two names of the default ONNX domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-# The attributes of Constant that hold numbers, with the protobuf field of the value and the dtype of the array.
+# The attributes of Constant that contain numbers, with the protobuf field of the value and the dtype of the array.
 PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
@@ -31,7 +31,7 @@ PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
 
 
 def label(node: NodeProto) -> str:
-    """Describe the node by its name or, without a name, by its output."""
+    """Describe the node by its operator and name or, if it has no name, by its operator and output."""
     domain = f"{node.domain}." if node.domain else ""
     name = f"{node.name!r} " if node.name else ""
     made = "" if node.name or not node.output else f" with output {node.output[0]!r}"
@@ -44,7 +44,7 @@ def is_ours(node: NodeProto) -> bool:
 
 
 def is_max(node: NodeProto) -> bool:
-    """Return whether a node is a max operator of the default ONNX domain; a scatter needs the reduction "max"."""
+    """Return whether a node is a max operator of the default ONNX domain, such as a scatter with the reduction "max"."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:
@@ -53,7 +53,7 @@ def is_max(node: NodeProto) -> bool:
 
 
 def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
-    """Refuse unsupported operators, and nodes that violate the schema of their operator."""
+    """Reject unsupported operators, and nodes that violate the schema of their operator."""
     if not is_ours(node):
         raise ModelError(
             f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS)} of the default ONNX domain, and "
@@ -77,7 +77,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     except UnicodeDecodeError as error:
         raise ModelError(f"{where}: a name is not UTF-8: {error.object!r}") from error
     except ValidationError as error:
-        # after the arrow, onnx names the node again
+        # omit the text after the arrow, which describes the node again
         raise ModelError(f"{where}: {str(error).partition('==>')[0].strip()}") from error
 
 

@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max, in the version of the model's operator set or, in the `maxops` domain, `since_version`."""
+    """The operator Max. The model's operator set or, in the `maxops` domain, `since_version` selects its version."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax, with versions as for Max; in the `maxops` domain, the axes are an input."""
+    """The operator ReduceMax, with versions as for Max. In the `maxops` domain, the axes are an input."""
 
     op_domain = ""
 
@@ -56,7 +56,7 @@ class SegmentMax(OpRun):
 
 
 class _Scatter(OpRun):
-    """A scatter: maxops runs the reduction "max", and the class of onnx that follows runs the other reductions."""
+    """A scatter. maxops runs the reduction "max", and the base class from onnx runs the other reductions."""
 
     op_domain = ""
 
@@ -88,9 +88,9 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    onnx's evaluator uses them even inside If, Loop and Scan, but does not pass them to a model's own functions;
-    `ReferenceEvaluator` of this package does. Arrays may have any shape, and any type of the operator's version. A call
-    that breaks a clause raises the error of the clause.
+    onnx's evaluator uses these operators even inside If, Loop and Scan, but not inside a model's own functions.
+    `maxops.onnx.ReferenceEvaluator` uses them there, too. Arrays may have any shape, and any type that the version of
+    the operator supports. A call that violates a clause raises the error of the clause.
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
@@ -111,7 +111,7 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
     """
 
     def __init__(self, proto: Any, *, new_ops: list[type[OpRun]] | None = None, **more: Any) -> None:
-        # onnx makes an evaluator of the same class for each function, but without the operators
+        # onnx creates an evaluator of the same class for each function, but does not pass new_ops to it
         super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
 
 

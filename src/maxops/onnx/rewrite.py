@@ -1,4 +1,4 @@
-"""Moves the max operators of a model to the domain `maxops`, for runtimes that have the operators of maxops."""
+"""Moves the max operators of a model to the domain `maxops`, for runtimes in which maxops has registered operators."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 OPERATORS = (*NEWEST, "SegmentMax")
-FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before, every initializer is also an input
-FIRST_WITH_INTEGERS = 9  # the first operator set whose Constant may hold integers
+FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # in earlier versions, every initializer is also an input
+FIRST_WITH_INTEGERS = 9  # the first operator set whose Constant may contain integers
 FIRST_WITH_INTS = 12  # the first operator set whose Constant has `value_ints`
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """Return a copy of a model whose max operators, also in subgraphs and functions, are in the domain "maxops".
+    """Return a copy of a model in which all max operators, including those in subgraphs and functions, are in "maxops".
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -61,11 +61,13 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". Each node keeps
-    the semantics of its operator set's version; SegmentMax is already in the domain. If the axes of a ReduceMax are an
-    attribute, they become an input. Functions with max operators are inlined if ONNX Runtime would not infer the types
-    of their results. External data and training graphs are unchanged. Raises ModelError for an unknown version, for
-    inputs and attributes that the version lacks, and if `onnx.checker` refuses the result.
+    The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". SegmentMax is
+    already in the domain "maxops". Each node keeps the semantics of the version in its operator set. If the axes of a
+    ReduceMax are an attribute, they become an input. Functions with max operators are inlined if ONNX Runtime would not
+    infer the types of their results. External data and training graphs are unchanged.
+
+    Raises ModelError for an unknown version, for inputs and attributes that the version lacks, and if `onnx.checker`
+    rejects the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -73,7 +75,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """Rewrite a model without the final check; with `inline_all`, inline all functions."""
+    """Rewrite a model without the final check. With `inline_all`, inline all functions."""
     register()
     model = with_given_reductions(canonical(model))
     result = deepcopy(model)
@@ -107,7 +109,7 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
 
 
 def check_valid(model: ModelProto, source: str) -> ModelProto:
-    """Return the model with inferred types; raise ModelError, which names the `source`, if `onnx.checker` refuses it.
+    """Return the model with inferred types. If `onnx.checker` rejects it, raise ModelError, which names the `source`.
 
     External data is not read.
     """
@@ -127,7 +129,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
 
 
 def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
-    """Return the names of the functions that a model has before its rewrite but not after it."""
+    """Return the names of the functions that a rewrite has removed from a model."""
     left = {function_key(function) for function in after.functions}
     return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
@@ -139,7 +141,7 @@ def counts(model: ModelProto) -> dict[str, int]:
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Move max operators to the `maxops` domain with their versions; return the number of moved nodes."""
+    """Move max operators to the `maxops` domain with their versions. Return the number of moved nodes."""
     pinned = 0
     for node in with_inner(found):
         if nodes.is_max(node):
@@ -151,7 +153,7 @@ def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
 
 
 def _pin_node(node: NodeProto, opset: int | None) -> None:
-    """Move one node; axes stay an attribute, because a function's axes may be unknown until it is inlined."""
+    """Move one node. Its axes remain an attribute, because a function's axes may be unknown until it is inlined."""
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
@@ -180,7 +182,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse unknown and invalid attributes of a `maxops` operator; a runtime would silently ignore unknown ones."""
+    """Reject unknown and invalid attributes of a `maxops` operator. Runtimes silently ignore unknown attributes."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
@@ -196,7 +198,7 @@ def _check(node: NodeProto) -> None:
 
 
 def _without_types(model: ModelProto) -> set[FunctionKey]:
-    """Return the functions that must be inlined for ONNX Runtime, and the functions that call them.
+    """Return the functions that must be inlined for ONNX Runtime, and their callers.
 
     ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore, a function with such a node is
     kept only if all calls to it are in the main graph, and their outputs are graph outputs with declared types.
@@ -237,7 +239,7 @@ def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelP
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
-    """Return whether Constants in the function can hold the axes attributes of its nodes in every call."""
+    """Return whether Constants in the function can contain the axes of its nodes in every call."""
     expected = {attribute.ref_attr_name for attribute in axes} - {""}
     defaults = {attribute.name for attribute in function.attribute_proto}
     return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
@@ -252,12 +254,12 @@ def _axes(node: NodeProto) -> AttributeProto | None:
 
 
 def _give_axes(model: ModelProto, opset: int | None) -> None:
-    """Turn axes attributes into inputs: Constants, or initializers if Constants can hold only floats."""
+    """Replace axes attributes with inputs: Constants, or initializers if Constants can contain only floats."""
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for holder in holders:  # the list grows during the loop
         holders += [inner for node in holder.node for _, inner in graphs_of(node)]
-    for holder in reversed(holders):  # inner graphs first, because outer graphs copy them
+    for holder in reversed(holders):  # subgraphs first, because the loop copies nodes together with their subgraphs
         before: dict[int, NodeProto] = {}
         for number, node in enumerate(holder.node):
             axes = _axes(node)
@@ -271,7 +273,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
                 before[number] = _constant(axes, name)
             node.input.append(name)
             node.attribute.remove(axes)
-        if before:  # protobuf fields have no insert
+        if before:  # rebuild the list, because protobuf's repeated fields do not support insertion
             kept = [each for number, node in enumerate(holder.node) for each in (before.get(number), node) if each]
             copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
             del holder.node[:]
@@ -279,12 +281,12 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
 
 
 def _give_shapes(model: ModelProto) -> None:
-    """Declare missing shapes of inner graphs' outputs, because ONNX Runtime infers no shapes for maxops nodes."""
+    """Declare missing shapes of the outputs of subgraphs, because ONNX Runtime infers no shapes for maxops nodes."""
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:
         inferred = onnx.shape_inference.infer_shapes(with_open_sizes(model))
-    except (*REFUSALS, ValueError, EncodeError):  # then the model stays unchanged
+    except (*REFUSALS, ValueError, EncodeError):  # keep the model unchanged
         return
     inner = [
         [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)
@@ -308,7 +310,7 @@ def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
 
 
 def _constant(axes: AttributeProto, name: str) -> NodeProto:
-    """Return a Constant node with the axes, or with a reference to the attribute of a function."""
+    """Return a Constant node with the axes, or with a reference to a function's attribute that contains them."""
     if not axes.ref_attr_name:
         value = numpy_helper.from_array(np.array(axes.ints, np.int64))
         return helper.make_node("Constant", [], [name], value=value)

@@ -29,7 +29,7 @@ SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {row.operator: row for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)}
 _ORIGINALS = {operator: onnx.defs.get_schema(operator, row.version or 0, "") for operator, row in NEWEST.items()}
-# The attribute for the version of ONNX's operator that a node follows; the default is the newest.
+# The attribute for the version of ONNX's operator that a node follows. The default is the newest version.
 SINCE_VERSION = "since_version"
 # The kinds of the operators' attributes.
 ATTRIBUTE_KINDS = {
@@ -42,7 +42,8 @@ ATTRIBUTE_KINDS = {
     "fill_mode": AttributeProto.STRING,
     SINCE_VERSION: AttributeProto.INT,
 }
-# The exceptions that onnx's C++ code raises for a model. Its functions call each other, so each may raise any of them.
+# The exceptions that onnx's C++ code raises for invalid models. Its functions call each other, so each function may
+# raise any of these exceptions.
 REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
 Parameter = OpSchema.FormalParameter
@@ -51,7 +52,7 @@ Attribute = OpSchema.Attribute
 
 
 def register() -> None:
-    """Register the operators of the domain `maxops` with the onnx package; a second call changes nothing.
+    """Register the operators of the domain `maxops` with the onnx package. Repeated calls have no effect.
 
     >>> register()
     >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
@@ -96,7 +97,7 @@ def _type_strings(types: tuple[DType, ...]) -> list[str]:
 
 
 def _of_onnx(row: Spec) -> OpSchema:
-    """Return ONNX's schema of an operator in this domain, with the version as an attribute; the reduction is max."""
+    """Return ONNX's schema of an operator for this domain: the version is an attribute, and the reduction is "max"."""
     original = _ORIGINALS[row.operator]
     types = {"T": row.dtypes, "Tind": row.index_dtypes}
     version = onnx.helper.make_attribute(SINCE_VERSION, row.version)
@@ -159,12 +160,12 @@ def _infer_scatter(context: Any) -> None:
 def _infer_max(context: Any) -> None:
     """Infer the broadcast shape from the known sizes."""
     given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
-    if None in given:  # made by an operator that onnx does not know
+    if None in given:  # an input is from an operator that onnx does not know
         return
     result = TypeProto()
     result.tensor_type.elem_type = given[0].tensor_type.elem_type
     types = [each.tensor_type for each in given]
-    # no error for shapes that do not broadcast: it would end the inference of the whole model, and running raises it
+    # shapes that do not broadcast are not an error here, because an error would end the inference of the whole model
     common = sizes.broadcast([dims_of(tensor.shape) if tensor.HasField("shape") else None for tensor in types]).dims
     if common is not None:
         result.tensor_type.shape.CopyFrom(shape_of(common))
@@ -207,7 +208,7 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 
 def _infer_segment_max(context: Any) -> None:
-    """Infer the output's type and shape from data; the first size is known only if num_segments is a constant."""
+    """Infer the output's type and shape from data. The first size is known only if num_segments is a constant."""
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:

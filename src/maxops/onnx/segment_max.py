@@ -1,6 +1,7 @@
 """SegmentMax in ONNX: a node in the domain `maxops`, and a function of standard operators.
 
-`segment_max_node` creates a node; `portable` replaces such nodes with calls to functions that any runtime can run.
+`segment_max_node` creates a node. `portable` replaces maxops.SegmentMax nodes with calls to functions that any runtime
+can run.
 """
 
 from __future__ import annotations
@@ -50,14 +51,15 @@ def segment_max_node(
 
 
 def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) -> FunctionProto:
-    """Return SegmentMax for one dtype as an ONNX function of standard operators; `num_segments` adds that input.
+    """Return SegmentMax for one dtype as an ONNX function of standard operators.
 
     >>> from maxops import dtypes
     >>> segment_max_function(dtypes.FLOAT32, "ZERO", num_segments=False).name
     'SegmentMax_float32_ZERO'
 
-    For ids that SegmentMax allows, the function on onnx's reference evaluator returns the same bits as maxops. A
-    runtime's own ScatterND and Where may differ: see docs/integrations/onnx.md.
+    `num_segments` adds an input for the number of segments. For ids that SegmentMax allows, the function returns the
+    same bits as maxops if onnx's reference evaluator runs it. The ScatterND and Where of other runtimes may differ: see
+    docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 
@@ -107,7 +109,7 @@ class _Body:
     def _count(self, ids: str) -> str:
         if self._has_count:
             return self._add("Reshape", self._add("Cast", "num_segments", to=TensorProto.INT64), self._integers([1]))
-        # the added -1 makes the count 0 if there are no ids
+        # append -1, so that the count is 0 without ids
         last = self._add("ReduceMax", self._add("Concat", self._integers([-1]), ids, axis=0), keepdims=1)
         return self._add("Add", last, self._integers([1]))
 
@@ -123,7 +125,7 @@ class _Body:
         return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
 
     def _seen(self, where: str, rows: str, shape: str) -> str:
-        """Return, for each element of the output, whether a condition holds in any row of its segment."""
+        """Return, for each element of the output, whether a condition is true in any row of its segment."""
         found = self._add("Cast", where, to=TensorProto.INT64)
         return self._add(
             "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
@@ -138,7 +140,7 @@ class _Body:
         return self._add("Constant", value_ints=values)
 
     def _bits(self, bits: int) -> str:
-        """Return a scalar of the dtype from its bits, because a conversion from a float would change a NaN's bits."""
+        """Return a scalar of the dtype, given its bits, because a conversion from a float would change a NaN's bits."""
         size = self._dtype.numpy.itemsize
         tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)
@@ -151,7 +153,7 @@ class _Body:
 
 
 def portable(model: ModelProto) -> ModelProto:
-    """Return a copy of a model with standard operators instead of each maxops.SegmentMax in its main graph.
+    """Return a copy of a model in which standard operators replace each maxops.SegmentMax of the main graph.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '
@@ -160,7 +162,7 @@ def portable(model: ModelProto) -> ModelProto:
     ['SegmentMax_float32_ZERO']
 
     Raises ModelError if the dtype of a node's data is unknown, if the model's operator set is older than 18, or if
-    `onnx.checker` refuses the model.
+    `onnx.checker` rejects the model.
     """
     register()
     model = canonical(model)
@@ -191,7 +193,8 @@ def portable(model: ModelProto) -> ModelProto:
         )
     defined = by_key(result)
     for function in functions.values():
-        if opset is not None:  # onnx.checker accepts no other operator set if operators differ between the sets
+        # use the model's operator set, because onnx.checker may reject a function with another one
+        if opset is not None:
             function.opset_import[0].version = opset.version
         if function_key(function) not in defined:
             result.functions.append(function)

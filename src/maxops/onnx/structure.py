@@ -46,14 +46,14 @@ def canonical(model: ModelProto) -> ModelProto:
         _name_imports(holder)
     for function in result.functions:
         if function.domain == ALIAS:
-            function.domain = ""  # set, not cleared: onnx.checker refuses a function without the field
+            function.domain = ""  # do not clear the field, because onnx.checker rejects a function without it
     for node in all_nodes(result):
         _name_domain(node)
     return result
 
 
 def canonical_node(node: NodeProto) -> NodeProto:
-    """Return a copy of a node with the default ONNX domain named ""; nodes in its graphs are unchanged."""
+    """Return a copy of a node with the default ONNX domain named "". Nodes in its subgraphs are unchanged."""
     result = deepcopy(node)
     _name_domain(result)
     return result
@@ -65,7 +65,7 @@ def _name_domain(node: NodeProto) -> None:
 
 
 def _name_imports(holder: ModelProto | FunctionProto) -> None:
-    """Import the default ONNX domain only as ""; imports of its two names are merged if their versions agree."""
+    """Import the default ONNX domain only as "". If both names are imported with one version, merge the imports."""
     own = {entry.version for entry in holder.opset_import if entry.domain == ""}
     for index in reversed(range(len(holder.opset_import))):
         entry = holder.opset_import[index]
@@ -91,7 +91,7 @@ def call_key(node: NodeProto) -> FunctionKey:
 def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
     """Yield the graphs inside a node, such as the branches of an If, with the names of their attributes.
 
-    The graphs of a function are the defaults of its attributes.
+    For a function, yield the graphs in its default attributes.
     """
     for attribute in holder.attribute if isinstance(holder, NodeProto) else holder.attribute_proto:
         if attribute.HasField("g"):
@@ -128,13 +128,13 @@ def _outermost_graphs(model: ModelProto) -> list[GraphProto]:
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
-    """Yield every node of a model: of its graph, training graphs and functions, and of the graphs inside nodes."""
+    """Yield every node of a model, including nodes in training graphs, functions and subgraphs."""
     holders = (*_outermost_graphs(model), *model.functions)
     return with_inner(node for holder in holders for node in holder.node)
 
 
 def all_graphs(model: ModelProto) -> list[GraphProto]:
-    """Return every graph of a model: the main graph, the training graphs, and the graphs in nodes and functions."""
+    """Return every graph of a model: the main graph, the training graphs, and the graphs inside nodes and functions."""
     return [*_outermost_graphs(model), *(graph for node in all_nodes(model) for _, graph in graphs_of(node))]
 
 
@@ -151,7 +151,7 @@ def all_names(model: ModelProto) -> set[str]:
 
 
 def dims_in(info: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
-    """Yield the dimensions of a type, also inside a sequence, optional or map."""
+    """Yield the dimensions of a type, including those inside a sequence, an optional or a map."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
         yield from getattr(info, form).shape.dim
@@ -162,9 +162,9 @@ def dims_in(info: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
 
 
 def with_open_sizes(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy without the sizes of -1 in types, which mean unknown sizes.
+    """Return the model, or a copy without the sizes of -1 in types. Exporters use -1 for unknown sizes.
 
-    The onnx package computes with the number.
+    The onnx package would treat -1 as a known size.
     """
     if all(dim.dim_value != -1 for dim in all_dims(model)):
         return model
@@ -188,13 +188,13 @@ def all_dims(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
 
 
 def check_names(graph: GraphProto, source: str) -> None:
-    """Refuse names that are not UTF-8, which protobuf returns as bytes."""
+    """Reject names that are not UTF-8, which protobuf returns as bytes."""
     _check_text([value.name for value in (*graph.input, *graph.output, *graph.initializer)], source)
     check_node_names(graph.node, source)
 
 
 def check_node_names(found: Iterable[NodeProto], source: str) -> None:
-    """Refuse names that are not UTF-8 in nodes, such as the nodes of a function."""
+    """Reject names that are not UTF-8 in nodes, such as the nodes of a function."""
     for node in found:
         _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
         for attribute in node.attribute:
@@ -217,7 +217,7 @@ def initial_names(graph: GraphProto) -> set[str]:
 
 
 def check_unique(graph: GraphProto, source: str) -> None:
-    """Refuse repeated names of inputs, initializers or outputs, and nodes' outputs that reuse a name."""
+    """Reject repeated names of inputs, initializers or outputs, and outputs of nodes that reuse a name."""
     made = [name for node in graph.node for name in node.output if name]
     for kind, names in (
         ("inputs", [value.name for value in graph.input]),
@@ -233,11 +233,11 @@ def check_unique(graph: GraphProto, source: str) -> None:
 
 
 def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
-    """Check that nodes are in topological order; `outer` holds the names that a subgraph sees in outer graphs.
+    """Check that nodes are in topological order. `outer` contains the names of outer graphs that a subgraph may use.
 
-    A graph may return an outer name, as a training step does, only if `returns_outer` is set.
+    A graph may return a value of an outer graph, as training steps do, only if `returns_outer` is set.
 
-    The onnx package's checker performs this check, too, but does not report why it fails.
+    The checker of the onnx package also performs this check, but does not report why it fails.
     """
     makers = {name: node for node in graph.node for name in node.output}
     known = initial_names(graph) | {""}
@@ -257,7 +257,7 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, r
 
 
 def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """Describe the initializers of a graph in a node that hide a value of an outer graph."""
+    """Describe the initializers of a subgraph that hide a value of an outer graph."""
     names = [tensor.name for tensor in graph.initializer] + [each.values.name for each in graph.sparse_initializer]
     for name in names:
         if name in outer:
@@ -268,7 +268,7 @@ def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator
 
 
 def check_shadowing(graph: GraphProto, source: str, outer: Collection[str] = ()) -> None:
-    """Refuse initializers of graphs in nodes that hide a value of an outer graph."""
+    """Reject initializers of subgraphs that hide a value of an outer graph."""
     for text in shadowing_initializers(graph, outer):
         raise ModelError(f"{source}: {text}")
     visible = {*outer, *initial_names(graph)}

@@ -33,7 +33,7 @@ def data_set_folders(folder: Path) -> list[Path]:
 
 
 def read_data_set(folder: Path, model: Model) -> DataSet:
-    """Read a data set; the files' numbers select the model's inputs and outputs, and names in the files are ignored."""
+    """Read a data set. File numbers select the inputs and outputs of the model, and names in the files are ignored."""
     files = _numbered(folder, "output")
     if len(files) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))

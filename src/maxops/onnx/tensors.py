@@ -24,7 +24,7 @@ NUMBERS: dict[DType, int] = {
     dtype: TensorProto.DataType.Value(dtype.onnx.upper()) for dtype in dtypes.ALL if dtype is not dtypes.REAL
 }
 DTYPES: dict[int, DType] = {number: dtype for dtype, number in NUMBERS.items()}
-# The format's keys for external data, and `basepath`, which the onnx package writes.
+# The keys of external data that the ONNX format defines, and `basepath`, which the onnx package also writes.
 EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
 
@@ -43,7 +43,7 @@ def unsupported_type(where: str, elem_type: int) -> ModelError:
 
 
 def other_type(elem_type: int) -> OtherType | None:
-    """Return an element type that maxops lacks, or None if it is undefined or unknown to the onnx package."""
+    """Return an element type that no max operator supports, or None if it is undefined or onnx does not know it."""
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
         return None
     return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
@@ -55,7 +55,7 @@ def dims_of(shape: TensorShapeProto) -> Dims:
 
 
 def _name(text: str | bytes) -> str:
-    """Return the name of a size; protobuf returns names that are not UTF-8 as bytes."""
+    """Return the name of a size as text. Protobuf returns names that are not UTF-8 as bytes."""
     return text if isinstance(text, str) else text.decode(errors="backslashreplace")
 
 
@@ -87,7 +87,7 @@ def without_folder(where: str) -> ModelError:
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
     """Return the tensor's data as a read-only array. Error messages start with `where`.
 
-    The onnx package reads external data only inside `folder`; without a folder, external data is refused.
+    The onnx package reads external data only inside `folder`. Without a folder, external data is an error.
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
@@ -109,8 +109,8 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
-    """Refuse unknown or repeated keys of external data, and values that are not UTF-8."""
-    # onnx only warns about an unknown key, so it would ignore a misspelled `offset` and read from byte 0
+    """Reject unknown or repeated keys of external data, and values that are not UTF-8."""
+    # onnx only warns about an unknown key. It would ignore a misspelled `offset`, and read from byte 0.
     keys = [entry.key for entry in tensor.external_data]
     for key in keys:
         if key not in EXTERNAL_KEYS:

@@ -1,4 +1,4 @@
-"""Runs models that also contain other operators in ONNX Runtime, for `maxops.onnx.load` with ``on="onnxruntime"``."""
+"""Runs models with operators that maxops does not implement, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SessionEvaluator:
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # fatal only, because failures raise exceptions
+        options.log_severity_level = 4  # log only fatal errors, because all others raise exceptions
         try:
             self._session = session_with(options, model, providers=["CPUExecutionProvider"])
         except MaxopsError as error:
@@ -45,7 +45,7 @@ class SessionEvaluator:
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
-        # in models of IR version 3 or older, ONNX Runtime treats defaults as constants
+        # in models of IR version 3 or older, ONNX Runtime treats the defaults of inputs as constants
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class SessionEvaluator:
 
 
 def _in_order(value: Any) -> Any:
-    """Convert an array, or all arrays of a sequence, to C order; return None (an empty optional) unchanged."""
+    """Convert an array, or all arrays of a sequence, to C order. Return None (an empty optional) unchanged."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     return value if value is None else np.ascontiguousarray(value).reshape(value.shape)

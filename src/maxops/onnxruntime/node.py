@@ -1,7 +1,7 @@
 """Prepares the nodes of a session for the native operators (native/onnxruntime.cpp).
 
-Native code runs clearly valid calls itself. It passes every other call to `Node`, which plans and runs the call, or
-raises an error that names the violated clause.
+Native code runs simple, valid calls itself. It passes all other calls to `Node`, which plans and runs a call, or raises
+an error that names the violated clause.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Node:
 
 
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
-    """Return the node for an operator and a dtype; raise an error if the dtype or an attribute is invalid."""
+    """Return the node for an operator and a dtype. Raise an error if the dtype or an attribute is invalid."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
     if type_name not in map(str, row.dtypes):
         raise DTypeError(

@@ -20,9 +20,9 @@ from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 from maxops.plan import Array
 
-# The session option for the folder of external data, which is needed for models that are passed as bytes.
+# The session option that names the folder of external data. ONNX Runtime requires it for models in memory.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-# Options with registered operators, because onnxruntime rejects a second registration.
+# The options with registered operators, because onnxruntime rejects a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
@@ -32,9 +32,9 @@ def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     >>> import onnxruntime
     >>> options = register(onnxruntime.SessionOptions())
 
-    The operators are Max, ReduceMax, SegmentMax, ScatterElements and ScatterND in the domain "maxops"; use `rewrite` to
-    move the nodes of a model to this domain. Requires onnxruntime 1.21 or newer. Repeated calls with the same options
-    have no effect.
+    The operators are Max, ReduceMax, SegmentMax, ScatterElements and ScatterND in the domain "maxops". Use `rewrite` to
+    move the nodes of a model to this domain. This function requires onnxruntime 1.21 or newer. Repeated calls with the
+    same options have no effect.
     """
     if options not in _registered:
         options.register_custom_ops_library(_native.__file__)
@@ -55,9 +55,11 @@ def session(
     >>> larger.run(None, {"x": np.array([3_000_000_000] * 4), "y": np.array([1] * 4)})[0].tolist()
     [3000000000, 3000000000, 3000000000, 3000000000]
 
-    `model` is a model in memory or the path of a file, which may have external data in its folder. All other arguments,
-    such as `providers`, are passed to `onnxruntime.InferenceSession`; the operators are registered with `sess_options`.
-    Arrays may have any shape, and any dtype that the operator version supports. The max operators run on the CPU.
+    `model` is a model in memory or the path of a file, which may have external data in its folder. The operators are
+    registered with `sess_options`. All other arguments, such as `providers`, are passed to
+    `onnxruntime.InferenceSession`. Arrays may have any shape, and any dtype that the version of the operator supports.
+    The max operators run on the CPU.
+
     Raises ModelError if the model cannot be read or rewritten. Calls that violate a clause raise an onnxruntime error
     that names the clause.
     """
@@ -108,7 +110,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Return an entry of options, or "" if it is missing; onnxruntime treats a missing entry like ""."""
+    """Return an entry of options, or "" if it is missing. onnxruntime treats a missing entry like ""."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:
@@ -116,7 +118,7 @@ def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
 
 
 def _set_entry(options: onnxruntime.SessionOptions, key: str, value: str) -> None:
-    """Set an entry of options if it differs, because onnxruntime prints a warning for an entry that is set again."""
+    """Set an entry of options if its value differs, because onnxruntime prints a warning if an entry is set again."""
     if _entry(options, key) != value:
         options.add_session_config_entry(key, value)
 

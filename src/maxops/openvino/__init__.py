@@ -27,12 +27,12 @@ def rewrite(model: Any) -> Any:
 
     `docs/integrations/openvino_extension.md` has an example, and explains which results are exact. The inputs and
     outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. If a node
-    breaks a clause, raises the error of the clause, which names the node.
+    violates a clause, raises the error of the clause, and its message names the node.
     """
     return _module("rewriting").rewrite(model)
 
 
 def _module(name: str) -> ModuleType:
-    # reading and running IRs does not require OpenVINO
+    # imported only here, because reading and running IRs does not require OpenVINO
     with needed("maxops.openvino.register, like rewrite,", "openvino"):
         return import_module(f"maxops.openvino.{name}")

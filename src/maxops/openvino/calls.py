@@ -44,7 +44,7 @@ def check_auto_broadcast(kind: str) -> None:
 
 
 def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
-    """Return a call of Maximum."""
+    """Return a call to Max with the rules of Maximum."""
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
@@ -53,7 +53,7 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
 
 
 def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
-    """Return a call of ReduceMax with data and axes; in OpenVINO, empty axes reduce nothing."""
+    """Return a call to ReduceMax with data and axes. In OpenVINO, empty axes reduce nothing."""
     data, axes = inputs
     if axes.ndim > 1 or axes.dtype.kind not in "iu":
         raise AxesError(f"ReduceMax axes must be a scalar or a 1-D array of integers, got {axes.dtype} {axes.shape}")
@@ -61,6 +61,6 @@ def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
 
 
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:
-    """Return a call of SegmentMax with data, segment_ids and, if there are three inputs, num_segments."""
+    """Return a call to SegmentMax with data, segment_ids and, if a third input is passed, num_segments."""
     data, ids, count = (*inputs, None)[:3]
     return SegmentCall(data, ids, count, fill_mode, check_ids=check_ids, row=spec.SEGMENT_MAX_16)

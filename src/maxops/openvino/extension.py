@@ -1,7 +1,7 @@
 """Maximum, ReduceMax and SegmentMax as custom operators of OpenVINO.
 
-OpenVINO's CPU plugin computes in f32, i32, i8 and u8, and converts every other type of a model to one of these: 64-bit
-integers lose their upper half. Each operator remembers its types, and refuses other types.
+OpenVINO's CPU plugin computes in f32, i32, i8 and u8. It converts all other types in a model to these, so that 64-bit
+integers lose their upper half. Each operator stores the types of its inputs, and rejects other types later.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ else:
 
 
 class _Operator(_Op):
-    """An operator with attributes. `defaults` names them; OpenVINO replaces their values when it reads an IR."""
+    """An operator with attributes. `defaults` contains their names and default values, which an IR may replace."""
 
     defaults: ClassVar[dict[str, Any]] = {}
 
@@ -48,7 +48,7 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Return the name and version. The plugin knows the names; after unknown operators, it converts i64 to i32."""
+        """Return OpenVINO's name of the operator, because the plugin converts i64 to i32 after operators of other names."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
@@ -61,15 +61,15 @@ class _Operator(_Op):
         self.set_output_type(0, *self.inferred(self.input_values()))
 
     def clone_with_new_inputs(self, inputs: list[Any]) -> Any:
-        """Return a copy for other inputs."""
+        """Return a copy with other inputs."""
         if all(map(_is_made_for_a_shape, inputs)):
-            # Each time shapes change, the plugin clones the operator only to get its output shape. A Python clone
-            # would never be freed, because it and its C++ counterpart reference each other.
+            # Each time shapes change, the plugin clones the operator only to infer its output shape. A Python clone
+            # would never be freed, because the clone and its C++ counterpart reference each other.
             return ov.op.Parameter(*self.inferred(inputs))
         return type(self)(inputs, self.types, **self.attributes)
 
     def has_evaluate(self) -> bool:
-        """Allow the plugin to call `evaluate`."""
+        """Return True, so that the plugin calls `evaluate`."""
         return True
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
@@ -78,14 +78,14 @@ class _Operator(_Op):
 
 
 class Convert(_Operator):
-    """An operator that converts its first input to the type of its second input and ignores the second's value.
+    """An operator that converts its first input to the type of its second input, whose value is ignored.
 
-    A third input is ignored. If it is an input of the model, OpenVINO cannot fold the result to a constant, which it
-    would then convert.
+    A third input is also ignored. If it is an input of the model, OpenVINO does not fold the result to a constant.
+    OpenVINO would convert the type of such a constant.
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """Return the type of the second input, which the plugin may choose if unmarked, and the shape of the first."""
+        """Return the type of the second input and the shape of the first. The plugin may convert an unmarked input."""
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
@@ -97,7 +97,7 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """The base class of the three max operators, with the function of `calls` that builds their calls."""
+    """The base class of the three max operators. `make` is the function of `calls` that creates their calls."""
 
     make: ClassVar[Callable[..., Call]]
 
@@ -130,7 +130,7 @@ class _MaxOperator(_Operator):
         return True
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the output's known sizes; None if not even the rank is known."""
+        """Return the output's sizes, or None if not even the rank is known."""
         raise NotImplementedError
 
     def call(self, arrays: list[Array]) -> Call:
@@ -138,7 +138,7 @@ class _MaxOperator(_Operator):
         return type(self).make(arrays, **self.attributes)
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Compute the result into `out`."""
+        """Compute the result, and write it to `out`."""
         ops.run(self.call(arrays)._replace(out=out))
 
 
@@ -149,7 +149,7 @@ class Maximum(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """Return the sizes; a known size other than 1 takes precedence over an unknown size."""
+        """Return the output's sizes. A known size other than 1 takes precedence over an unknown size."""
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
@@ -162,7 +162,7 @@ class Maximum(_MaxOperator):
         return result
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Compute the result into `out`."""
+        """Compute the result, and write it to `out`."""
         ops.maximum(*arrays, out=out)
 
 
@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the sizes if the axes are a constant; otherwise, unknown sizes, or None if the rank is unknown."""
+        """Return the output's sizes, which are unknown if the axes are not a constant, or None if the rank is unknown."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])
@@ -189,11 +189,11 @@ class SegmentMax(_MaxOperator):
     """OpenVINO's operator SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
-    # ids are checked at run time
+    # the values of ids are checked at run time
     make: ClassVar[Callable[..., Call]] = staticmethod(partial(calls.segment_max, check_ids=False))
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """Return the sizes; the first is known if num_segments or, without num_segments, the ids are a constant."""
+        """Return the output's sizes. The first is known if num_segments or, if omitted, the ids are a constant."""
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
@@ -202,9 +202,9 @@ class SegmentMax(_MaxOperator):
         return [ov.Dimension() if _constant(decides) is None else count, *shapes[0][1:]]
 
     def run(self, arrays: list[Array], out: Array) -> None:
-        """Compute the result into `out`."""
+        """Compute the result, and write it to `out`."""
         data, ids, *count = arrays
-        # ops takes a Python integer; the array's dtype was checked when the operator was created
+        # a Python integer, because the dtype of num_segments was checked when the operator was created
         number = [array.item() if array.ndim == 0 else array for array in count]
         try:
             ops.segment_max(data, ids, *number, **self.attributes, out=out)
@@ -220,7 +220,7 @@ def register(core: Any) -> None:
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Return whether a Parameter or Constant is in no model yet: it has neither an explicit name nor a consumer."""
+    """Return whether a Parameter or Constant is not in a model yet: it has neither an explicit name nor a consumer."""
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")
@@ -242,9 +242,9 @@ def _constant(port: Any) -> Array | None:
 
 
 def _abstract(port: Any, length: int = 1) -> Array:
-    """Return an array of the port's type and shape: a constant's array, or zeros with size 1 for each unknown size.
+    """Return an array of the port's type and shape: the constant that feeds the port, or zeros.
 
-    `length` replaces the first size if it is unknown.
+    Unknown sizes become 1, except that an unknown first size becomes `length`.
     """
     if (constant := _constant(port)) is not None:
         return constant

@@ -28,11 +28,11 @@ VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
-    """The warning for a spelling in an IR file that differs from OpenVINO's spelling but is accepted by maxops."""
+    """The warning for a form that maxops accepts in an IR file, although OpenVINO writes another form."""
 
 
 def load(path: str | PathLike[str]) -> Model:
-    """Load and check an IR from its .xml file; weights are read from the .bin file beside it.
+    """Load and check an IR from its .xml file. Weights are read from the .bin file with the same name.
 
     >>> import numpy as np, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -51,10 +51,11 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. SegmentMax's attribute is
-    `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as in OpenVINO's documentation; the latter causes an
-    IRWarning. Arrays must have the shapes and types of the Parameters; an unknown size matches any size. Raises
-    ModelError for other layers and malformed files, and AttributeValueError for invalid attributes of SegmentMax.
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. The attribute of SegmentMax is
+    `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as in OpenVINO's documentation. The name from the
+    documentation causes an IRWarning. When the model runs, arrays must have the shapes and types of the Parameters. An
+    unknown size matches any size. Raises ModelError for other layers and malformed files, and AttributeValueError for
+    invalid attributes of SegmentMax.
     """
     path = Path(path)
     source = str(path)
@@ -69,7 +70,7 @@ def load(path: str | PathLike[str]) -> Model:
     outputs: list[Value] = []
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port
-    types: dict[str, DType | OtherType] = {}  # and the type of this value
+    types: dict[str, DType | OtherType] = {}  # the types of these values, by name
     for layer in in_order(found, sources, source):
         where = f"{source}: {layer}"
         fed = [made[sources[layer.id, port]] for port in layers.input_ports(layer, sources, where)]
@@ -142,7 +143,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
 
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
-    """Add an edge from an existing port to a port that no other edge feeds."""
+    """Add an edge. Reject an edge between ports that do not exist, and a second edge to the same port."""
     ends = {name: layers.identifier(edge.get(name, "")) for name in ("from-layer", "from-port", "to-layer", "to-port")}
     words = " ".join(f'{name}="{value}"' for name, value in ends.items())
     start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])

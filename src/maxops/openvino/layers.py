@@ -34,10 +34,11 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
-# The operator sets that contain each type of layer. The default is ORDINARY for types in INPUTS, and EVERY for others.
+# The operator sets that contain each type of layer. Types that are not listed here have the operator sets ORDINARY if
+# INPUTS lists them, and otherwise EVERY.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
-# The attribute of a layer's data that holds the output type.
+# The attribute in a layer's <data> that declares the output type.
 TYPE_ATTRIBUTES = {
     "Parameter": "element_type",
     "Const": "element_type",
@@ -56,9 +57,9 @@ FILL_NAMES = ("fill_mode", "empty_segment_value")  # the name that OpenVINO writ
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a file, with the sizes that the file declares for each port.
+    """A layer of an IR file. ``inputs`` and ``outputs`` contain the declared sizes of each port, by port id.
 
-    ``precisions`` holds the declared types of output ports, by port id.
+    ``precisions`` contains the declared types of output ports, by port id.
     """
 
     id: str
@@ -99,7 +100,7 @@ def read(element: Element, source: str) -> Layer:
 
 
 def identifier(text: str) -> str:
-    """Return the normalized id of a layer or a port; an id that is not a number is unchanged.
+    """Return the normalized id of a layer or a port. An id that is not a number is unchanged.
 
     >>> identifier(" 01"), identifier("x")
     ('1', 'x')
@@ -109,19 +110,22 @@ def identifier(text: str) -> str:
 
 
 def _number_of(text: str) -> int | None:
-    """Parse a number as OpenVINO does, with leading spaces, a plus sign and leading zeros; None for other text."""
+    """Parse a number with OpenVINO's rules, which allow leading spaces, a plus sign and leading zeros.
+
+    Return None for other text.
+    """
     found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
     return int(found[1]) if found else None
 
 
 def check_type(layer: Layer, source: str) -> None:
-    """Refuse a layer of an unsupported type."""
+    """Reject a layer of an unsupported type."""
     if layer.type not in INPUTS:
         raise ModelError(f"{source}: {layer}: unsupported layer type; supported types: {', '.join(INPUTS)}")
 
 
 def check_version(layer: Layer, where: str) -> None:
-    """Refuse a version that OpenVINO lacks; a layer without a version, as in OpenVINO's documentation, is valid."""
+    """Reject a version that OpenVINO lacks. A layer without a version, as in OpenVINO's documentation, is valid."""
     version = layer.version
     is_ours = version == OURS and layer.type in MOVED
     if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):
@@ -146,12 +150,12 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """Return the type in the layer's data: a maxops dtype, the name of any other OpenVINO type, or None if unknown."""
+    """Return the type in the layer's <data>: a maxops dtype, the name of another OpenVINO type, or None if unknown."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 
 def check_element_type(layer: Layer, where: str) -> None:
-    """Refuse a type in the layer's data that OpenVINO lacks, and a Const without a type."""
+    """Reject a type in the layer's <data> that OpenVINO lacks, and a Const without a type."""
     attribute = TYPE_ATTRIBUTES.get(layer.type, "")
     name = _attribute(layer, attribute, where) if layer.type == "Const" else layer.data.get(attribute)
     if name is not None and name.casefold() not in calls.ELEMENT_TYPES:
@@ -159,7 +163,7 @@ def check_element_type(layer: Layer, where: str) -> None:
 
 
 def is_any_rank(data: Mapping[str, str]) -> bool:
-    """Return whether a layer's data leaves the rank unknown."""
+    """Return whether the <data> of a layer declares a shape of unknown rank."""
     return _bare(data.get("shape", "")) == "..."
 
 
@@ -170,14 +174,14 @@ def _bare(text: str) -> str:
 
 
 def check_precisions(layer: Layer, where: str) -> None:
-    """Refuse a type of an output port that OpenVINO lacks."""
+    """Reject a type of an output port that OpenVINO lacks."""
     for port, name in layer.precisions.items():
         if name not in calls.PORT_TYPES:
             raise ModelError(f"{where}: output port {port} has type {name!r}, which OpenVINO does not define")
 
 
 def check_count(layer: Layer, where: str) -> None:
-    """Refuse a number of input ports that the layer's type does not allow."""
+    """Reject a number of input ports that the layer's type does not allow."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
         expected = counted(most, "input port") if fewest == most else f"{fewest} or {most} input ports"
@@ -225,7 +229,7 @@ def fixed_shape(layer: Layer, where: str) -> tuple[int, ...]:
 
 
 def data_extent(layer: Layer, where: str) -> tuple[int, int]:
-    """Return the extent of a Const layer's data in the weights: offset and size, in bytes."""
+    """Return the offset and the size, in bytes, of a Const layer's data in the weights file."""
     return _number(layer, "offset", where), _number(layer, "size", where)
 
 
@@ -261,7 +265,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
-    """Return SegmentMax's mode from either of its two attribute names; there is no silent default."""
+    """Return the fill mode of SegmentMax, from either of the two attribute names. The attribute is required."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
@@ -315,7 +319,7 @@ def dtype(layer: Layer, where: str) -> DType:
 def own_dims(layer: Layer, where: str) -> Dims:
     """Return the sizes that a Parameter or a Const declares.
 
-    A Parameter's shape may have brackets; a Parameter without a shape is a scalar.
+    The shape of a Parameter may have brackets. A Parameter without a shape is a scalar.
     """
     if is_any_rank(layer.data):
         raise ModelError(f"{where}: the rank is unknown; maxops runs only models with known ranks")
@@ -333,7 +337,7 @@ def sizes_of(texts: Sequence[str], where: str) -> Dims:
 
 
 def _size(text: str, where: str) -> int | None:
-    """Return a size, or None for an unknown size: -1, ? or a range of more than one size."""
+    """Return a size, or None for an unknown size: -1, ?, or a range that contains several sizes."""
     if text in ("-1", "?"):
         return None
     if found := re.fullmatch(r"([0-9]{0,19})\.\.([0-9]{0,19})", text):

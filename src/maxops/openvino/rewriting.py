@@ -1,8 +1,8 @@
 """Adds the operators of maxops to a model.
 
-OpenVINO's CPU plugin converts most types. `rewrite` excludes maxops operators from this conversion: it marks them, the
-constants and model inputs that they read, and the model outputs that they return. A Convert connects marked nodes with
-other operators.
+OpenVINO's CPU plugin converts most types. `rewrite` marks maxops operators, the constants and model inputs that they
+read, and the model outputs that they return. The plugin does not convert the types of marked nodes. A Convert connects
+marked nodes with other operators.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from maxops.openvino.extension import VERSION, Convert, Maximum, ReduceMax, Segm
 replace_node: Any = import_module("openvino.utils").replace_node
 passes: Any = import_module("openvino.passes")
 
-# The types that the plugin computes in and does not convert. With INFERENCE_PRECISION_HINT f16, on processors that
-# support it, the plugin uses f16 instead of f32, and inserts its own Convert between marked and unmarked nodes.
+# The types in which the plugin computes, and which it does not convert. With the INFERENCE_PRECISION_HINT f16, on
+# processors that support f16, it uses f16 instead of f32, and inserts its own Convert next to marked nodes.
 UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
 MARKED = """<net name="marked" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
@@ -27,7 +27,7 @@ MARKED = """<net name="marked" version="11"><layers>
 <output><port id="0" precision="I64"/></output></layer>
 <layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
 <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
-# The operators with bodies, which are separate models, and the number of bodies of each.
+# The number of bodies of each operator that has bodies. A body is a separate model.
 BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
 MOVED: dict[tuple[str, str], type[Maximum | ReduceMax | SegmentMax]] = {
     ("Maximum", "opset1"): Maximum,
@@ -67,7 +67,7 @@ def rewrite(model: Any) -> Any:
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Replace a node with the maxops operator, which checks all facts known so far."""
+    """Replace a node with the maxops operator. The operator checks the types, shapes and constants that are known."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -81,9 +81,10 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _with_known_inputs(model: Any) -> list[Any]:
-    """Replace inputs that do not depend on the model's inputs with constants; return the operators that read them.
+    """Compute the operators' inputs that do not depend on the model's inputs, and replace them with constants.
 
-    Otherwise, OpenVINO would compute the constants when it compiles the model, and then convert them.
+    Return the operators that read them. Otherwise, OpenVINO would compute the constants when it compiles the model, and
+    then convert them.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
@@ -111,7 +112,7 @@ def _is_computed(port: Any) -> bool:
 
 
 def _refuse_bodies(node: Any) -> None:
-    """Raise an error for max operators in a body, which is a separate model that takes its types from outer tensors."""
+    """Raise an error for max operators in a body, because the types of a body come from tensors of the outer model."""
     for number in range(BODIES.get(node.get_type_name(), 0)):
         for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
             info = inner.get_type_info()
@@ -124,10 +125,10 @@ def _refuse_bodies(node: Any) -> None:
 
 
 def _guard_input(port: Any, inputs: list[Any]) -> None:
-    """Make an input of a maxops operator keep the model's own type and values."""
+    """Ensure that an input of a maxops operator keeps its type and values."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
-    if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
+    if node.get_type_name() == "Constant":  # mark all types, because save_model would write f32 as f16
         if not all(map(_is_ours, _readers(source))):
             own = ov.op.Constant(ov.Tensor(node.data, node.get_output_shape(0), kind), shared_memory=False)
             own.set_friendly_name(f"{node.get_friendly_name()}/maxops")
@@ -136,7 +137,7 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
         _mark(node)
     elif _is_ours(node):
         return
-    elif node.get_type_name() == "Parameter":  # f32 too, because INFERENCE_PRECISION_HINT may turn it into f16
+    elif node.get_type_name() == "Parameter":  # mark f32 too, because INFERENCE_PRECISION_HINT may convert it to f16
         _mark(node)
     elif kind.get_type_name() not in UNCONVERTED:
         like = ov.op.Constant(kind, ov.Shape([]), [0])
@@ -190,7 +191,7 @@ def _readers(source: Any) -> list[Any]:
 
 @cache
 def _mark_of_openvino() -> tuple[str, Any]:
-    """Return OpenVINO's mark against conversion; OpenVINO creates one only when it reads an IR with the mark."""
+    """Return OpenVINO's mark against conversion, which OpenVINO creates only when it reads an IR that contains it."""
     (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]

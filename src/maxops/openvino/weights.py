@@ -1,4 +1,4 @@
-"""Reads the .bin file of an IR, one constant at a time and never past its end."""
+"""Reads constants from the .bin file of an IR, one at a time, and rejects constants that extend past its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxops.plan import Array
 
 
 def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> None:
-    """Refuse a constant with fewer bytes than its elements require; OpenVINO refuses it, too."""
+    """Reject a constant with fewer bytes than its elements require, as OpenVINO does."""
     expected = prod(shape) * dtype.numpy.itemsize
     if size < expected:
         raise ModelError(f"{where}: {dtype} {shape} requires {expected} bytes, got {size}")
@@ -27,12 +27,12 @@ class Weights:
         self._path = path
 
     def check(self, offset: int, size: int, where: str) -> None:
-        """Refuse data that extends past the file's end, without opening the file; a missing file is not an error."""
+        """Reject data that extends past the file's end, without opening the file. A missing file is not an error."""
         if self._path.is_file():
             self._check(offset, size, where)
 
     def check_file(self) -> None:
-        """Refuse a file that does not exist."""
+        """Raise an error if the file does not exist."""
         if not self._path.is_file():
             raise ModelError(f"the weights file {self._path.name!r} is missing from the model's folder")
 

@@ -99,7 +99,7 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, if no mode or transform is active, and if all tensors are plain CPU tensors
-# that neither require a gradient nor have the negative bit. False for torch before 2.10, which the core does not support.
+# that neither require a gradient nor have the negative bit. False before torch 2.10, which the core does not support.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
