@@ -44,7 +44,7 @@ def is_ours(node: NodeProto) -> bool:
 
 
 def is_max(node: NodeProto) -> bool:
-    """Return whether a node is a max operator of the default ONNX domain, such as a scatter with the reduction "max"."""
+    """Return whether a node is a max operator of the default ONNX domain, such as ScatterND with "max"."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:

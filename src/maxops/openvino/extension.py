@@ -48,7 +48,7 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Return OpenVINO's name of the operator, because the plugin converts i64 to i32 after operators of other names."""
+        """Return OpenVINO's name of the operator. After operators of other names, the plugin converts i64 to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the output's sizes, which are unknown if the axes are not a constant, or None if the rank is unknown."""
+        """Return the output's sizes, or None if its rank is unknown. Sizes are unknown if the axes are not a constant."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])

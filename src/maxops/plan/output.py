@@ -16,7 +16,7 @@ from maxops.shapes import Shape
 from maxops.shown import shown
 from maxops.spec import Spec
 
-# An output larger than the machine's memory is refused before any work, because operating systems grant such
+# An output larger than the machine's memory is an error before any computation, because operating systems grant such
 # allocations and then kill the process when it writes to them.
 LARGEST_OUTPUT = physical_memory()
 _LONGEST_AXIS = int(np.iinfo(np.intp).max)
