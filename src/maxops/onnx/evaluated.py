@@ -1,6 +1,6 @@
-"""Runs models with other operators: maxops runs the max operators, and another evaluator runs the rest.
+"""Runs models with operators that maxops does not implement: maxops runs the max operators, an evaluator the others.
 
-The evaluator is onnx's reference evaluator, which runs more models but is slower, or ONNX Runtime.
+The evaluator is onnx's reference evaluator, or ONNX Runtime, which is faster but runs fewer models.
 """
 
 from __future__ import annotations

@@ -53,10 +53,8 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     ours = [node for node in graph.node if nodes.is_max(node)]
     inside = sum(map(nodes.is_max, with_inner(graph.node))) - len(ours)
     if not ours:
-        hidden = f" outside of subgraphs ({inside} inside, whose values runtimes do not expose)" if inside else ""
-        raise ModelError(
-            f"{source}: the model has no max operator to judge{hidden}; use --whole to compare its outputs"
-        )
+        hidden = " outside of subgraphs, whose values runtimes do not expose" if inside else ""
+        raise ModelError(f"{source}: the model has no max operator{hidden}; use --whole to compare its outputs")
     opset = opset_of(proto, source)
     judged = tuple(_judged(node, source, opset, proto) for node in ours)
     read_there = {name for each in judged for name in each.step.inputs if name}

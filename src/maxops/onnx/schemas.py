@@ -226,7 +226,7 @@ def _infer_segment_max(context: Any) -> None:
         if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):
             rows, given = dims[0].dim_value, ids.shape.dim[0].dim_value
             if rows != given:
-                raise InferenceError(f"SegmentMax expected one segment_id for each of {rows} rows of data, got {given}")
+                raise InferenceError(f"SegmentMax segment_ids must have one id per row of data ({rows}), got {given}")
         dims[0].Clear()
         if context.get_num_inputs() > 2 and context.has_input(2):
             known = context.get_input_data(2)

@@ -173,7 +173,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the output's sizes, or None if its rank is unknown. Sizes are unknown if the axes are not a constant."""
+        """Return the output's sizes, or None for an unknown rank. Sizes are unknown if the axes are not a constant."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])

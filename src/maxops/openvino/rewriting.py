@@ -83,8 +83,8 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 def _with_known_inputs(model: Any) -> list[Any]:
     """Compute the operators' inputs that do not depend on the model's inputs, and replace them with constants.
 
-    Return the operators that read them. Otherwise, OpenVINO would compute the constants when it compiles the model, and
-    then convert them.
+    Return the operators that read these constants. Without this step, OpenVINO would compute the constants when it
+    compiles the model, and then convert them.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]

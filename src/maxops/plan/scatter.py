@@ -41,7 +41,7 @@ def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
         indices = allocate(_from_the_start, spec, indices, np.array(sizes, np.int64))
     except MemoryError as error:
         raise OutputTooLargeError(
-            f"{spec.name} indices of shape {indices.shape}: {error}", spec.clause("shape")
+            f"{spec.name} cannot convert indices of shape {indices.shape}: {error}", spec.clause("shape")
         ) from error
     return Plan(dtype, data.shape, ScatterCall(data, indices, updates, axis, "max", out, spec))
 

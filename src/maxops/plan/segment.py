@@ -249,7 +249,7 @@ def _offsets(spec: Spec, value: object) -> Array:
     index_dtype(spec, "offsets", offsets)
     if offsets.ndim != 1 or offsets.shape[0] == 0:
         raise OffsetsError(
-            f"{spec.name} offsets must be 1-D with one more element than there are segments, got shape {offsets.shape}",
+            f"{spec.name} offsets must be 1-D with num_segments + 1 elements, got shape {offsets.shape}",
             spec.clause("offsets"),
         )
     return offsets

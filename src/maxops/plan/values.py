@@ -231,7 +231,7 @@ def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
 
 
 def _rounded_bits(value: float, dtype: DType) -> int | None:
-    """Return the bits of the nearest value of a float dtype, ties to even; None for a finite number out of range.
+    """Round a number to a float dtype, ties to even, and return the bits. Return None for a finite number out of range.
 
     NumPy and ml_dtypes convert to bfloat16 through float32, which rounds twice.
     """
@@ -268,7 +268,7 @@ def _how_to_index(kind: str) -> str:
 
 
 def integers_of(spec: Spec, name: str, value: Any) -> Any:
-    """Convert ids or offsets in a list, tuple or range of integers to an int64 array; return other values unchanged.
+    """Convert ids or offsets in a list, tuple or range of integers to an int64 array. Return other values unchanged.
 
     >>> from maxops.spec import SEGMENT_MAX
     >>> integers_of(SEGMENT_MAX, "segment_ids", [0, 0, 2])
