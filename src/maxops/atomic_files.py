@@ -81,7 +81,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether the path is a device or a pipe; raise an error for a folder."""
+    """Return whether the path is a device or a pipe. Raise an error for a folder."""
     try:
         path.stat()  # also raises errors about parent folders, which `exists` would hide
     except FileNotFoundError:

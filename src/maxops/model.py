@@ -75,7 +75,7 @@ class Value:
         return f"{self.name!r}: {kind}{self.dtype} {'of any shape' if self.dims is None else sizes.text(self.dims)}"
 
     def arrays(self, given: Any) -> list[Any] | None:
-        """Return the arrays of a value; None if the value does not have the declared container."""
+        """Return the arrays of a value, or None if the value does not have the declared container."""
         if given is None and self.container.startswith("optional"):
             return []
         if self.container.endswith("sequence"):
@@ -172,7 +172,7 @@ class Model:
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """The runtime of each operator; empty if maxops runs all of them."""
+        """The runtime of each operator, or an empty tuple if maxops runs the whole model."""
         return () if self.evaluator is None else self.evaluator.placements
 
     @property
@@ -212,7 +212,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """Return the names of the requested outputs; raise an error if one is unknown or repeated."""
+        """Return the names of the requested outputs. Raise an error if one is unknown or repeated."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there

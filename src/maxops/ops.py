@@ -50,7 +50,7 @@ from maxops.typing import (
 def run(call: Call | ScatterCall) -> Any:
     """Run a request of `maxops.calls`.
 
-    Requests for plain functions run on the engine for their arrays; all others run on the NumPy engine.
+    Requests for plain functions run on the engine for their arrays. All other requests run on the NumPy engine.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
@@ -144,11 +144,10 @@ def maximum(
            [5, 5]], dtype=int8)
 
     Args:
-        arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast: NumPy arrays, or
-            arrays of a kind with an engine (Dask, xarray, PyTorch, JAX, CuPy, and any array with ``__dlpack__`` on
-            the CPU or ``__array__``). Python scalars take the type of the arrays: a float is rounded to the nearest
-            value, and any other number must be exactly representable. A third array is a third input, not ``out`` as
-            in NumPy.
+        arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast. They may be arrays of
+            NumPy, Dask, xarray, PyTorch, JAX or CuPy, or any arrays with ``__dlpack__`` on the CPU or ``__array__``.
+            Python scalars take the type of the arrays: a float is rounded to the nearest value, and any other number
+            must be exactly representable. A third array is a third input, not ``out`` as in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: the inputs that receive the gradient if several equal the maximum: "even" divides it equally among them,
             as PyTorch and JAX do; "first" gives all of it to the first. This option has no effect on results.
@@ -283,7 +282,7 @@ def reduce_max(
     (array([7, 6], dtype=int32), array([ 1, -1]))
 
     Args:
-        data: an array of any shape, of any kind that `maximum` takes.
+        data: an array of any shape, and of any kind that `maximum` accepts.
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
             all axes.
         keepdims: keep reduced axes with size 1. Default: False with ``axis`` or ``dim``, and otherwise True.
@@ -511,7 +510,7 @@ def segment_max(
     (array([1, 0, 3]), array([ 1, -1,  0]), array([False,  True, False]))
 
     Args:
-        data: an array of shape ``(n, *row)``, or with n elements along ``axis``, of any kind that `maximum` takes.
+        data: an array of shape ``(n, *row)``, or with n elements along ``axis``, of any kind that `maximum` accepts.
         segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. uint64
             ids above 2^63 - 1 exceed any number of segments.
         num_segments: the number of segments, a Python or NumPy integer. Segments without rows are empty. Default:

@@ -55,7 +55,7 @@ def identity_bits(dtype: DType, nan: str) -> int:
 
 
 def filled(xp: Any, shape: Any, bits: int, dtype: DType, **where: Any) -> Any:
-    """Return an array filled with the value of `bits`; `where` is the library's keyword argument for the device."""
+    """Return an array filled with the value of `bits`. `where` is the library's keyword argument for the device."""
     signed = bits - (1 << dtype.bits) if bits >> dtype.bits - 1 else bits
     return xp.full(shape, signed, dtype=_signed(xp, dtype), **where).view(getattr(xp, dtype.name))
 

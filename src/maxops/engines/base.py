@@ -118,7 +118,7 @@ def check_ties(call: Call) -> None:
 
 
 def class_of(named: str | type) -> type | None:
-    """Return a class, or the class that "module:class" names; None if the module is not imported."""
+    """Return a class, or the class that "module:class" names, or None if the module is not imported."""
     if isinstance(named, type):
         return named
     module, _, name = named.partition(":")

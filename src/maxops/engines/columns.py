@@ -21,7 +21,7 @@ from maxops.spec import Spec
 
 
 def array_of(row: Spec, name: str, value: Any) -> Array | None:
-    """Return the elements of a column, or of a table with one column type; None for other values."""
+    """Return the elements of a column, or of a table whose columns have one type, or None for other values."""
     where = f"{row.name} {name} of type {type(value).__name__}"
     for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
         module = sys.modules.get(library)  # a value can be from a library only if the library is imported
@@ -31,7 +31,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
 
 
 def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
-    """Raise an error if two values have different labels along the same axis; axes are counted from the last."""
+    """Raise an error if two values have different labels along the same axis. Axes are counted from the last."""
     seen: dict[int, tuple[str, Any]] = {}
     for name, value in named:
         for axis, labels in _labels(value).items():
@@ -40,7 +40,7 @@ def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
 
 
 def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
-    """Raise an error if ids and data along `axis` have different labels; the planner rejects an invalid axis."""
+    """Raise an error if ids and data along `axis` have different labels. The planner rejects an invalid axis."""
     rows, ids = _labels_along(data, axis), _labels_along(segment_ids, 0)
     if rows is not None and ids is not None:
         _check_equal(row, "segment_ids", ids, "data", rows)
@@ -183,7 +183,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """Return the row and column labels of a value, keyed by axis; axes are counted from the last."""
+    """Return the row and column labels of a value, keyed by axis. Axes are counted from the last."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}

@@ -47,7 +47,7 @@ def _engine(row: Spec) -> Any:
 
 
 def _lend(row: Spec, name: str, value: Any) -> Any:
-    """Return a tensor that shares the memory of a CuPy array; return other values unchanged."""
+    """Return a tensor that shares the memory of a CuPy array. Return other values unchanged."""
     cupy = import_module("cupy")
     if not isinstance(value, cupy.ndarray):
         return value

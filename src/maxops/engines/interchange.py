@@ -22,7 +22,7 @@ _CPU = 1  # DLPack's number for the CPU
 
 
 def run(call: Call) -> Any:
-    """Run a call on the memory of the arrays, without copies if possible."""
+    """Run a call on the arrays, without copying them if possible."""
     if isinstance(call, MaxCall):
         columns.check_labels(call.row, call.arrays)
     elif isinstance(call, SegmentCall):
@@ -31,7 +31,7 @@ def run(call: Call) -> Any:
 
 
 def _look(row: Spec, name: str, value: Any) -> Any:
-    """Return the memory of a value as a NumPy array; return NumPy arrays and Python scalars unchanged."""
+    """Return a value as a NumPy array, without a copy if possible. Return NumPy arrays and Python scalars unchanged."""
     if isinstance(value, (np.ndarray, np.generic)) or is_python_scalar(value):
         return value
     kind = type(value).__name__

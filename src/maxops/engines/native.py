@@ -27,7 +27,7 @@ def maximum(plan: Plan[MaxCall]) -> Any:
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax; return the maxima and, with return_indices, their indices."""
+    """Run a plan of ReduceMax. Return the maxima and, with return_indices, their indices."""
     if plan.call.noop_with_empty_axes:
         return _identity(plan)
     call = plan.call
@@ -54,7 +54,7 @@ def _identity(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax; return the maxima and the other requested results."""
+    """Run a plan of SegmentMax. Return the maxima and the other requested results."""
     call = plan.call
     return _run(
         plan,
@@ -145,13 +145,13 @@ def usable_cpus() -> int:
     try:
         with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
             quota, period = file.read().split()
-    except (OSError, ValueError):  # no such control group: no limit
+    except (OSError, ValueError):  # there is no limit without this control group
         return cpus
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
 
 
 def _number(text: str) -> int | None:
-    """Parse a number of 1 to 20 decimal digits; return None for other text, even if `int` accepts it."""
+    """Parse a number of 1 to 20 decimal digits. Return None for other text, even if `int` accepts it."""
     return int(text) if re.fullmatch(r"[0-9]{1,20}", text) else None
 
 
@@ -179,7 +179,7 @@ def _thread_count(text: str, openmp: str) -> int:
 
 
 def _openmp_count(text: str) -> int | None:
-    """Return the number in OMP_NUM_THREADS, or the first of a list of nesting levels; None if unset or invalid.
+    """Return the number in OMP_NUM_THREADS, or the first number of a list. Return None if it is unset or invalid.
 
     An invalid value causes a warning instead of an error, as in OpenMP runtimes, because the variable is not specific
     to maxops.

@@ -1,4 +1,4 @@
-"""The engine for NumPy arrays: plans a call, and runs it in the native core or, for exact rationals, in Python."""
+"""The engine for NumPy arrays. It plans a call, and runs it in the native core or, for exact rationals, in Python."""
 
 from __future__ import annotations
 

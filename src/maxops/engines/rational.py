@@ -30,7 +30,7 @@ def maximum(plan: Plan[MaxCall]) -> Any:
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax; return the maxima and, with return_indices, their indices."""
+    """Run a plan of ReduceMax. Return the maxima and, with return_indices, their indices."""
     call = plan.call
     if call.noop_with_empty_axes:
         return _give(call.out, call.data.copy(), *([np.zeros(plan.shape, np.int64)] if call.return_indices else []))
@@ -56,7 +56,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax; return the maxima and the other requested results.
+    """Run a plan of SegmentMax. Return the maxima and the other requested results.
 
     The planner rejects LOWEST if a segment is empty.
     """

@@ -16,7 +16,7 @@ FEW = 4  # if the data has at least this many rows per update, only the rows wit
 
 
 def scatter_max(plan: Plan[ScatterCall]) -> Array:
-    """Run a plan; return the result, or the plan's view of the caller's `out`."""
+    """Run a plan. Return the result, or the plan's view of the caller's `out`."""
     call = plan.call
     try:
         result: Array = allocate(_scattered, plan)

@@ -39,8 +39,8 @@ _READ_WHOLE = (
     ("zarr:Array", "read it in chunks with dask.array.from_zarr(...), or load all of it with [...]"),
     ("h5py:Dataset", "read it in chunks with dask.array.from_array(...), or load all of it with [...]"),
 )
-_known: dict[type, Row] = {}  # the rows of classes
-_found: dict[tuple[type, ...], Row] = {}  # the rows of combinations of classes
+_known: dict[type, Row] = {}  # the engine for each class of arrays
+_found: dict[tuple[type, ...], Row] = {}  # the engine for each combination of classes
 _NO_ARRAYS = frozenset({type(None), *PYTHON_SCALARS})
 
 
@@ -89,7 +89,7 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing; Dynamo warns if a traced function changes global state."""
+    """Return whether Dynamo is tracing, because Dynamo warns if a traced function changes global state."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_dynamo_compiling())
 

@@ -88,7 +88,7 @@ def by_method() -> dict[str, Counter[str]]:
 
 
 def isas() -> list[str]:
-    """Return the instruction sets of the claims about compiled code; the other claims are about the source."""
+    """Return the instruction sets of the claims about compiled code. The other claims are about the source."""
     return sorted({claim["isa"] for claim in read("evidence")["claims"] if "isa" in claim})
 
 

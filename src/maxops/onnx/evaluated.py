@@ -92,7 +92,7 @@ class GraphEvaluator:
                 results = self._evaluator.run(names, dict(inputs))
         except MaxopsError as error:
             raise error.at(self._source) from error
-        except Exception as error:  # as above
+        except Exception as error:  # operators of onnx may raise any exception
             failed = label(node) if (node := _failed(error)) else "the model"
             raise ModelError(f"{self._source}: {failed} failed on {REFERENCE}: {in_words(error)}") from error
         found = dict(zip(names, results, strict=True))

@@ -28,7 +28,7 @@ from maxops.shown import shown
 
 MAX_MESSAGE = 2**31 - 1  # bytes; the maximum size of a protobuf message
 _CHUNK = 1 << 20
-MAX_NESTING = 32  # graphs; each takes three of protobuf's hundred levels
+MAX_NESTING = 32  # nested graphs; each uses three of the hundred levels that protobuf allows
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:

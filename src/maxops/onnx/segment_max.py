@@ -22,7 +22,7 @@ from maxops.onnx.tensors import DTYPES, NUMBERS
 from maxops.plan import FILL_MODES
 
 NAME = ROW.operator
-PORTABLE_OPSET = 18  # the first with ScatterND's reduction "max"
+PORTABLE_OPSET = 18  # the first operator set in which ScatterND has the reduction "max"
 
 
 def segment_max_node(

@@ -61,7 +61,7 @@ class SessionEvaluator:
         given = {name: array for name, array in given.items() if name in self._taken}
         try:
             return dict(zip(names, outputs_of(self._session, given, names), strict=True))
-        except Exception as error:  # as above
+        except Exception as error:  # onnxruntime's exceptions have no common base class
             raise self._failure("failed", error) from error
 
     def _failure(self, what: str, error: Exception) -> ModelError:

@@ -1,5 +1,4 @@
-"""The planner: checks a call against a row of the spec table and returns a plan, or raises an error that names a
-clause.
+"""The planner checks a call against a row of the spec table. It returns a plan, or raises an error that names a clause.
 
 The native core passes a call to the planner if the call breaks a rule or if the core does not support the arguments. A
 plan contains plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract`

@@ -35,7 +35,7 @@ def check_segment_ids(
     num_segments: int | None = None,
     start: int = 0,
 ) -> None:
-    """Raise an error for the first invalid id; `start` is the position of ``ids[0]`` in the whole array."""
+    """Raise an error for the first invalid id. `start` is the position of ``ids[0]`` in the whole array."""
     limit = _limit(out_of_range, num_segments)
     if sorted or out_of_range != "drop":
         _raise_first(spec, ids, (False, sorted, out_of_range != "drop", limit, len(ids)), start)
@@ -46,7 +46,7 @@ def _limit(out_of_range: OutOfRange | None, num_segments: int | None) -> int | N
 
 
 class IdFault(NamedTuple):
-    """An invalid id; `kind` is the core's name for the rule that it breaks."""
+    """An invalid id. `kind` is the core's name for the rule that it breaks."""
 
     kind: str
     position: int

@@ -1,4 +1,4 @@
-"""Plan calls of Max."""
+"""Plan calls to Max."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan calls of ReduceMax."""
+"""Plan calls to ReduceMax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan calls of ScatterElements and ScatterND."""
+"""Plan calls to ScatterElements and ScatterND."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 
 def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
-    """Plan a call. Planned indices are non-negative; `axis` is None for ScatterND, which indexes several axes."""
+    """Plan a call. Planned indices are non-negative. `axis` is None for ScatterND, which indexes several axes."""
     spec = call.row
     choice(spec, "reduction", call.reduction, ("max",))
     data = array_of(spec, "data", call.data)

@@ -1,4 +1,4 @@
-"""Plan calls of SegmentMax."""
+"""Plan calls to SegmentMax."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class AbstractArray:
-    """The shape and dtype of an array of another framework; sizes may be symbols that compare like integers."""
+    """The shape and dtype of an array of another framework. Sizes may be symbols that compare like integers."""
 
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]

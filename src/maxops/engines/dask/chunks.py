@@ -28,7 +28,7 @@ def unknown(chunks: Chunks) -> bool:
 
 
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
-    """Return an abstract array with the shape and dtype of a Dask array; return other values unchanged.
+    """Return an abstract array with the shape and dtype of a Dask array. Return other values unchanged.
 
     An axis of unknown size gets size 1, which broadcasts to every other size, but `axis` gets size `rows` if passed.
     Raises an error for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
@@ -107,7 +107,7 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
-    """Rechunk an array along its first axes; axes with the same or unknown new chunks are unchanged."""
+    """Rechunk an array along its first axes. Axes with the same or unknown new chunks are unchanged."""
     target = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
     if target and not any(array.shape):  # Dask does not rechunk an array if all sizes are 0
         return da.empty_like(array, chunks=tuple(target.get(axis, old) for axis, old in enumerate(array.chunks)))

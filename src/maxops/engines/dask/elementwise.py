@@ -65,7 +65,7 @@ def maximum(call: MaxCall) -> Any:
 
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
-    """Return the maximum of one block per input; along an axis in `equal`, the listed inputs must have equal sizes."""
+    """Return the maximum of one block per input. Along an axis in `equal`, the listed inputs must have equal sizes."""
     row = call.row
     for axis, numbers in equal:
         first = numbers[0]

@@ -95,7 +95,7 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
 
 
 def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
-    """Return valid offsets unchanged; replace invalid offsets with zeros, which make every segment empty."""
+    """Return valid offsets unchanged. Replace invalid offsets with zeros, which make every segment empty."""
     return offsets if are_offsets(offsets, rows) else np.zeros_like(offsets)
 
 

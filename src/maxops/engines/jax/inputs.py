@@ -28,7 +28,7 @@ def is_tracer(value: object) -> bool:
 
 
 def abstract_of(row: Spec, name: str, value: Any) -> Any:
-    """Return an abstract array with the shape and dtype of a JAX array; return other values unchanged."""
+    """Return an abstract array with the shape and dtype of a JAX array. Return other values unchanged."""
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):

@@ -36,7 +36,7 @@ def only_integer_keys() -> Iterator[None]:
 
 
 def are_native() -> bool:
-    """Return whether a call on the CPU uses the native core; if so, register the custom calls with XLA."""
+    """Return whether a call on the CPU uses the native core. If so, register the custom calls with XLA."""
     if _only_keys:
         return False
     custom_calls.register()

@@ -61,7 +61,7 @@ def _was_written(out: Tensor | None) -> None:
 
 
 def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
-    """Copy the result to `out` and return `out`; without `out`, return the result."""
+    """Copy the result to `out` and return `out`. Without `out`, return the result."""
     if out is None:
         return result
     if out.dtype != result.dtype:
