@@ -1,6 +1,6 @@
-"""A runtime of one operator, around NumPy, that gets one thing wrong: uint64 has no kernel, and borrows that of int64.
+"""A runtime for one operator, based on NumPy, with one fault: it computes uint64 with the kernel for int64.
 
-It implements the `onnx.backend.base.Backend` protocol: `prepare` takes a model, and `run` its inputs.
+It implements the `onnx.backend.base.Backend` protocol: `prepare` accepts a model, and `run` accepts its inputs.
 """
 
 from functools import reduce
@@ -21,7 +21,7 @@ class Prepared:
         self.names = [value.name for value in graph.input if value.name not in self.constants]
 
     def run(self, inputs):
-        """The model's only output, in a list."""
+        """Return the model's only output, in a list."""
         values = self.constants | dict(zip(self.names, inputs, strict=True))
         arrays = [values[name] for name in self.node.input]
         dtype = arrays[0].dtype
@@ -31,8 +31,8 @@ class Prepared:
 
 
 def prepare(model, device="CPU"):
-    """Take a model with one Max, and refuse any other."""
+    """Check and prepare a model with a single Max node; reject all other models."""
     onnx.checker.check_model(model, full_check=True)
     if [node.op_type for node in model.graph.node] != ["Max"]:
-        raise NotImplementedError("one Max, and nothing else")
+        raise NotImplementedError("supports only models with a single Max node")
     return Prepared(model.graph)

@@ -1,4 +1,4 @@
-"""A program that takes a test folder: it runs the model on each data set, and writes the results beside the inputs."""
+"""A program that runs the model of a test folder on each data set, and writes the results next to the inputs."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 folder = Path(sys.argv[-1])
 if not (folder / "model.onnx").exists():
-    sys.exit("ONNX models only")  # any status but 0 refuses, and the last line of stderr says why
+    sys.exit("ONNX models only")  # any exit status except 0 is a refusal, and the last line of stderr is the reason
 evaluator = ReferenceEvaluator(str(folder / "model.onnx"))
 for data_set in folder.glob("test_data_set_*"):
     tensors = [onnx.load_tensor(path) for path in sorted(data_set.glob("input_*.pb"))]
