@@ -58,8 +58,8 @@ def operators_page() -> str:
         "This page lists the clauses of each operator, with the section of its specification. An error ends with the "
         "id of one of these clauses, in brackets. On the site, the id leads to a page with the reason, an example, "
         "and the runtimes that break the clause. *Decided* marks a decision of maxops on a question that a "
-        "specification leaves open, as [Semantics](semantics.md) explains. The plain functions have clauses of their "
-        "own, which are at the end and belong to no standard.",
+        "specification leaves open, as [Semantics](semantics.md) explains. The functions of maxops itself have their "
+        "own clauses, which belong to no standard and are at the end of the page.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
         lines = ["| clause | text | source |", "| --- | --- | --- |"]

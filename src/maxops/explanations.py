@@ -17,8 +17,8 @@ IMPORTS = ("import numpy as np", "import maxops as mo")
 class Explanation:
     """The reason for a clause, and an example.
 
-    The example is Python code or, if `is_model`, an ONNX model as text that violates the clause. If `breaks`, the last
-    line of the code raises an error that cites the clause.
+    The example is Python code or, if `is_model` is true, an ONNX model as text that breaks the clause. If `breaks` is
+    true, the last line of the code raises an error that cites the clause.
     """
 
     why: str

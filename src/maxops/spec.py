@@ -33,8 +33,8 @@ class Clause:
     level: Level = "must"
 
 
-# The values of a parameter: one array or several, ids or offsets, a number of segments, axes by number or by name, a
-# flag, one of several strings, a scalar of the dtype of the data, or an array for the result.
+# The kind of a parameter's value: several arrays or one, ids or offsets, a number of segments, axes by number or by
+# name, a flag, one of several strings, a scalar of the dtype of the data, or an array for the result.
 Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "flag", "choice", "scalar", "out"]
 
 
@@ -208,11 +208,11 @@ MAX_1 = Spec(
     _FLOATS,
     (
         ("inputs", ("between 1 and 2147483647 inputs", f"{_ONNX_MAX}-1, Inputs", "must")),
-        ("T", ("all inputs and the output have one type, among those listed", f"{_ONNX_MAX}-1, Summary", "must")),
+        ("T", ("all inputs and the output have the same type, one of those listed", f"{_ONNX_MAX}-1, Summary", "must")),
         ("shape", ("all inputs and the output have the same shape", f"{_ONNX_MAX}-1, Summary", "must")),
         ("value", ("the element-wise maximum of the inputs", f"{_ONNX_MAX}-1, Summary", "must")),
         ("nan", _NAN),
-        ("consumed_inputs", ("a legacy attribute: accepted, ignored", f"{_ONNX_MAX}-1, Attributes", "must")),
+        ("consumed_inputs", ("a legacy attribute, accepted and ignored", f"{_ONNX_MAX}-1, Attributes", "must")),
     ),
     attributes=("consumed_inputs",),
     broadcast="none",
@@ -247,7 +247,7 @@ REDUCE_MAX_1 = Spec(
             ),
         ),
         ("axes", ("a list of integers: the axes to reduce", f"{_ONNX_REDUCE}-1, Attributes", "must")),
-        ("axes.unique", ("no axis is repeated", "decided: the document does not say", "undecided")),
+        ("axes.unique", ("no axis is repeated", "decided: the document does not specify this", "undecided")),
         (
             "axes.range",
             (
@@ -256,13 +256,13 @@ REDUCE_MAX_1 = Spec(
                 "undecided",
             ),
         ),
-        ("axes.default", ("without axes, all are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
-        ("keepdims", ("0 or 1 (the default): keep reduced axes, of size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("axes.default", ("without axes, all axes are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("keepdims", ("0 or 1 (the default): keep reduced axes with size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("value", ("the maximum along the axes", f"{_ONNX_REDUCE}-1, Summary", "must")),
         ("nan", _NAN),
         (
             "empty",
-            ("the maximum of an empty set is -Inf, or the lowest value", "decided before version 20", "undecided"),
+            ("the maximum of an empty set is -Inf, or the lowest value", "decided for versions before 20", "undecided"),
         ),
     ),
     index_dtypes=(dtypes.INT64,),
@@ -283,9 +283,9 @@ REDUCE_MAX_18 = _evolve(
         "inputs": ("one or two inputs: data, and optionally axes", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes": ("an int64 list: the axes to reduce", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-18, Inputs", "must"),
-        "axes.default": ("without axes, all are reduced", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes.default": ("without axes, all axes are reduced", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "noop_with_empty_axes": (
-            "1: without axes, the output is the input; 0 (the default): all are reduced",
+            "without axes, 1 returns the input, and 0 (the default) reduces all axes",
             f"{_ONNX_REDUCE}-18, Attributes",
             "must",
         ),
@@ -306,7 +306,7 @@ REDUCE_MAX_20 = _evolve(
 
 # ------------------------------------------------------------------------------------------------ ONNX Scatter
 
-# Only with the reduction "max", which version 18 added.
+# maxops supports only the reduction "max", which version 18 added.
 
 
 def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str, str, Level]], axis: bool) -> Spec:
@@ -320,7 +320,7 @@ def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str
         _types((*_FLOATS, dtypes.BFLOAT16, *_INTEGERS, dtypes.BOOL)),
         (
             ("inputs", ("three inputs: data, indices and updates", f"{where}, Inputs", "must")),
-            ("T", ("data, updates and the output have one type", f"{where}, Types", "must")),
+            ("T", ("data, updates and the output have the same type", f"{where}, Types", "must")),
             ("data", ("data has rank 1 or more", f"{where}, Inputs", "must")),
             ("T_IDX", (f"indices is {kind}", f"{where}, Types", "must")),
             *rules,
@@ -350,8 +350,8 @@ SCATTER_ELEMENTS_18 = _scatter(
     (
         "indices.size",
         (
-            "indices is no larger than data along other axes",
-            "decided: the index of an entry is one of data",
+            "indices is no larger than data along the other axes",
+            "decided: the position of each index must exist in data",
             "undecided",
         ),
     ),
@@ -372,7 +372,7 @@ SCATTER_ND_18 = _scatter(
         "indices",
         (
             "indices lie in -s..s-1, with s the size of data along their axis",
-            "decided: they 'are expected in the valid range'",
+            "decided: the document says that they 'are expected in the valid range'",
             "undecided",
         ),
     ),
@@ -405,7 +405,11 @@ SONNX_MAX = Spec(
         ("C2", ("the broadcast inputs and the output have the same shape", f"{_SONNX}, Inputs", "must")),
         (
             "zero-size",
-            ("an axis of size 0 does not broadcast with one of size 1", "decided: literal reading of E1", "undecided"),
+            (
+                "an axis of size 0 does not broadcast with one of size 1",
+                "decided: a literal reading of E1",
+                "undecided",
+            ),
         ),
         ("value", ("Inf > positive > 0 > -0 > negative > -Inf", f"{_SONNX}, float, Informal specification", "must")),
         ("NaN", ("NaN is an absorbing element", f"{_SONNX}, float, Informal specification", "must")),
@@ -454,11 +458,24 @@ SEGMENT_MAX_16 = Spec(
         ("ids", ("segment_ids are non-negative and sorted", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments", ("a non-negative scalar", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments.default", ("max(segment_ids) + 1", f"{_SEGMENT}, Inputs", "must")),
-        ("num_segments.no_ids", ("without ids, the default is 0", "decided: the maximum is not defined", "undecided")),
-        ("num_segments.smaller", ("segments past num_segments are not in the output", f"{_SEGMENT}, Inputs", "must")),
+        (
+            "num_segments.no_ids",
+            ("without ids, the default is 0", "decided: without ids, there is no maximum", "undecided"),
+        ),
+        (
+            "num_segments.smaller",
+            ("segments with ids >= num_segments are not in the output", f"{_SEGMENT}, Inputs", "must"),
+        ),
         ("num_segments.larger", ("the output is padded with empty segments", f"{_SEGMENT}, Inputs", "must")),
         ("fill_mode", ("required: ZERO or LOWEST, for empty segments", f"{_SEGMENT}, Attributes", "must")),
-        ("lowest", ("LOWEST is the lowest finite value", "decided: 'the lowest value of the type'", "undecided")),
+        (
+            "lowest",
+            (
+                "LOWEST is the lowest finite value",
+                "decided: the document says 'the lowest value of the type'",
+                "undecided",
+            ),
+        ),
         ("shape", ("the shape of data, with the first axis replaced by num_segments", f"{_SEGMENT}, Outputs", "must")),
         ("value", ("the maximum of each segment", f"{_SEGMENT}, Detailed description", "must")),
         ("nan", _NAN),
