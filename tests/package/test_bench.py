@@ -308,8 +308,7 @@ def test_cases_below_one_are_listed(tiny_run: dict[str, Any]) -> None:
     case["ratio"] = {"low": 0.4, "median": 0.5, "high": 0.6}
     assert [row[0] for row in report.below_one(tiny_run).rows] == [case["id"]]
     assert report.headline(tiny_run) == (
-        "In 6 cases, maxops is 2.50 times as fast as the fastest correct library at the median; "
-        "1 of 6 ratios are below 1.0"
+        "In 6 cases, the median speedup over the fastest correct library is 2.50; 1 of 6 speedups are below 1.0"
     )
     assert case["id"] in report.markdown(tiny_run)
     (row,) = report.overview(tiny_run, "Max", report.FASTEST).rows

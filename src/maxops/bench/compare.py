@@ -27,21 +27,21 @@ AGAIN = 2  # repetitions on new arrays if the speedup is not between LOW and 1 /
 
 
 class CompareError(MaxopsError, RuntimeError):
-    """Raised if the other maxops cannot be started or is this maxops, or if a worker process ends early."""
+    """Raised if the other maxops cannot be started or is this installation, or if a worker process ends early."""
 
 
 class Install:
-    """A process that has imported one maxops; `paired` uses it as a stopwatch for the prepared case."""
+    """A worker process with one installation of maxops; `paired` uses it as a stopwatch for the prepared case."""
 
     def __init__(self, where: Path, threads: int) -> None:
-        """Start another Python; if `where` is a folder, start this Python with the `maxops` of the folder."""
+        """Start the Python at `where`; if `where` is a folder, start this Python with the `maxops` in the folder."""
         self.where = where
         variables = os.environ | environment.quiet(threads)
         variables.pop("PYTHONPATH", None)
         if where.is_dir():
             variables["PYTHONPATH"] = str(where)
         try:
-            # -P: modules in the folder of the worker must not be importable by their bare names
+            # -P: the folder of the worker must not be on the import path
             self._process = subprocess.Popen(
                 [sys.executable if where.is_dir() else str(where), "-P", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
@@ -144,8 +144,8 @@ def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
 def tables(result: Json) -> list[Table]:
     """Return tables of speedups by operator and family, of the cases below LOW, and of the cases not timed."""
     note = (
-        "The time of the other installation divided by the time of this one: above 1, this one is faster. "
-        f"Ratios that are not between {LOW} and {1 / LOW:.2f} at first are medians of three measurements."
+        "The speedup is the time of the other installation divided by the time of this installation. If the first "
+        f"measurement is not between {LOW} and {1 / LOW:.2f}, the speedup is the median of three measurements."
     )
     timed = [case for case in result["cases"] if case["status"] == "timed"]
     low = sorted((float(case["ratio"]["median"]), case["id"], spread(case["ratio"])) for case in timed)

@@ -24,7 +24,7 @@ import maxops
 
 
 class Worker:
-    """Handles requests, each of which names a method of this class or of the stopwatch of the prepared case."""
+    """Handles requests. A request names a method of this class or of the stopwatch of the prepared case."""
 
     def __init__(self) -> None:
         folder = Path(__file__).parent  # import `maxops.bench` from here, whichever maxops is installed
@@ -50,8 +50,8 @@ class Worker:
         from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
         self.watch = None  # frees its arrays before the next ones are allocated
-        # The memory pages of arrays decide which arrays share cache sets, which changes times by a factor of up to 1.4.
-        # New arrays would get the pages that were just freed, so this array takes these pages.
+        # The memory pages of arrays determine which arrays share cache sets, which changes times by a factor of up to
+        # 1.4. New arrays would get the pages that were just freed, so this array occupies these pages.
         self._elsewhere = np.ones(anew << 20, np.uint8)
         work = inputs.build(self._cases[case_id])
         sums = [crc32(inputs.bits(array).data) for array in (*work.bases, work.ids) if array is not None]

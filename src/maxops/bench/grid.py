@@ -24,7 +24,7 @@ OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
 
 @dataclass(frozen=True)
 class Operand:
-    """An input of `shape`: a whole array in C order, or a view of a larger array.
+    """An input of `shape`: a whole array in C order, or a view of another array.
 
     >>> Operand((3, 4), "half-rows").base_shape
     (3, 8)
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def bytes_read(self) -> int:
-        """The bytes of all inputs, each element counted once; ids count as read."""
+        """The bytes of all inputs, including ids; each element is counted once."""
         ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
         return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
 
@@ -181,7 +181,7 @@ LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
 
-# The meaning of each name, of which one or more, with commas, make the name of a family.
+# The meaning of each part of a family's name. The parts are separated by commas.
 MEANINGS = {
     "2-inputs": "two arrays of one shape",
     "3-inputs": "three arrays of one shape",
@@ -190,7 +190,7 @@ MEANINGS = {
     "column": "a square matrix and a column, which is broadcast",
     "outer": "a column and a row, which are broadcast to a square matrix",
     "scalar": "an array and a 0-D array",
-    "transposed": "a square matrix, and a transposed one",
+    "transposed": "a square matrix and a transposed square matrix",
     "half-rows": "two matrices whose rows are halves of longer rows",
     "every-second": "two 1-D views with a step of 2",
     "out": "the call has an `out` array",

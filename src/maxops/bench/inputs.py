@@ -16,15 +16,15 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
-BY_REFERENCE = 2_000  # maximum number of elements for which the reference computes the expected result
-_BLOCK = (1 << 20) + 7  # random values, which are repeated; odd, so that blocks of a power of two differ
+BY_REFERENCE = 2_000  # elements, up to which the reference computes the expected result
+_BLOCK = (1 << 20) + 7  # number of random values, which are repeated; odd, so that blocks of a power of two differ
 # Page offsets of arrays: 16 bytes past the start of a cache line, as in NumPy, with a different line for each array.
 _PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 
 @dataclass(frozen=True)
 class Work:
-    """A case with its arrays, which are views of `bases` (in C order); `out` is None if the call allocates it."""
+    """A case with its arrays, which are views of `bases` (in C order). If `out` is None, the call allocates the result."""
 
     case: Case
     bases: tuple[Array, ...]
@@ -92,7 +92,10 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Return values without NaN, float zeros or, except for bool, the type's limits, where a reduction could stop."""
+    """Return values without NaN and float zeros and, except for bool, without the limits of the type.
+
+    A reduction could stop early at a limit.
+    """
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":

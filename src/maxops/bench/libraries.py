@@ -27,7 +27,7 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """A timed expression. `setup` runs before it and `back` converts `found` to an array after it; neither is timed.
+    """A timed expression. `setup` runs before it, and `back` converts its result `found` to an array; both are untimed.
 
     The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} (of
     Max), {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
@@ -145,7 +145,7 @@ def between_starts(
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
-    """Return a compiled JAX expression, which includes the views because JAX arrays have no strides, and its arrays."""
+    """Compile a JAX expression, including the views (JAX arrays have no strides), and return it with its arrays."""
     own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in (*work.bases, work.ids) if array is not None]
     names = {"jax": jax, "jnp": jax.numpy, "reduce": reduce, "lowest": work.lowest}
 

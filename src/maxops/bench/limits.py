@@ -18,7 +18,7 @@ THREADED_BYTES = 4_000_000  # for fewer bytes, the caches of one core are the li
 
 
 class Limits:
-    """Buffers for sweeps, as large as the largest case.
+    """The buffers for sweeps, as large as the largest case requires.
 
     They are allocated once, because a sweep over new pages would also measure the allocation.
     """
@@ -55,7 +55,7 @@ def _up(size: int) -> int:
 
 
 def _lines(size: int) -> Array:
-    """Return touched memory that starts at a cache line."""
+    """Return an array that starts at a cache line, and whose memory pages are already mapped."""
     buffer = np.ones(_up(size) + LINE, np.uint8)
     start = -buffer.ctypes.data % LINE
     return buffer[start : start + _up(size)]

@@ -13,11 +13,11 @@ from maxops.bench.report import FASTEST, LIMIT, Points, Table
 from maxops.bench.timing import Json
 
 PICTURES = {
-    "peers": "Speedup over each library where its result is correct: the median, by number of elements",
-    "limit": "Share of the memory bandwidth: the median, by number of elements",
+    "peers": "Median speedup over each library in cases with a correct result, by number of elements",
+    "limit": "Median share of the memory bandwidth, by number of elements",
 }
-# The color of text and lines: a contrast of at least 5 with light and dark pages. In an image, browsers apply the color
-# scheme of the page that shows it, and so that of the site's own toggle.
+# The colors of text and lines, with a contrast of at least 5 on light and on dark pages. In an image, browsers apply the
+# color scheme of the page that contains the image, so the site's own toggle also applies.
 STYLE = "<style>svg{color:#5d6775}@media(prefers-color-scheme:dark){svg{color:#9aa4b2}}</style>"
 INK, BLACK = "currentColor", "#000000"
 # Variants that differ little from those in the plots are only in the tables.
@@ -88,7 +88,7 @@ def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_sp
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     look: Any = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
-    with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # the same run gives the same page
+    with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # so that the same run produces the same page
         figure = Figure(figsize=(4.2, 2.5 * len(panels)), layout="constrained")
         drawn: dict[str, Any] = {}
         for axes, (name, lines) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True):
@@ -98,7 +98,7 @@ def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_sp
         figure.legend(**legend, fontsize=9, frameon=False, ncols=3, handlelength=3, columnspacing=1)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    svg = text.getvalue().replace(BLACK, INK)  # matplotlib lacks a color that depends on the page
+    svg = text.getvalue().replace(BLACK, INK)  # matplotlib has no color that depends on the page
     opening = f'<svg role="img" aria-label="{escape(title)}" fill="{INK}" '
     return svg[svg.index("<svg") :].replace("<svg ", opening, 1).replace(">", f">{STYLE}", 1)
 

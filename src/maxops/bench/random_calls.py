@@ -127,7 +127,7 @@ class Call:
 
 
 def draw(seed: int, number: int) -> Call:
-    """Draw the call with this number. It is the same on every machine and does not depend on other draws.
+    """Draw the call with this number. The call is the same on every machine, and does not depend on other draws.
 
     >>> print(draw(1, 2))
     Max int32 (23, 30, 2, 2) C half axis 2 with (23, 30, 2, 2) order (2, 1, 0, 3)
@@ -163,7 +163,7 @@ def draw(seed: int, number: int) -> Call:
 
 
 def _shape(random: Random) -> Shape:
-    """Draw a shape of 1 to about MAX_SIZE elements: 10 is as likely as 100,000, and axes of length 1 are frequent."""
+    """Draw a shape of 1 to about MAX_SIZE elements; sizes are log-uniform, and axes of length 1 are frequent."""
     size = MAX_SIZE ** random.random()
     weights = [random.random() * (random.random() < 0.85) for _ in range(random.randint(1, MAX_RANK))]
     return tuple(max(1, round(size ** (each / (sum(weights) or 1)))) for each in weights)
@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer", where each has axes of size 1."""
+    """Draw the layouts of Max's inputs. The first has `shape`, except in "outer", where both have axes of size 1."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):
@@ -244,7 +244,7 @@ def _scalar(call: Call) -> str:
 
 
 def measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
-    """Compare the bits with NumPy's, then time in pairs. Repeat longer, on new arrays, if the speedup is below 1.0."""
+    """Compare the bits with NumPy's result, and time in pairs. Below a speedup of 1.0, repeat it longer on new arrays."""
     first = _measure(call, name, started, seconds)
     if first["status"] != "timed" or first["ratio"]["median"] >= 1:
         return first
@@ -321,7 +321,10 @@ def run(
 def tables(result: Json) -> list[Table]:
     """Return tables of speedups by operator and family, of the lowest speedups, and of unsupported calls."""
     found = []
-    note = "The library's time divided by maxops's. Calls below 1.0 were timed again on new arrays, for longer."
+    note = (
+        "The speedup is the library's time divided by the time of maxops. Calls with a speedup below 1.0 were timed "
+        "again, for longer and on new arrays."
+    )
     repeat = f"To repeat a call: maxops bench --random 1 --seed {result['seed']} --only-call NUMBER"
     columns = ("number", "call", "maxops", "speedup (quartiles)")
     for name in BESIDE:
@@ -343,10 +346,10 @@ def headline(result: Json) -> str:
     """Summarize a run in one line."""
     ratios = [float(case["ratio"]["median"]) for case in result["cases"] if case["status"] == "timed"]
     below = ", ".join(f"{sum(ratio < level for ratio in ratios)} below {level}" for level in LEVELS)
-    return f"{len(ratios)} timed; {times(statistics.median(ratios) if ratios else None)} at the median; {below}"
+    return f"{len(ratios)} timed; median speedup {times(statistics.median(ratios) if ratios else None)}; {below}"
 
 
 def failures(result: Json) -> list[str]:
-    """Return the calls of maxops that raise an error, or whose results differ from NumPy's in any bit."""
+    """Return the calls of maxops that raise an error, or whose results do not have the same bits as NumPy's."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

@@ -118,8 +118,8 @@ def headline(run: Json) -> str:
     if not compared:
         return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
     return (
-        f"In {counted(len(run['cases']), 'case')}, maxops is {times(statistics.median(compared))} times as fast as the "
-        f"fastest correct library at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} ratios are "
+        f"In {counted(len(run['cases']), 'case')}, the median speedup over the fastest correct library is "
+        f"{times(statistics.median(compared))}; {sum(ratio < 1 for ratio in compared)} of {len(compared)} speedups are "
         "below 1.0"
     )
 
@@ -143,7 +143,7 @@ _MEANINGS = {
     FASTEST: ("{}", "the speedup over the fastest correct library"),
     LIMIT: (
         "{}, share of the memory bandwidth",
-        "the time of loading and storing the same number of bytes, divided by the time of maxops",
+        "the time to load and store the same number of bytes, divided by the time of maxops",
     ),
 }
 
@@ -159,7 +159,7 @@ def overview(run: Json, operator: str, against: str) -> Table:
     title, what = _MEANINGS[against]
     has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
     cells_have = "the median over types, and the lowest value" if has_types else "one value"
-    note = f"The table shows {what}. For each number of elements, it has {cells_have}."
+    note = f"The table shows {what}. For each number of elements, it lists {cells_have}."
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
@@ -198,7 +198,8 @@ def libraries_by_size(run: Json, operator: str) -> Table:
         [name, *(times(points[each]) if each in points else "" for each in sizes)] for name, points in found.items()
     ]
     note = (
-        "The table shows the speedup over each library where its result is correct: the median, by number of elements."
+        "The table shows the median speedup over each library, by number of elements, for the cases in which the "
+        "library's result is correct."
     )
     return Table(f"{operator}, by library", note, ("library", *map(label, sizes)), rows)
 
@@ -208,7 +209,7 @@ def families(run: Json) -> Table:
     parts = dict.fromkeys(part for case in run["cases"] for part in case["family"].split(","))
     rows = [(part, MEANINGS[part]) for part in parts if part in MEANINGS]
     return Table(
-        "Families", "A family's name lists its inputs, and the options of the call.", ("name", "meaning"), rows
+        "Families", "The name of a family lists the inputs and the options of its calls.", ("name", "meaning"), rows
     )
 
 
@@ -222,7 +223,7 @@ def cases(run: Json) -> list[Table]:
         ratios = (spread(case["ratio"]), spread(case["limit"].get("ratio")))
         cells = (touches, ours or f"WRONG: {case['ours']['reason']}", case["fastest"] or NOTHING, *ratios)
         rows[case["operator"]].append((case["id"].partition("/")[2], *cells, _others(case)))
-    note = "The quartiles of the pairs are in brackets."
+    note = "Speedups and shares are medians over pairs of samples, with the quartiles in parentheses."
     return [Table(f"{operator}, every case", note, columns, each) for operator, each in rows.items() if each]
 
 
@@ -252,12 +253,12 @@ def below_one(run: Json) -> Table:
         for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
         if case["ratio"]["median"] < 1
     ]
-    note = f"{len(rows)} of {len(compared)} cases."
+    note = f"In {len(rows)} of {len(compared)} cases, a correct library is faster than maxops."
     return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup"), rows)
 
 
 def wrong_libraries(run: Json) -> Table:
-    """Return a table of the libraries with wrong results, which are excluded from the comparison."""
+    """Return a table of the libraries with wrong results, which the comparison excludes."""
     grouped: dict[tuple[str, ...], list[tuple[str, Json]]] = {}
     for case in run["cases"]:
         for name, entry in case["libraries"].items():
@@ -269,7 +270,9 @@ def wrong_libraries(run: Json) -> Table:
         verdict = f"{fast} of {len(found)} faster than ours" if fast else f"{len(found)}, none faster"
         rows.append((*key, verdict, found[0][0], found[0][1]["reason"]))
     note = "These libraries return wrong results for ordinary values. The comparisons above exclude these results."
-    return Table("Timed and wrong", note, ("library", "operator", "type", "cases", "first case", "difference"), rows)
+    return Table(
+        "Libraries with wrong results", note, ("library", "operator", "type", "cases", "first case", "difference"), rows
+    )
 
 
 def libraries(run: Json) -> Table:
@@ -292,7 +295,9 @@ def machine(run: Json) -> Table:
     about = run["machine"] | {name: run[name] for name in ("began", "command", "interrupted") if name in run}
     about["memory_bytes"] = scaled(about["memory_bytes"], BYTES)
     about["caches"] = ", ".join(f"{level} {amount}" for level, amount in about["caches"].items())
-    return Table("Where", "", ("", ""), [(name.replace("_", " "), f"{each}") for name, each in about.items() if each])
+    return Table(
+        "Machine and build", "", ("", ""), [(name.replace("_", " "), f"{each}") for name, each in about.items() if each]
+    )
 
 
 def summary(run: Json) -> list[Table]:
@@ -304,16 +309,16 @@ def summary(run: Json) -> list[Table]:
 
 
 def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | None = None) -> str:
-    """Return the Markdown page of a run, with links to its JSON file and to the pictures beside it."""
+    """Return the Markdown page of a run, with links to its JSON file and its pictures in the same folder."""
     types = ", ".join(dict.fromkeys(case["type"] for case in run["cases"]))
     parts = [
         f"# Speed: {types} on {run['machine']['isa']}",
         f"{headline(run)}. Each timed result of maxops and of the libraries was compared bit for bit with the expected "
-        "one, and wrong libraries are excluded. Times are medians of calls that alternate between maxops and the "
-        "library in one process.",
+        "result, and libraries with wrong results are excluded. Times are medians of calls that alternate between "
+        "maxops and the library in one process.",
         *(f"![{shows}]({file})\n\n*{shows}*" for file, shows in (pictures or {}).items()),
-        f"To repeat the run, use `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}); "
-        f"`maxops bench --from docs/{name} --html speed.html` plots each family.",
+        f"To repeat the run, use `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}). To "
+        f"plot each family, use `maxops bench --from docs/{name} --html speed.html`.",
     ]
     for table in summary(run):
         lines = (table.columns, ["---"] * len(table.columns), *table.rows)

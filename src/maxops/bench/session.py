@@ -19,7 +19,8 @@ from maxops.machine import machine
 from maxops.plan import Array
 
 SECONDS, QUICK_SECONDS = 0.3, 0.02
-CONTENDER = 3.0  # multiple of the fastest correct library's time in a first sample
+# A library is timed in pairs if its first sample takes less than this multiple of the fastest correct library's time.
+CONTENDER = 3.0
 # A long call is skipped above this multiple of the fastest correct library's time at the previous size.
 HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
@@ -72,7 +73,7 @@ class Session:
         for name, (entry, candidate) in verdicts:
             key = name
             if candidate is not None:
-                # the budget goes to the fastest candidates; one sample of the others is enough
+                # the time budget is for the fastest candidates; one sample of each other candidate is enough
                 times = entry["seconds"] / best if best else 1.0
                 self._before[case.operator, case.family, str(case.dtype), name] = times, entry["seconds"] / case.size
                 if times < CONTENDER:
@@ -97,7 +98,7 @@ class Session:
             return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
-            why = f"skipped: took {times:.0f} times as long as the fastest library at the previous size"
+            why = f"skipped: took {times:.0f} times as long as the fastest correct library at the previous size"
             return [({"status": "skipped", "reason": why}, None)]
         try:
             candidates = LIBRARIES[name].candidates(self._started[name], work)

@@ -17,7 +17,7 @@ import numpy as np
 from maxops.bench.grid import Case
 from maxops.plan import Array
 
-SAMPLE_SECONDS = 0.001  # of one sample: much longer than the clock's resolution, and shorter than a scheduler's slice
+SAMPLE_SECONDS = 0.001  # much longer than the clock's resolution, and shorter than a time slice of the scheduler
 MAX_SAMPLES, MIN_PAIRS = 401, 5
 EXTRA_SAMPLES, SHORT_SECONDS = 3, 0.02  # extra samples for calls that are shorter than SHORT_SECONDS
 MAX_REASON_LENGTH = 160
@@ -41,8 +41,8 @@ def one_line(error: Exception) -> str:
 class Candidate:
     """A timed Python expression with its names; the conversion of its result by `to_numpy` is not timed.
 
-    `other_input` names an input of the call that the operator itself does not have. Such a call does less work, so it
-    is shown but not compared.
+    `other_input` names an input of the call that the operator itself does not have. A call with another input does less
+    work, so it is shown but not compared.
     """
 
     code: str
@@ -79,7 +79,7 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
-    """Return the shortest time per call in seconds, to exclude other load; short calls get extra samples."""
+    """Return the shortest time per call in seconds, which other load affects least; short calls get extra samples."""
     watch = Stopwatch(candidate)
     best = watch.warm_up()
     end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
