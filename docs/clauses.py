@@ -106,7 +106,7 @@ def _page(name: str, versions: Versions) -> str:
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
     parts += [
         "## Verification",
-        f"maxops verifies this clause by: {verified}. `maxops clause {newest.id}` explains it on a terminal, and "
+        f"Method: {verified}. `maxops clause {newest.id}` explains the clause on a terminal, and "
         "`maxops evidence --csv -` lists its code, cases and tests. See [Evidence](../evidence.md) for the methods.",
         "All clauses: [Operators and clauses](../operators.md).",
         "*Generated from `src/maxops/spec.py` and `src/maxops/clauses.toml`.*",

@@ -126,7 +126,9 @@ def dask() -> Drawing:
     """Draw how the maxima of chunks are merged; maxops computes the maxima."""
     data, ids = np.array([3, 1, 4, 6, 5, 9, 2, 8, 7]), np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
     result = mo.segment_max(data, ids, fill_value=0)
-    drawing = Drawing("segment_max of a Dask array: each task sends its segments' maxima; shared segments merge", 236)
+    drawing = Drawing(
+        "segment_max of a Dask array: each task sends the maxima of its segments, and shared segments are merged", 236
+    )
     wide, gap, left = 36, 12, 6
     for label, y in (("chunks", 14), ("tasks", 92), ("result", 174)):
         drawing.text(2, y, label, anchor="start", size=11, bold=True)

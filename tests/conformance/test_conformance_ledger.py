@@ -140,11 +140,11 @@ def test_files_have_the_names_of_their_runs(tmp_path: Path) -> None:
     assert ledger.read(tmp_path) == [careful(), swift()]
     saved.write(tmp_path / "other-1.json", [swift()])
     with pytest.raises(
-        RunFileError, match=r"holds a run of swiftmax 2\.1\.0; rename the file to swiftmax-2\.1\.0\.json"
+        RunFileError, match=r"contains a run of swiftmax 2\.1\.0; rename the file to swiftmax-2\.1\.0\.json"
     ):
         ledger.read(tmp_path)
     saved.write(tmp_path / "other-1.json", [swift(), careful()])
-    with pytest.raises(RunFileError, match="holds 2 runs; expected one run in each file"):
+    with pytest.raises(RunFileError, match="contains 2 runs; expected one run in each file"):
         ledger.read(tmp_path)
 
 

@@ -16,7 +16,7 @@ PICTURES = {
     "peers": "Median speedup over each library in cases with a correct result, by number of elements",
     "limit": "Median share of the memory bandwidth, by number of elements",
 }
-# The colors of text and lines, with a contrast of at least 5 on light and on dark pages. In an image, browsers apply the
+# The colors of text and lines, with a contrast of at least 5 on light and dark pages. In an image, browsers apply the
 # color scheme of the page that contains the image, so the site's own toggle also applies.
 STYLE = "<style>svg{color:#5d6775}@media(prefers-color-scheme:dark){svg{color:#9aa4b2}}</style>"
 INK, BLACK = "currentColor", "#000000"

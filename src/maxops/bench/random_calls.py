@@ -244,7 +244,10 @@ def _scalar(call: Call) -> str:
 
 
 def measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
-    """Compare the bits with NumPy's result, and time in pairs. Below a speedup of 1.0, repeat it longer on new arrays."""
+    """Compare the bits with NumPy's result, and time the call in pairs.
+
+    If the speedup is below 1.0, repeat the measurement for longer, on new arrays.
+    """
     first = _measure(call, name, started, seconds)
     if first["status"] != "timed" or first["ratio"]["median"] >= 1:
         return first

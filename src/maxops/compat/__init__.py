@@ -15,14 +15,14 @@ from maxops.errors import SegmentIdsError
 def at_once(operator: str) -> Any:
     """Return a native operator that runs clearly valid calls and returns None for all others.
 
-    The modules try it before their own checks, which take longer than a small call. `torch.compile` treats it as a
-    function that returns None.
+    The modules call this operator before their own checks, which take longer than a small call. `torch.compile` treats
+    it as a function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)
 
 
 def index_error(error: SegmentIdsError, index: Any, count: int) -> SegmentIdsError:
-    """Return an error of `maxops.segment_max` in the terms of a call whose argument is a tensor `index`."""
+    """Rephrase an error of `maxops.segment_max` for a function whose argument is a tensor `index`."""
     try:
         positions = ((index < 0) | (index >= count)).nonzero().tolist()
     except RuntimeError:  # PyTorch's vmap cannot search a batch

@@ -33,8 +33,8 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
     array([4, 5], dtype=int16)
 
-    Arrays of different dtypes are promoted by the rules of their library; NumPy arrays follow the rules of the other
-    array's library.
+    Arrays of different dtypes are promoted by the rules of their library. If only one of them is a NumPy array, the
+    rules of the other array's library apply.
 
     Source: array API standard 2024.12, `maximum`.
     """

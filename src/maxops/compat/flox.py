@@ -66,7 +66,7 @@ def _grouped(
 
 
 def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
-    """Merge the maxima of blocks: along axes for one array, or by id for ids and an array."""
+    """Merge the maxima of blocks: an array along axes, or ids and an array by id."""
     if len(arrays) > 1:
         return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
     (array,) = arrays

@@ -9,7 +9,8 @@ Differences:
 
 - Subnormal numbers are preserved; JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
 - Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0. `fmax`
-  also splits them evenly; JAX's gives the gradient of a tie to the second element, and of two NaN to the first.
+  also splits them evenly; JAX's `fmax` gives the whole gradient to the second of two equal elements, and to the first
+  of two NaNs.
 - Complex numbers, int4, uint4 and float8 types, and data of rank 0 in ``segment_max`` are not supported. Results are
   never weakly typed.
 - With ``indices_are_sorted=True``, ``segment_max`` checks the order of the ids, except under ``jit`` on GPUs and TPUs.
@@ -83,7 +84,7 @@ def max(
     >>> max(jnp.array([[1, 5], [7, 2]]), axis=0, where=jnp.array([[True], [False]]), initial=3)
     Array([3, 5], dtype=int32)
 
-    Like JAX, raises NotImplementedError for ``out``, and ValueError if ``where`` or empty data lacks ``initial``.
+    Like JAX, raises NotImplementedError for ``out``, and ValueError for ``where`` or empty data without ``initial``.
 
     Source: JAX, `jax.numpy.max`.
     """
@@ -188,7 +189,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: Any = None,
 ) -> Any:
-    """Return the maximum of each segment of rows. Empty segments are -Inf, the lowest integer or False.
+    """Return the maximum of each segment of rows. The value of empty segments is -Inf, the lowest integer or False.
 
     >>> segment_max(jnp.array([[1, 8], [2, 7], [9, 3]]), jnp.array([1, 1, 0]))
     Array([[9, 3],

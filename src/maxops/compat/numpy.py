@@ -11,10 +11,11 @@ Signatures, defaults, type promotion, results (scalars at rank 0) and errors are
 are NumPy's own, so ``from maxops.compat import numpy as np`` is the only change that a program needs. Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
-- If an array holds only NaN and -inf, `nanargmax` returns the index of -inf; NumPy returns the index of the first NaN.
-- Other calls are passed to NumPy: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
-  arrays, ``casting=`` and similar arguments, reductions with an ``out`` of another dtype, in which NumPy computes,
-  and ``reduceat`` with indices that are not increasing.
+- If an array contains only NaN and -inf, `nanargmax` returns the index of -inf; NumPy returns the index of the first
+  NaN.
+- maxops passes unsupported calls to NumPy: calls with complex numbers, dates, strings, objects, longdouble, or
+  subclasses such as masked arrays; calls with ``casting=`` and similar arguments; reductions with an ``out`` of another
+  dtype, because NumPy computes in this dtype; and ``reduceat`` with indices that are not increasing.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, _dtypes.BFLOAT16.numpy
-_FALSE = np.asarray(False)  # promotion beside it changes no dtype
-_BLOCK = 16384  # elements that are converted at a time; they stay in the cache
+_FALSE = np.asarray(False)  # promotion with it does not change the other dtype
+_BLOCK = 16384  # number of elements that are converted at a time, so that they stay in the cache
 _LITERALS = frozenset({list, tuple, bool, int, float})
-_USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # of the arrays that NumPy makes of them
+_USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # the dtypes of arrays that NumPy creates from literals
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
 
 
@@ -73,9 +74,9 @@ def _promoted(one: Any, other: Any) -> DType | None:
 
 
 def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | None, Any, Any]:
-    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call, and two arrays.
+    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call, and the two inputs as arrays.
 
-    Only Python scalars beside an array are converted to it and, if `dtype` is given, the arrays.
+    Python scalars are converted to the common dtype. Arrays are converted only if `dtype` is given.
     """
     if type(one) in _LITERALS and type(other) in _LITERALS:  # Python scalars are promoted by their dtypes
         first, second = np.asarray(one), np.asarray(other)
@@ -138,7 +139,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 
 def _holds(out: Any, row: DType | None) -> bool:
-    """Return whether a reduction can be computed in the type of `out`; NumPy computes in the type of other arrays."""
+    """Return whether `out` has the dtype of the reduction; for other dtypes of `out`, NumPy runs the call."""
     if out is None or row is None:
         return row is not None
     if isinstance(out, tuple) and len(out) == 1:
@@ -164,7 +165,7 @@ def _element_wise(
     row = None
     if len(inputs) == 2 and not more:
         one, other = inputs
-        if type(one) is type(other) is _ARRAY and dtype is None:  # as `_common`, without the time of a call
+        if type(one) is type(other) is _ARRAY and dtype is None:  # the fast path of `_common`, without a call
             row = _promoted(one.dtype, other.dtype)
         else:
             row, one, other = _common(one, other, dtype)
@@ -185,7 +186,7 @@ def _element_wise(
 
 
 def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
-    """Return the maximum of arrays that are converted block by block, which stay in the cache."""
+    """Compute the maximum of two arrays block by block, so that the converted elements stay in the cache."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None:
@@ -200,13 +201,13 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
 
 
 def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
-    """Return whether NumPy's maximum of the elements may have other bits than the maximum in the order."""
+    """Return whether an array contains NaN or -0, for which NumPy's maxima may have other bits than those of maxops."""
     has_nan = math.isnan(ops.reduce_max(array, axis=None).item())
     return has_nan or bool(np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
 class _Maximum(_native.Ufunc):
-    """The universal function `numpy.maximum` or `numpy.fmax`. Other attributes are NumPy's.
+    """The universal function `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])
@@ -248,7 +249,7 @@ class _Maximum(_native.Ufunc):
             array = np.asarray(array)
         first = None if initial is _NOT_GIVEN else initial
         is_simple = dtype is None and where is True and type(array) is _ARRAY and array.size
-        # NumPy has its own rounding of Python floats to half precision
+        # NumPy rounds Python floats to half precision in its own way
         if is_simple and (first is None or type(first) is int or (type(first) is float and array.itemsize > 2)):
             result = _native.reduce_max(array, axis=axis, keepdims=keepdims, out=out, initial=first, nan=self._nan)
             if result is not None:
@@ -315,7 +316,7 @@ class _Maximum(_native.Ufunc):
         is_negative = words == 1 << row.bits - 1
         if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
             words[is_negative & np.logical_or.accumulate(data.view(row.word) == 0, axis)] = 0
-        return _reduced(ops.maximum(result, out=result), out)  # with the quiet NaN
+        return _reduced(ops.maximum(result, out=result), out)  # replaces NaN with the quiet NaN
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """Return the maximum of every pair of elements from two arrays.
@@ -346,7 +347,7 @@ class _Maximum(_native.Ufunc):
         # NumPy does not order -0 and +0, and it keeps the bits of NaN
         a[indices] = result = ops.maximum(np.asarray(a[indices], row.numpy), expected, nan=self._nan)
         words = a.view(row.word if a.dtype.isnative else row.word.newbyteorder())
-        np.minimum.at(words, indices, result.view(row.word))  # +0 if any is +0
+        np.minimum.at(words, indices, result.view(row.word))  # the maximum is +0 if any zero is +0
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")

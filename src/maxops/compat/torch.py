@@ -11,14 +11,14 @@ Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0. Gradients follow the same order: -0
   and +0 do not tie, and two NaNs tie.
-- With ``include_self=False``, the gradient of a maximum goes only to elements of src. PyTorch loses the share of the
-  elements of input that equal the maximum.
+- With ``include_self=False``, the gradient of a maximum goes only to elements of src. In PyTorch, the elements of input
+  that equal the maximum also count as ties, and their share of the gradient is lost.
 - If several elements equal the maximum, the index of the first one is returned, on every device.
 - ``segment_reduce`` accepts every dtype that maxops supports, and checks offsets.
 - Some invalid arguments raise errors of maxops: a repeated ``dim`` raises `AxesError`, and an out-of-range index raises
   `SegmentIdsError`.
-- Unsupported calls are passed to PyTorch, such as calls with complex numbers or empty tensors, ``segment_reduce`` with
-  ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
+- maxops passes unsupported calls to PyTorch, such as calls with complex numbers or empty tensors, ``segment_reduce``
+  with ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
 - ``scatter_reduce`` and ``index_reduce`` support only ``reduce="amax"``, and ``segment_reduce`` supports only
   ``reduce="max"``.
 """
@@ -71,7 +71,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the element-wise maximum. If one element is NaN, the result is the other element.
+    """Return the element-wise maximum of two tensors. If one element is NaN, the result is the other element.
 
     >>> fmax(torch.tensor([1.0, float("nan")]), torch.tensor([float("nan"), 2.0]))
     tensor([1., 2.])
@@ -307,13 +307,13 @@ def _is_taken(tensor: object) -> bool:
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
-    """Return whether maxops supports two tensors along a dimension; otherwise, PyTorch runs the call."""
+    """Return whether maxops can scatter `source` into `input` along a dimension; otherwise, PyTorch runs the call."""
     taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
     return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Return whether index has the rank of input, and fits into src and, except along `dim`, into input."""
+    """Return whether index has the rank of input, and is no larger than src and, except along `dim`, than input."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
@@ -348,7 +348,10 @@ def _integer(dim: Any) -> Any:
 
 
 def _aliased(*arguments: tuple[str, Any, str, Any, Any]) -> list[Any]:
-    """Return the arguments of which each has a name, a value, an alias with its value, and a default."""
+    """Return the value of each argument or of its alias.
+
+    An argument is given as its name and value, the name and value of its alias, and its default.
+    """
     for name, value, alias, other, default in arguments:
         if other is not None and value != default:
             raise TypeError(f"{alias} is an alias of {name}; pass only one of them")

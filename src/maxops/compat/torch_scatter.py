@@ -11,9 +11,9 @@ index receives the gradient. Differences:
 - NaN is ignored, including in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN,
   and keeps NaN in ``out``. +0 is greater than -0.
 - If several elements equal the maximum, the index of the first one is returned.
-- An out-of-range index raises an error, and so does a decreasing 1-D index in ``segment_max_coo`` without ``out``;
-  torch_scatter does not check the index. Neither checks the ``indptr`` of `segment_max_csr`: if it
-  decreases or is out of range, the results are unspecified.
+- An out-of-range index, or a decreasing 1-D index in `segment_max_coo` without ``out``, raises an error; torch_scatter
+  does not check the index. Neither library checks the ``indptr`` of `segment_max_csr`: if ``indptr`` decreases or is
+  out of range, the results are unspecified.
 - bool is supported. `scatter`, `segment_coo` and `segment_csr` support only ``reduce="max"``.
 """
 
@@ -52,7 +52,7 @@ def _by_ids(
     is_sorted: bool,
     drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima and indices along an axis, given 1-D ids; empty segments are 0 with index -1."""
+    """Return maxima and indices along an axis, given 1-D ids. For empty segments, they are 0 and -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
@@ -137,7 +137,7 @@ def _along(
     rows = src.size(dim)
     count = dim_size
     before = 0
-    if out is not None:  # its elements are first, because they win ties against src
+    if out is not None:  # its elements come first, because they take precedence over equal elements of src
         count = before = out.size(dim)
         own = torch.arange(before, dtype=index.dtype, device=index.device)
         if index.dim() > 1:
@@ -208,7 +208,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the results of `scatter_max` along the last axis of a sorted index whose axes are the first axes of src.
+    """Return the results of `scatter_max` for a sorted index, along its last axis; its axes are the first axes of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],
