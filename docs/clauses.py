@@ -61,7 +61,7 @@ def page_of(clause: str) -> str:
 
 @cache
 def _page_names() -> dict[str, str]:
-    """Return the page of each clause, with a number after a name that differs from an earlier one by case only."""
+    """Return the page of each clause, with a number after a name that differs from an earlier name only by case."""
     names: dict[str, str] = {}
     seen: Counter[str] = Counter()
     for name in by_name():
@@ -100,7 +100,8 @@ def _page(name: str, versions: Versions) -> str:
             lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
             "## Results of runtimes",
-            "The kit judges each runtime by every standard, even if the runtime does not claim to implement it:",
+            "The conformance kit judges each runtime by every standard, even if the runtime does not claim to implement "
+            "it. It found these faults:",
             "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]

@@ -17,7 +17,7 @@ from maxops.conformance.result import Run, Verdict
 from maxops.conformance.wording import runtime_label
 
 WIDTH = 360
-LETTER = 0.58  # the mean width of a letter of a wide font, such as DejaVu Sans, by the size of the font
+LETTER = 0.58  # the mean width of a letter, relative to the font size, in a wide font such as DejaVu Sans
 FILLS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
 
 

@@ -6,7 +6,8 @@ benchmarks and of the ledger are rewritten in their canonical form.
 
     python docs/generate.py [--check] [--release]
 
-With --check, nothing is written, and a stale page is an error. With --release, so is a benchmark for a different core.
+With --check, nothing is written, and a stale page is an error. With --release, a benchmark of a different version of
+the native core is also an error.
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
 def pictures_of(file: Path, run: Json, check: bool) -> tuple[dict[str, str], int]:
     """Return the captions of a benchmark's plots by file name, and 1 if a plot is stale.
 
-    Plots of an earlier run, or by an earlier page.py, are drawn again. Each plot contains the digest of both, because
-    releases of matplotlib draw the same plot with different bytes.
+    Plots of an earlier run, or from an earlier version of page.py, are drawn again. Each plot contains a digest of the
+    run and of page.py, because releases of matplotlib draw the same plot with different bytes.
     """
     digest, stale = hashlib.sha256(file.read_bytes() + Path(page.__file__).read_bytes()).hexdigest(), 0
     paths = {name: file.with_name(f"{file.stem}-{name}.svg") for name in page.PICTURES}
@@ -163,7 +164,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is stale")
     parser.add_argument(
-        "--release", action="store_true", help="also exit with 1 if a benchmark is for a different core"
+        "--release",
+        action="store_true",
+        help="also exit with 1 if a benchmark is for a different version of the native core",
     )
     options = parser.parse_args()
     check = options.check
@@ -193,7 +196,9 @@ def main() -> int:
         pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name, pictures)
         if benchmark["machine"].get("core") != _native.build()["sources"]:
             print(
-                f"docs/{file.name} is for a different core; run the benchmark again before a release", file=sys.stderr
+                f"docs/{file.name} is for a different version of the native core; run the benchmark again before a "
+                "release",
+                file=sys.stderr,
             )
             stale |= options.release
     for path in (ROOT / "docs" / "findings").glob("*.md"):

@@ -125,7 +125,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 
 def _with_classes(table: re.Match[str]) -> str:
-    """Mark the columns of a table that hold only numbers, and those that hold sentences."""
+    """Mark the columns of a table that contain only numbers, and those that contain sentences."""
     rows = [[_text(cell) for _, cell in CELL.findall(row)] for row in ROW.findall(table[0])]
     columns = list(zip(*rows[1:], strict=True))
     classes = [

@@ -32,7 +32,7 @@ def html(runs: Sequence[Run]) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        # "<" could end the element that holds the data
+        # "<" could end the element that contains the data
         data=json.dumps(data(runs), allow_nan=False, separators=(",", ":")).replace("<", r"\u003c"),
         summary="".join(map(_summary, runs)),
     )
@@ -40,7 +40,7 @@ def html(runs: Sequence[Run]) -> str:
 
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the page."""
-    # a runtime's name may hold bytes that are not UTF-8
+    # a runtime's name may contain bytes that are not UTF-8
     write_text(path, html(runs), errors="backslashreplace")
 
 

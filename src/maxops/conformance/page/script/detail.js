@@ -52,10 +52,10 @@ function detail(finding) {
     make("p", { class: "lead" }, `${group.run.name} \u00b7 ${own.standard} ${own.operator}${version} \u00b7 ${finding.type}`),
     make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "Not a fault: the standard permits it."), " ", finding.message),
     make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, group.statement),
-      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case tests another clause:"), clauseText(finding.own, own.statement)]),
+      group.clause === finding.own ? null : [make("p", { class: "hint" }, "This case tests a different clause:"), clauseText(finding.own, own.statement)]),
     make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.expected, finding.actual, finding.index)),
     group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "How to reproduce it"), make("p", {}, "No single call reproduces this finding.")),
-    make("section", {}, make("h3", {}, "Its name"), make("p", { class: "id" }, finding.case)),
+    make("section", {}, make("h3", {}, "Case id"), make("p", { class: "id" }, finding.case)),
   ];
 }
 
@@ -75,7 +75,7 @@ function smallest(group) {
   const others = group.findings.length - 1;
   const entries = Object.entries(attributes);
   return make("section", {}, make("h3", {}, "The smallest call that reproduces it"),
-    others ? make("p", { class: "hint" }, `It represents ${counted(others, "other case")}, too.`) : null,
+    others ? make("p", { class: "hint" }, `It also represents ${counted(others, "other case")}.`) : null,
     make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), side.text === undefined ? make("span", {}, shape(side)) : null),
       make("dd", {}, side.text ?? (side.values.length ? elementList(side) : "empty"))])),
     entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,

@@ -38,7 +38,7 @@ function showFilters() {
     if (field.value !== state[key]) field.value = state[key];
     // a link may contain a value that this page lacks: the list is empty, and the field shows the reason
     if (field.value !== state[key] && field.tagName === "SELECT") {
-      field.append(make("option", { value: state[key] }, `${state[key]} (not here)`));
+      field.append(make("option", { value: state[key] }, `${state[key]} (not on this page)`));
       field.value = state[key];
     }
     field.classList.toggle("on", state[key] !== "");
