@@ -100,8 +100,8 @@ def _page(name: str, versions: Versions) -> str:
             lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
             "## Results of runtimes",
-            "The conformance kit judges each runtime by every standard, even if the runtime does not claim to implement "
-            "it. It found these faults:",
+            "The conformance kit judges each runtime by every standard, even if the runtime does not claim to "
+            "implement it. The kit found these faults:",
             "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
