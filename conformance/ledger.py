@@ -36,8 +36,8 @@ machine named on the runtime's page. Results on other versions and machines may 
 which some processors support natively. `maxops conform RUNTIME --only CASE` repeats a case; see [Judging a
 runtime](integrations/conform.md).
 
-Each result is judged by each standard, including standards that the runtime does not claim to implement (no runtime
-claims SONNX). Standards without applicable cases are omitted. Each runtime has a page with its results, and with
+Each result is judged by each standard, even if the runtime does not claim to implement the standard. No runtime claims
+to implement SONNX. Standards without applicable cases are omitted. Each runtime has a page with its findings, and with
 scripts that reproduce them.
 
 ![Share of the verdicts among the applicable cases, by runtime and standard](findings.svg)
@@ -338,7 +338,7 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
         return "An error, not a result"
     for name in ("type", "shape"):
         if expected[name] != actual[name]:
-            return f"Another {name}"
+            return f"Different {name}"
     number = first_difference(expected, actual)
     dtype = dtypes.BY_NAME.get(expected["type"])
     if dtype is None or number is None:

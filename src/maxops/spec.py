@@ -396,7 +396,7 @@ SONNX_MAX = Spec(
     None,
     _types((*_FLOATS, *_INTEGERS, dtypes.REAL)),
     (
-        ("L", ("L in [0, 2^31-1[: 1 to 2147483647 inputs", f"{_SONNX}, Signature", "must")),
+        ("L", ("between 1 and 2147483647 inputs: L + 1, with L in [0, 2^31-1[", f"{_SONNX}, Signature", "must")),
         ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
         *_SONNX_GENERAL,
         ("static", ("shapes are static", "decided: C1 and C2 can be verified only for known shapes", "undecided")),

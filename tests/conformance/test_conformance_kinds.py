@@ -108,8 +108,8 @@ def test_what_became_of_other_results() -> None:
     rational, other = elements(np.array([1], object)), elements(np.array([2], object))
     assert what_became(text, int8) == "A result, not an error"
     assert what_became(int8, text) == "An error, not a result"
-    assert what_became(int8, elements(np.array([1, 2], "int16"))) == "Another type"
-    assert what_became(int8, elements(np.array([[1, 2]], "int8"))) == "Another shape"
+    assert what_became(int8, elements(np.array([1, 2], "int16"))) == "Different type"
+    assert what_became(int8, elements(np.array([[1, 2]], "int8"))) == "Different shape"
     assert what_became(int8, elements(np.array([1, 3], "int8"))) == "Wrong integers"
     assert what_became(int8, int8) == what_became(rational, other) == "Wrong values"
 

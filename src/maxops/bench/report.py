@@ -158,8 +158,8 @@ def overview(run: Json, operator: str, against: str) -> Table:
     rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
     title, what = _MEANINGS[against]
     has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
-    cells_have = "the median over types, and the lowest value" if has_types else "one value"
-    note = f"The table shows {what}. For each number of elements, it lists {cells_have}."
+    note = f"The table shows {what}, by number of elements."
+    note += " A cell contains the median over types, and the lowest value." if has_types else ""
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
@@ -253,8 +253,8 @@ def below_one(run: Json) -> Table:
         for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
         if case["ratio"]["median"] < 1
     ]
-    note = f"In {len(rows)} of {len(compared)} cases, a correct library is faster than maxops."
-    return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup"), rows)
+    note = f"The table lists {len(rows)} of {len(compared)} cases, the lowest speedup first."
+    return Table("Cases in which a correct library is faster", note, ("case", "library", "speedup"), rows)
 
 
 def wrong_libraries(run: Json) -> Table:
@@ -286,7 +286,7 @@ def libraries(run: Json) -> Table:
         reasons = list(dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported"))
         version = about["version"] or about["reason"]
         rows.append((name, version, counted_up, fastest, "; ".join(reasons[:4]) or NOTHING))
-    note = "The counts are for ordinary values. `maxops conform LIBRARY` tests NaN and the sign of zero."
+    note = "The benchmark uses ordinary values. To test NaN and the sign of zero, use `maxops conform LIBRARY`."
     return Table("Libraries", note, ("library", "version", "cases", "fastest in", "unsupported (examples)"), rows)
 
 

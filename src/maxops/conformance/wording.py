@@ -25,7 +25,8 @@ WORDS: dict[Verdict, Words] = {
     "uninitialized memory": Words(
         "uninitialized memory",
         "U",
-        "two runs on the same inputs differ, and a result is wrong: it depends on uninitialized memory, or on a race",
+        "two runs on the same inputs differ, and a result is wrong, because it depends on uninitialized memory or on a "
+        "race condition",
     ),
     "corrupted state": Words("corrupted state", "C", "after this call, valid calls fail or return different results"),
     "hangs": Words("hang", "H", "no result before the timeout"),
@@ -39,7 +40,7 @@ WORDS: dict[Verdict, Words] = {
         "two runs on the same inputs differ, and the standard permits each result: not a fault",
     ),
     "conforms": Words("conform", "\N{CHECK MARK}", "the result that the clause specifies, bit for bit"),
-    "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support such a call"),
+    "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support calls of this kind"),
 }
 BY_SEVERITY = tuple(WORDS)
 
