@@ -74,9 +74,10 @@ def _promoted(one: Any, other: Any) -> DType | None:
 
 
 def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | None, Any, Any]:
-    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call, and the two inputs as arrays.
+    """Return the common dtype by NumPy's promotion, and the two inputs as arrays.
 
-    Python scalars are converted to the common dtype. Arrays are converted only if `dtype` is given.
+    The dtype is None if NumPy must run the call. Python scalars are converted to the common dtype. Arrays are converted
+    only if `dtype` is given.
     """
     if type(one) in _LITERALS and type(other) in _LITERALS:  # Python scalars are promoted by their dtypes
         first, second = np.asarray(one), np.asarray(other)
@@ -139,7 +140,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 
 def _holds(out: Any, row: DType | None) -> bool:
-    """Return whether `out` has the dtype of the reduction; for other dtypes of `out`, NumPy runs the call."""
+    """Return whether `out` is None or has the dtype of the reduction; otherwise, NumPy runs the call."""
     if out is None or row is None:
         return row is not None
     if isinstance(out, tuple) and len(out) == 1:
