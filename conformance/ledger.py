@@ -152,7 +152,7 @@ def _gravest(runs: Sequence[Run]) -> list[str]:
 
 
 def _of_runtime(run: Run, where: str) -> list[str]:
-    """Return a run's part of its page; `where` distinguishes equal headings of several runs."""
+    """Return the part of a page that describes a run; `where` distinguishes equal headings of several runs."""
     every = kinds(run)
     wrong = _faults(run)
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]

@@ -214,7 +214,7 @@ def flox() -> Found | None:
     tests = [str(checkout / "tests" / f"test_{part}.py") for part in ("core", "xarray")]
     plugin = run_pytest(compat, {"ops": compat.ops}, checkout, ["-kmax", *tests])
     AGGREGATIONS.update(theirs)
-    # failures before the first call of a replaced function count, too
+    # failures before the first call of a replaced function also count
     outcomes = {name: text for name, text in plugin.outcomes.items() if text or name in plugin.reached}
     return counted("flox", flox.__version__, without_theirs("flox", compat, checkout, outcomes))
 
@@ -231,7 +231,7 @@ def jax() -> Found | None:
     from maxops.engines import jax as engine  # noqa: PLC0415
 
     for module in iter_modules(engine.__path__, f"{engine.__name__}."):
-        import_module(module.name)  # these keep JAX's own functions
+        import_module(module.name)  # before the replacement, so that these modules use JAX's own functions
     ours = {name: getattr(compat, name) for name in compat.__all__ if hasattr(jnp, name)}
     theirs = {name: getattr(jnp, name) for name in ours}
     tests = [str(checkout / "tests" / f"lax_numpy_{part}_test.py") for part in ("reducers", "operators")]
@@ -337,7 +337,7 @@ def main() -> None:
             unknown |= not why
             print(f"{suite}: {name}: {why or 'UNKNOWN'}: {text[:200]}")
         if not found.passed:
-            sys.exit(f"{suite}: no test ran")
+            sys.exit(f"{suite}: no test passed")
     if len(every) == len(SUITES) and not unknown:
         write(every)
     sys.exit(1 if unknown else 0)

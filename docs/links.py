@@ -52,7 +52,7 @@ def faults(site: Path) -> list[str]:
     pages = {path: _Reader(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for path, page in pages.items():
-        if path.name == "404.html":  # served under any address
+        if path.name == "404.html":  # can be served at any address
             continue
         where = path.relative_to(site)
         found += [f"{where}: loads {each} from another site" for each in sorted(page.loaded) if _is_elsewhere(each)]
@@ -91,7 +91,7 @@ def public() -> dict[str, set[str]]:
 
 
 def undocumented(site: Path) -> list[str]:
-    """Return the public names that are missing in the reference, one line each."""
+    """Return the public names that are missing from the reference, one line each."""
     found = []
     for name, anchors in public().items():
         page = site / name

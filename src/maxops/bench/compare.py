@@ -1,4 +1,4 @@
-"""Compares two installations of maxops: the same calls run in two processes alternately, A B A B ..."""
+"""Compares two installations of maxops by running the same calls alternately in two processes (A B A B ...)."""
 
 from __future__ import annotations
 

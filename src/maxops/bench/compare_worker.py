@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-if __name__ == "__main__":  # before imports that might print, because stdout is for answers
+if __name__ == "__main__":  # before the imports, which might print, because stdout is reserved for answers
     _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -27,7 +27,7 @@ class Worker:
     """Handles requests. A request names a method of this class or of the stopwatch of the prepared case."""
 
     def __init__(self) -> None:
-        folder = Path(__file__).parent  # import `maxops.bench` from here, whichever maxops is installed
+        folder = Path(__file__).parent  # import `maxops.bench` from this folder, whichever maxops is installed
         spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
         assert spec is not None
         sys.modules["maxops.bench"] = module_from_spec(spec)

@@ -96,13 +96,13 @@ def label(size: int) -> str:
 
 # ------------------------------------------------------------------------------------------------- the grid
 
-MAX_BYTES = 10**9  # of all arrays of a case together
+MAX_BYTES = 10**9  # maximum total size of the arrays of a case
 EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
 LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
 _SPELLED: dict[str, Spelling] = {"Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer"}
-SPELLED_SIZES = (1, 100, 1_000)  # of calls in other spellings, whose overhead matters most in small calls
+SPELLED_SIZES = (1, 100, 1_000)  # for calls in other spellings, whose overhead matters most in small calls
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 # The default: one type for each kind of kernel.
@@ -261,7 +261,7 @@ def _reduce_cases(dtype: DType) -> Iterator[Case]:
 def _segment_cases(dtype: DType) -> Iterator[Case]:
     for (rows, row), lengths, id_type, check in product(ROWS.items(), LENGTHS, ("int32", "int64"), (True, False)):
         if row and id_type == "int32" and not check:
-            continue  # with long rows, the combination of the ids' width and the check does not matter
+            continue  # for long rows, this combination adds no information
         name = f"{rows},{lengths},{id_type}" + ("" if check else ",unchecked")
         for size in ROW_SIZES if row else (1, *LARGER) if lengths == "mean-1" else LARGER:
             count = size // (row[0] if row else 1)

@@ -72,7 +72,7 @@ def build(case: Case) -> Work:
 
 
 def empty(size: int, dtype: Any, number: int) -> Array:
-    """Return a numbered array at the same page offset in every process.
+    """Return an array whose page offset depends only on its number.
 
     The offset changes times by a factor of up to 1.4.
     """
@@ -134,7 +134,7 @@ def _segment_ids(case: Case, random: np.random.Generator) -> Array:
 
 
 def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> Array:
-    """Return `count` lengths of at least 1 with the sum `rows`."""
+    """Return `count` lengths of at least 1 that add up to `rows`."""
     weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1) if zipf else random.integers(1, 4, count)
     ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
     return np.asarray(1 + np.diff(ends, prepend=0))

@@ -55,7 +55,7 @@ class Library:
     back: str = "np.asarray({})"
     bfloat16: tuple[str, str] = ("", "")  # `array` and `back` for bfloat16, if they differ
     threads: str = ""  # the statement that sets the number of threads, unless an environment variable sets it
-    has_columns_alone: bool = False  # only 1-D arrays of one length, without strides, and no bfloat16
+    has_columns_alone: bool = False  # supports only contiguous 1-D arrays of equal length, and no bfloat16
 
     def start(self, threads: int) -> Names:
         """Import the library and return the names for its expressions; raise the errors of the import."""
@@ -112,7 +112,7 @@ class Library:
 
 
 def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, out: Any = None) -> Any:
-    """Compute the maximum of three or more inputs pair by pair in one output."""
+    """Compute the maximum of three or more inputs pair by pair, in a single output array."""
     result = maximum(first, second, out=out)
     for each in others:
         maximum(result, each, out=result)

@@ -20,11 +20,11 @@ PICTURES = {
 # color scheme of the page that contains the image, so the site's own toggle also applies.
 STYLE = "<style>svg{color:#5d6775}@media(prefers-color-scheme:dark){svg{color:#9aa4b2}}</style>"
 INK, BLACK = "currentColor", "#000000"
-# Variants that differ little from those in the plots are only in the tables.
+# Parts of the names of families that are only in the tables, because they differ little from the plotted families.
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # characters above which a cell of a table wraps
 
-Lines = dict[str, Points]  # by name
+Lines = dict[str, Points]  # the points of each line, by name
 
 
 def html(run: Json) -> str:
@@ -83,7 +83,7 @@ def pictures(run: Json) -> dict[str, str]:
 
 
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
-    """Draw panels with lines over size, one below the other, with searchable text and shaded speedups below 1."""
+    """Draw panels of lines over size, one below the other. Text is searchable, and speedups below 1 are shaded."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 

@@ -217,7 +217,7 @@ def theirs(call: Call, name: str) -> Text:
     if case.operator == "Max":
         maximum = "chain({0}.maximum, {{inputs}}{{out}})" if len(call.layouts) > 2 else "{0}.maximum({{inputs}}{{out}})"
         return Text(maximum.format("np" if name == "numpy" else name), _scalar(call) if name == "numpy" else "")
-    if case.operator == "ReduceMax" and name == "numpy":  # np.max and ndarray.max call it
+    if case.operator == "ReduceMax" and name == "numpy":  # np.max and ndarray.max call this method
         return Text(f"np.maximum.reduce(data, axis={case.axes}, keepdims={call.keepdims}{out})")
     if case.operator == "ReduceMax":
         return Text(f"torch.amax(data, dim={case.axes}, keepdim={call.keepdims}{out})")

@@ -171,7 +171,7 @@ def _median_and_lowest(found: list[tuple[float, str]]) -> str:
 
 
 def by_library(run: Json, operator: str) -> dict[str, Points]:
-    """Return the median speedup over each library where its result is correct, by number of elements."""
+    """Return the median speedup over each library in cases with a correct result, by number of elements."""
     cases = [case for case in run["cases"] if case["operator"] == operator]
     found = {}
     for name in run["libraries"]:
@@ -301,7 +301,7 @@ def machine(run: Json) -> Table:
 
 
 def summary(run: Json) -> list[Table]:
-    """Return all tables except the tables of all cases."""
+    """Return all tables except those that list every case."""
     tables = [libraries_by_size(run, operator) for operator in OPERATORS]
     tables += [families(run), *(overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS)]
     tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine)]

@@ -126,7 +126,7 @@ class Session:
 
 
 def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
-    """Run a candidate once, compare its result with the expected one bit for bit, and time it and maxops.
+    """Run a candidate once, compare its result bit for bit with the expected result, and time it and maxops.
 
     The times are from one sample of the candidate and one sample of maxops.
     """

@@ -43,7 +43,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays by their library's rules; if it does not promote them, return them for the error of `maximum`."""
+    """Promote arrays by their library's rules. If the library rejects them, return them unchanged for `maximum`."""
     try:
         return _in_one_type(*arrays)
     except (TypeError, ValueError, OverflowError):

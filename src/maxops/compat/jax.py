@@ -153,7 +153,7 @@ def _reduced(
     result = ops.reduce_max(data, axis=axis, keepdims=keepdims, nan=nan)
     if initial is None:
         return result
-    # not initial= of `reduce_max`, because `initial` has a gradient in JAX
+    # `reduce_max` does not get `initial`, because `initial` has a gradient in JAX
     return ops.maximum(result, initial, nan="propagate" if is_empty else nan)
 
 

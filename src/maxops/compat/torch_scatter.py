@@ -208,7 +208,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the results of `scatter_max` for a sorted index, along its last axis; its axes are the first axes of src.
+    """Apply `scatter_max` along the last axis of a sorted index. The axes of index are the first axes of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],

@@ -114,6 +114,6 @@ def _run(run: Run, name: str) -> Json:
 
 
 def _finding(finding: Finding) -> Json:
-    """Return the details that neither the group nor the case's name contains."""
+    """Return the details of a finding that its group and the name of its case do not contain."""
     kept = ("case", "message", "expected", "actual", "feed", "index")
     return {name: finding[name] for name in kept}  # type: ignore[literal-required]
