@@ -385,7 +385,7 @@ SCATTER_ND_18 = _scatter(
 _RESTRICTIONS = "SONNX general restrictions"
 _SONNX_GENERAL: tuple[tuple[str, tuple[str, str, Level]], ...] = (
     ("GR1", ("no tensor is sparse", f"{_RESTRICTIONS}, GR1", "must")),
-    ("GR2", ("every numerical type is stated: no type is inferred", f"{_RESTRICTIONS}, GR2", "must")),
+    ("GR2", ("every numerical type is declared, and no type is inferred", f"{_RESTRICTIONS}, GR2", "must")),
     ("GR3", ("no type is converted implicitly", f"{_RESTRICTIONS}, GR3", "must")),
     ("GR4", ("no default values", f"{_RESTRICTIONS}, GR4", "must")),
 )
@@ -435,7 +435,10 @@ SONNX_DRAFT_MAX = Spec(
         ("L", ("C1: between 1 and 2147483647 inputs", f"{_DRAFT}, Constraints", "must")),
         ("T", ("all tensors have one of the twelve listed types", f"{_DRAFT}, Max", "must")),
         ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
-        ("zero-size", ("RI, RJ...: each size is the largest one or 1", f"{_DRAFT}, Restrictions", "must")),
+        (
+            "zero-size",
+            ("RI, RJ...: along each axis, a size is 1 or the largest size", f"{_DRAFT}, Restrictions", "must"),
+        ),
         ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),
         ("nan", _NAN),
     ),
