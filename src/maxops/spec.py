@@ -251,8 +251,8 @@ REDUCE_MAX_1 = Spec(
         (
             "axes.range",
             (
-                "the document does not mention negative axes, so axes lie in 0..r-1",
-                "decided for version 1",
+                "axes lie in 0..r-1, with r the rank",
+                "decided: version 1 does not mention negative axes",
                 "undecided",
             ),
         ),
@@ -554,14 +554,14 @@ _INITIAL = Parameter(
     "initial",
     "scalar",
     None,
-    "a scalar of the data's type, or a Python scalar; cannot be combined with fill_mode or fill_value",
+    "a scalar of the data's type, or a Python scalar",
     help="Include this value in each maximum. It is the maximum of empty sets.",
 )
 _INDICES = Parameter(
     "return_indices",
     "flag",
     False,
-    "0 or 1: also return the index of the first element that equals each maximum, or -1",
+    "0 or 1: also return the index of the first element that equals each maximum, or -1 if there is none",
     help="Also return the indices of the maxima (argmax).",
 )
 _TIES = Parameter(
@@ -623,7 +623,7 @@ REDUCE_MAX = _plain(
             "axes",
             "axes",
             None,
-            "an integer, or a sequence or array of distinct integers: the axes to reduce; axis is NumPy's convention",
+            "an integer, or a sequence or array of distinct integers: the axes to reduce; axis follows NumPy's rules",
             help="Axes to reduce, such as 0,-1. Default: all axes.",
         ),
         Parameter(
@@ -665,7 +665,7 @@ SEGMENT_MAX = _plain(
             "fill_mode",
             "choice",
             None,
-            "the value of empty segments: ZERO, or LOWEST, the lowest finite value; required unless fill_value or "
+            "the value of empty segments: ZERO, or LOWEST (the lowest finite value); required unless fill_value or "
             "initial is given",
             ("ZERO", "LOWEST"),
             help="Value of empty segments: ZERO, or LOWEST (finite). Or use --fill-value or --initial.",
@@ -690,7 +690,7 @@ SEGMENT_MAX = _plain(
             "offsets",
             "indices",
             None,
-            "replaces segment_ids: 1-D and non-decreasing, from 0 to the number of rows",
+            "1-D, non-decreasing offsets from 0 to the number of rows, which replace segment_ids",
             help="File (.npy) with the offsets of the segments; replaces IDS.",
         ),
         Parameter("sorted", "flag", True, "0 or 1; 0 allows ids in any order", help="Require non-decreasing ids."),
@@ -698,7 +698,7 @@ SEGMENT_MAX = _plain(
             "out_of_range",
             "choice",
             None,
-            "'error' or 'drop', for ids outside 0..num_segments-1; None: see ids and num_segments",
+            "'error' or 'drop', for ids outside 0..num_segments-1; by default, ids and num_segments.smaller apply",
             ("error", "drop"),
             help="How to handle out-of-range ids. Default: error for unsorted ids; OpenVINO's behavior for sorted ids.",
         ),
@@ -710,13 +710,13 @@ SEGMENT_MAX = _plain(
             help="The axis of DATA whose slices are the rows.",
         ),
         _DIM,
-        _INITIAL,
+        replace(_INITIAL, statement=f"{_INITIAL.statement}; cannot be combined with fill_mode or fill_value"),
         _INDICES,
         Parameter(
             "return_empty",
             "flag",
             False,
-            "0 or 1: also return whether each segment is empty",
+            "0 or 1: also return a mask of the empty segments",
             help="Also return a mask of empty segments.",
         ),
         _TIES,
@@ -730,7 +730,7 @@ SEGMENT_MAX = _plain(
         _LABELS,
         _as(SEGMENT_MAX_16, "data"),
         _own("index_types", "segment_ids, offsets and num_segments have any integer type"),
-        _own("ids.shape", "segment_ids is 1-D, with one id for each element of data along axis"),
+        _own("ids.shape", "segment_ids is 1-D, with one id for each slice of data along axis"),
         _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
         _as(SEGMENT_MAX_16, "num_segments"),
         _own("num_segments.default", "max(segment_ids) + 1, or 0 without ids; with offsets, len(offsets) - 1"),
