@@ -14,7 +14,7 @@ namespace maxops {
 
 bool View::has_shape_of(const View& other) const {
     if (rank != other.rank) return false;
-    for (int axis = 0; axis < rank; ++axis)  // std::equal calls memcmp, which costs more for so few
+    for (int axis = 0; axis < rank; ++axis)  // std::equal calls memcmp, which is slower for a few axes
         if (sizes[axis] != other.sizes[axis]) return false;
     return true;
 }
@@ -92,8 +92,8 @@ std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank
     return operands;
 }
 
-// Inputs that are alike, to an output like them: nothing to align, order or merge. Two of them may be an
-// array and a scalar; beside more, scalars have rank 0 as all else.
+// Max of contiguous inputs of one shape: no axes to align, reorder or merge. One of two inputs may be a
+// scalar. Three or more inputs all have the rank of the output.
 class FlatMax {
 public:
     FlatMax(const Kernels& kernels, const Maximum& call, const View& out)
@@ -114,7 +114,7 @@ public:
 
     bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
         const std::size_t itemsize = kernels_.itemsize;
-        // One task needs no grain, and its divisions take as long as the rest of a small call.
+        // A single task needs no grain. Its divisions would take as long as the rest of a small call.
         const std::size_t grain =
             bytes < kThreadedBytes ? n : task_items(n, itemsize * (count_ + 1), kTaskAlignment);
         return parallel_for(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
@@ -229,7 +229,7 @@ struct Rows {
     std::size_t before = 1, length = 1, after = 1;
 };
 
-// Whether the reduced axes are adjacent, so that the data is such blocks.
+// Whether the reduced axes are adjacent. Sets the sizes of the blocks.
 bool are_rows(const Reduction& call, Rows* rows) {
     int axis = 0;
     const auto part = [&](bool is_reduced) {
@@ -244,7 +244,7 @@ bool are_rows(const Reduction& call, Rows* rows) {
     return axis == call.data.rank;
 }
 
-// Small arrays, without a plan of tasks.
+// Reduces small arrays without tasks.
 void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, char* out) {
     char* keys = scratch<SmallReduceBuffers>().keys;
     const std::size_t outputs = rows.before * rows.after, block = rows.after * kernels.itemsize;
@@ -260,7 +260,7 @@ void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, cha
     kernels.finish(out, keys, outputs);
 }
 
-// An operand of the output's shape, along the data's axes: it does not move along those that are reduced.
+// Returns an operand of the output with the data's axes, with stride 0 along the reduced axes.
 Operand along_data(const Reduction& call, const View& out) {
     Operand operand;
     operand.data = out.data;

@@ -45,7 +45,7 @@ struct View {
     Shape shape() const;
 };
 
-// The reason why there is no result.
+// The reason why a call has no result.
 struct Fault {
     enum Kind : int {
         kNone,

@@ -37,7 +37,7 @@ std::int64_t rows_of(const Segmentation& call) {
     return call.data.rank == 0 ? 0 : call.data.sizes[call.axis];
 }
 
-// Ids of uint64 come here where one is past int64's highest: a Fault then has its bits.
+// Converts an id for a Fault. Ids of uint64 above the maximum of int64 keep their bits and become negative.
 template <class Id>
 std::int64_t signed_of(Id id) {
     return static_cast<std::int64_t>(id);
@@ -49,13 +49,14 @@ bool is_at_least(Id id, std::int64_t limit) {
     return value >= limit || (!std::is_signed_v<Id> && value < 0);
 }
 
-// Both ask the poll between blocks, which one core reads in a millisecond, or in some ten if each id is on a
-// page of its own.
+// The number of ids or offsets between polls. One core reads them in about 1 ms, or in about 10 ms if each is
+// on its own page.
 constexpr std::int64_t kScannedBlock = std::int64_t{1} << 20;
 
 template <class Id>
 Fault find_id_fault(Poll poll, const Segmentation& call) {
-    // In blocks, and rule by rule within a block, so that the first kind of fault is reported first.
+    // Within each block, checks one rule after the other, so that a fault of an earlier rule is reported
+    // first.
     const View& ids = call.indices;
     const std::int64_t n = ids.sizes[0];
     Polling polling(poll);
@@ -138,7 +139,7 @@ Widen widen_of(int type) {
     }
 }
 
-// ---------------------------------------------------------------------------- and all at once, by kernels
+// ---------------------------------------------------------------------------- ids and offsets, by kernels
 
 const Kernels& id_kernels_of(const Segmentation& call) {
     return kernels_of(call.indices.type);
@@ -149,8 +150,8 @@ bool are_sorted(Poll poll, const Segmentation& call, bool* sorted) {
                           static_cast<std::size_t>(call.indices.sizes[0]), sorted);
 }
 
-// The highest id, or -1 if all are out of range. `no_negative`: a result below 0 means that one id is
-// negative, whatever the others are. False if the poll stopped it.
+// Finds the highest id; -1 without ids. With `no_negative`, any negative id makes the result negative. False
+// if the poll stopped the search.
 bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::int64_t* highest) {
     *highest = -1;
     const std::int64_t rows = call.indices.sizes[0];
@@ -171,7 +172,7 @@ bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::in
     return true;
 }
 
-// One by one.
+// Returns the first fault, found by reading the ids or offsets one by one.
 Fault find_index_fault(Poll poll, const Segmentation& call) {
     const auto find = [&](auto id) {
         using Id = decltype(id);
@@ -181,14 +182,15 @@ Fault find_index_fault(Poll poll, const Segmentation& call) {
     return is_wide(call) ? find(std::int64_t{}) : find(std::int32_t{});
 }
 
-// Where a fault is known to be: of ids that change meanwhile, none may be found.
+// Returns the fault of ids or offsets that a kernel rejected. Another thread may have corrected them since;
+// then the planner handles the call.
 Fault report(Poll poll, const Segmentation& call) {
     const Fault fault = find_index_fault(poll, call);
     return fault ? fault : Fault{Fault::kNotHandled};
 }
 
 Fault plan_offsets(Poll poll, Segmentation* call) {
-    // Looked at in any case, since what is written where depends on them.
+    // Validated even if the call does not check, because offsets determine which memory is accessed.
     const std::int64_t last = call->indices.sizes[0] - 1;
     bool valid = id_at(*call, 0) == 0 && id_at(*call, last) == rows_of(*call);
     if (valid && !are_sorted(poll, *call, &valid)) return {Fault::kStopped};
@@ -203,14 +205,14 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
     const std::int64_t last = rows == 0 ? -1 : id_at(*call, rows - 1);
     const bool is_given = call->num_segments >= 0;
     if (call->checks && rows > 0) {
-        if (!call->rejects_negative) {  // the kernels know of no negative ids that are allowed
+        if (!call->rejects_negative) {  // the kernels reject all negative ids
             if (const Fault fault = find_index_fault(poll, *call)) return fault;
         } else if (call->rejects_past && is_given && last >= call->num_segments) {
             return report(poll, *call);
         } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0 ||
                    (!SegmentPieces::is_one(*call) && SegmentPieces(*call).count() > 1)) {
-            // Nothing may be written to the caller's output before all are known to be valid; an empty output
-            // has no pass over the ids, and several pieces have several.
+            // Validate all ids first: the caller's output must not be written before. An empty output has no
+            // pass over the ids, and several pieces have several passes.
             bool valid = true;
             if (!are_sorted(poll, *call, &valid)) return {Fault::kStopped};
             if (!valid) return report(poll, *call);
@@ -236,9 +238,9 @@ Fault plan_unsorted(Poll poll, Segmentation* call) {
     return {};
 }
 
-// ---------------------------------------------------------------------------- a call as the core takes it
+// ---------------------------------------------------------------------------- execution
 
-// The first piece.
+// Returns the first piece of a call.
 Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     Segments segments{};
     pieces.get_first(&segments);
@@ -254,7 +256,7 @@ Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     return segments;
 }
 
-// Bytes of one piece: of its rows, their ids and its part of the output.
+// The bytes of one piece: its rows, their ids and its part of the output.
 std::size_t piece_bytes(const Segmentation& call, const SegmentPieces& pieces) {
     const std::size_t row_bytes = pieces.row_width() * kernels_of(call.data.type).itemsize;
     const std::size_t rows = call.has_rows ? static_cast<std::size_t>(rows_of(call)) : 0;
@@ -262,8 +264,9 @@ std::size_t piece_bytes(const Segmentation& call, const SegmentPieces& pieces) {
            static_cast<std::size_t>(call.num_segments) * row_bytes;
 }
 
-// Whether pieces are taken one by one: those that have tasks of their own, and those that allocate, since
-// tasks must not throw. The latter have ids in any order, or offsets with strides.
+// Whether pieces run one after the other instead of in parallel tasks: if a piece is large enough for several
+// tasks, or if it allocates, because tasks must not throw. Pieces with unsorted ids or noncontiguous offsets
+// allocate.
 bool are_one_by_one(const Segmentation& call, const SegmentPieces& pieces) {
     const std::size_t row_bytes = pieces.row_width() * kernels_of(call.data.type).itemsize;
     const bool allocates = call.by_offsets ? !call.indices.contiguous : !call.is_sorted;
@@ -271,8 +274,8 @@ bool are_one_by_one(const Segmentation& call, const SegmentPieces& pieces) {
            row_bytes >= std::min(kWideRowBytes, kGatheredRowsBytes);
 }
 
-// All pieces, each into its part of an output that begins at `out`. `sorted` becomes false if the call checks
-// its ids with the maxima, and they are not; several pieces never do.
+// Computes all pieces, each into its part of an output that begins at `out`. Sets `sorted` to false if the
+// call checks its ids with the maxima and they are not sorted. Calls of several pieces check them earlier.
 bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& pieces, Segments& first,
                  char* out, bool* sorted) {
     const Kernels& id_kernels = id_kernels_of(call);
@@ -298,7 +301,7 @@ bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& 
     return parallel_for(run, count, kTaskBytes / bytes + 1, count * bytes, share);
 }
 
-// Small arrays and ids in order: nothing is aligned or shared out. Whether the ids are as they should be.
+// Computes small contiguous calls with sorted ids, without tasks. False if the ids are invalid.
 bool segment_small(const Kernels& kernels, const Segmentation& call, const View& out) {
     SegmentWalk walk{};
     walk.out = out.data;
@@ -322,7 +325,7 @@ bool segment_small(const Kernels& kernels, const Segmentation& call, const View&
 Fault check_indices(Poll poll, const Segmentation& call) {
     return guarded([&]() -> Fault {
         if (call.indices.type == static_cast<int>(Type::uint64_)) return find_index_fault(poll, call);
-        Segmentation known = call;  // nothing is to be found out
+        Segmentation known = call;  // num_segments is set here, not derived from the ids
         if (known.by_offsets) return plan_offsets(poll, &known);
         const bool has_limit = call.num_segments >= 0;
         if (!has_limit) known.num_segments = INT64_MAX;

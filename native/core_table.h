@@ -1,6 +1,6 @@
-// The native API as a table of functions, for the package's other modules: they share its threads, its
-// instruction set and its settings, which a second copy of it would have to itself. No Python, no GIL, no
-// exceptions.
+// The native API as a table of functions for the package's other modules. They thereby share its threads,
+// instruction set and settings; a second copy of the core would have its own. The functions use no Python,
+// need no GIL, and throw no exceptions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace maxops {
 
 struct CoreTable {
-    std::size_t size;  // of this table and of what its functions take, for the reader to compare with its own
+    std::size_t size;  // of the table and its functions' arguments; each module compares it with its own
 
     Fault (*plan_maximum)(Broadcasting, Maximum*);
     Fault (*maximum)(Poll, const Maximum&, const View& out, bool streams);

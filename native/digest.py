@@ -1,4 +1,4 @@
-"""The digest of the native core's sources: the build puts it into the module, and `maxops evidence` compares it.
+"""Computes the digest of the native core's sources, which the build embeds and `maxops evidence` compares.
 
 python native/digest.py HEADER
 """
@@ -18,7 +18,7 @@ KINDS = (".cpp", ".h", ".def")
 
 
 def digest() -> str:
-    """The SHA-256 of the sources' names and tokens, and of how they are compiled."""
+    """Return the SHA-256 of the sources' names and tokens, and of CMakeLists.txt."""
     paths = [*(path for path in (ROOT / "native").rglob("*") if path.suffix in KINDS), ROOT / "CMakeLists.txt"]
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in paths):

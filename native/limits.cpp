@@ -1,5 +1,5 @@
-// The machine's own limit: bytes read and written by nothing but loads and stores, for `maxops bench`.
-// Apart from the native core on purpose: what measures it shares no code with it.
+// Measures the memory bandwidth of the machine with plain loads and stores, as the limit that `maxops bench`
+// reports. It deliberately shares no code with the native core that it is compared with.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t kLine = 64, kStepBytes = 256 << 10;
 
-// A cache line in vectors that every processor of a kind has: memory is far slower than they are.
+// A cache line in vectors of 16 bytes, which every processor of an architecture supports. Memory is far
+// slower than these vectors, so wider ones would not help.
 typedef std::uint64_t Part __attribute__((vector_size(16)));
 struct Line {
     Part parts[kLine / sizeof(Part)] = {};
@@ -69,8 +70,8 @@ constexpr bool kHasStreaming = false;
 inline void end_streaming() {}
 #endif
 
-// Lines are read from four places in turn, since processors fetch ahead from several at once better than from
-// one, and are told of early; lines read and lines written take turns, in one proportion from first to last.
+// Reads lines alternately from four parts of the source, with prefetches, because processors prefetch several
+// streams better than one. Reads and writes alternate in a constant proportion.
 template <bool streaming>
 std::uint64_t move_lines(const char* from, std::size_t reads, char* to, std::size_t writes) {
     constexpr std::size_t kPlaces = 4, kAhead = 2048;
@@ -95,7 +96,7 @@ std::uint64_t move_lines(const char* from, std::size_t reads, char* to, std::siz
     return fold(sum);
 }
 
-// Reads and writes step by step in one proportion, the steps taken by whichever thread is free.
+// Reads and writes in steps, in a constant proportion. Each step goes to the next free thread.
 struct Sweep {
     const char* source;
     std::size_t read;
@@ -106,7 +107,7 @@ struct Sweep {
     std::atomic<std::size_t> next{0};
     std::atomic<std::uint64_t> seen{0};
 
-    // The first line of a step, of so many bytes in all.
+    // The first cache line of a step, if all steps together have `bytes` bytes.
     std::size_t line_of(std::size_t bytes, std::size_t step) const {
         return static_cast<std::size_t>(static_cast<double>(bytes / kLine) * static_cast<double>(step) /
                                         static_cast<double>(steps));
@@ -123,8 +124,9 @@ struct Sweep {
     }
 };
 
-// Helpers that sleep between sweeps. Never destroyed: they may sleep until the process ends. Abandoned in a
-// forked child, which has none of the helpers and perhaps a mutex that a thread held at the fork.
+// Helper threads that sleep between sweeps. Never destroyed, because they may sleep until the process ends. A
+// forked child abandons the team: it has none of the threads, and a thread may have held the mutex at the
+// fork.
 class Team {
 public:
     void run(Sweep& sweep, int helpers) {
@@ -176,7 +178,7 @@ Team& team() {
     if (now != nullptr) return *now;
     Team* fresh = new Team;
     if (shared_team.compare_exchange_strong(now, fresh)) return *fresh;
-    delete fresh;  // it has no helpers yet
+    delete fresh;  // it has no threads yet
     return *now;
 }
 

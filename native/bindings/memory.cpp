@@ -30,7 +30,8 @@ struct Extent {
     bool overlaps(const Extent& other) const { return first < other.last && other.first < last; }
 };
 
-// Sufficient for no overlap: from the innermost axis outwards, each stride passes all elements within.
+// A sufficient condition: from the innermost axis outwards, each stride is larger than the extent of the axes
+// inside it.
 bool has_no_internal_overlap(const View& array) {
     if (array.contiguous) return true;
     struct Axis {
@@ -60,7 +61,7 @@ void set_largest_output(std::size_t bytes) {
     largest_output = bytes;
 }
 
-// As a double, which does not wrap around. Exact up to 2^53 bytes.
+// The size in bytes as a double, which cannot wrap around. Exact up to 2^53 bytes.
 static double byte_count(std::size_t itemsize, int rank, const npy_intp* dims) {
     if (std::find(dims, dims + rank, 0) != dims + rank) return 0;  // infinity times 0 is NaN
     return std::accumulate(dims, dims + rank, static_cast<double>(itemsize), std::multiplies<double>());
@@ -140,7 +141,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     if (is_cached) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        // if this fails, our handler stays set in this context: its arrays come from the cache
+        // if this fails, our handler stays set in this context: its arrays then use the cache
         Py_XDECREF(PyDataMem_SetHandler(before));
         PyErr_Restore(type, value, trace);
         Py_DECREF(before);

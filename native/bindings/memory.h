@@ -21,7 +21,7 @@ PyObject* out_of_memory_error();
 void set_out_of_memory();
 
 // Allocates an array, laid out with `axes` from outermost to innermost, or in C order if null. Null with an
-// OutOfMemoryError set on failure. `is_mapped`: the memory was in use before.
+// OutOfMemoryError set on failure. `is_mapped` is set if the memory was in use before.
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped);
 
 // Whether an output can be written element by element while the inputs are read: it shares no memory with

@@ -57,8 +57,8 @@ struct Entry {
     Rules rules;
 };
 
-// Replaces Python's TypeError for an unexpected keyword argument by one with a hint, if the name is from
-// another library.
+// If an unexpected keyword argument is the name of a parameter in another library, replaces Python's
+// TypeError with one that has a hint.
 void explain_keywords(const Entry* entry, PyObject* keywords) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -263,8 +263,8 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
 
 PyTypeObject* ufunc_type;  // set on import and never freed
 
-// Entry(function, operator, ...): the function, with the native entry point of an operator under these rules.
-// The defaults are the rules of the plain function.
+// Entry(function, operator, ...): the function with the native entry point of an operator and with these
+// rules. The defaults are the rules of the plain function.
 PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     static const char* const kNames[] = {"function",    "operator",      "types",      "index_types",
                                          "broadcast",   "negative_axes", "positional", "keywords",
@@ -362,8 +362,9 @@ PyObject* make_entry(PyObject*, PyObject* function) {
 
 // ---------------------------------------------------------------------------- the module's functions
 
-// The operators without their Python fallback: return None where the fallback would be called. `is_planned`:
-// None if an argument has changed since it was planned; out of memory is an error.
+// The operators without their Python fallback: return None where the fallback would be called. With
+// `is_planned`, None means that an argument has changed since the call was planned, and running out of memory
+// is an error.
 template <int which, bool is_planned>
 PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     static const Rules rules = plain_rules(kOperatorEntries[which]);

@@ -56,7 +56,7 @@ void check(Status* status) {
     if (status != nullptr) throw Failed{status};
 }
 
-// Converts the Python error that is set to a status.
+// Converts the current Python error to a status.
 Failed python_error(const Api& api) {
     const bool is_interrupt = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
     const bool is_memory = PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
@@ -105,9 +105,9 @@ Status* guarded(const Api& api, const Act& act) {
         return api.create_status(kFail, "maxops: out of memory");
 #ifdef __GLIBCXX__  // with other libraries, no exception ends a thread
     } catch (const abi::__forced_unwind&) {
-        // The interpreter is ending and ends this thread. The runtime's frames do not let that exception
-        // through, so the process would abort. The thread waits for the end of the process instead, as Python
-        // itself does from 3.14 on.
+        // The interpreter is ending and ends this thread. The exception that ends it cannot pass the
+        // runtime's frames, so the process would abort. Instead, the thread waits for the process to end, as
+        // Python itself does from version 3.14 on.
         wait_for_the_end();
 #endif
     }
@@ -131,7 +131,7 @@ struct Kernel {
     const Api& api;
     Kind kind;
     bool keepdims, broadcasts, negative_axes, noop;
-    bool has_fill;  // of SegmentMax: fill_mode is lowest or zero
+    bool has_fill;  // SegmentMax: fill_mode is lowest or zero
     std::uint64_t fill;
     Owned node;  // maxops.onnxruntime.node.Node
 };
@@ -189,7 +189,7 @@ public:
         for (std::size_t i = 0; i < count; ++i) {
             const Value* value = nullptr;
             check(api_.input(context_, i, &value));
-            // the interface has one function for tensors to read and to write
+            // the interface has the same function for inputs and outputs
             inputs_.push_back(value == nullptr ? nullptr
                                                : std::make_unique<Tensor>(api_, const_cast<Value*>(value)));
         }
@@ -371,7 +371,7 @@ Status* compute(void* kernel, KernelContext* context) {
 
 void destroy(void* kernel) {
     const std::unique_ptr<Kernel> known(static_cast<Kernel*>(kernel));
-    if (!Py_IsInitialized()) {  // a session may outlive the interpreter, and then its objects are gone
+    if (!Py_IsInitialized()) {  // a session may outlive the interpreter and its objects
         static_cast<void>(known->node.release());
         return;
     }

@@ -1,6 +1,6 @@
-// The part of ONNX Runtime's C interface that custom operators need. Its header is in no package that a build
-// can require, so this file states the facts. They are stable, as the interface guarantees: a function keeps
-// its place in the table, and a struct only grows at its end.
+// The part of ONNX Runtime's C interface that custom operators need. No package that a build can require
+// contains its header, so this file repeats the declarations. The interface guarantees that they are stable:
+// a function keeps its index in the table, and a struct only grows at its end.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace maxops {
 namespace {
 
-// The calls below return an array, or null. Null without an error set means this.
+// The calls below return an array or null. Null without an error set means "not handled".
 inline PyObject* const kNotHandled = nullptr;
 
 constexpr int kMostParameters = 32;  // Rules have a bit for each
@@ -128,7 +128,7 @@ Array named(Array made, const char* what) {
     return Array{};
 }
 
-// A new array beside the values, or a tensor of their framework.
+// Makes an additional result: a new array, or a tensor of the framework.
 Made new_array(const Framework* framework, Type type, int rank, const npy_intp* dims, const int* axes,
                const char* what) {
     bool is_mapped = false;
@@ -136,13 +136,13 @@ Made new_array(const Framework* framework, Type type, int rank, const npy_intp* 
     return named(Made::array(static_cast<int>(type), rank, dims, axes, &is_mapped), what);
 }
 
-// A new int64 array of an output's shape and layout.
+// Makes an int64 array with the shape and layout of an output.
 Made new_indices(const Framework* framework, const Shape& shape, const int* axes = nullptr) {
     const auto* const dims = reinterpret_cast<const npy_intp*>(shape.size);
     return new_array(framework, Type::int64_, shape.rank, dims, axes, "the indices");
 }
 
-// A new array of bools, one for each segment.
+// Makes an array of bools, one for each segment.
 Made new_mask(const Framework* framework, npy_intp count) {
     return new_array(framework, Type::bool_, 1, &count, nullptr, "the mask of empty segments");
 }
@@ -174,8 +174,9 @@ PyObject* together(PyObject* values, Made* indices, Made* empty) {
 
 // ---------------------------------------------------------------------------- Max
 
-// The tensor whose layout a new result has, as in memory.like: the first with the shape of the result. Null
-// if the result is in C order, because that tensor is, or there is none, or the result has at most one axis.
+// Returns the tensor that determines the layout of a new result, as in memory.like: the first one with the
+// shape of the result. Null if the result is in C order: if that tensor is, if no tensor has the shape, or if
+// the result has at most one axis.
 const View* giver_of_layout(const Tensors& tensors, PyObject* const* args, const Maximum& call) {
     if (call.shape.rank <= 1 || tensors.are_contiguous()) return nullptr;
     const auto has_shape = [&](const View& input) {
@@ -246,7 +247,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    // NumPy promotes bfloat16 beside a Python float to float32.
+    // NumPy promotes bfloat16 to float32 if the other input is a Python float.
     if (rules.is_ufunc && has_numbers && type == static_cast<int>(Type::bfloat16_)) return kNotHandled;
     PyObject* const result = run_maximum(rules, tensors, args, views, count, out, ignores_nan);
     const bool may_be_scalar = rules.is_ufunc && result != nullptr && !is_given(out) && PyArray_Check(result);
@@ -265,7 +266,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Reduction call;
     Item item, first;
     bool noop = false, with_indices = false;
-    // axes has ONNX's convention, and axis NumPy's.
+    // `axes` follows ONNX's convention, and `axis` follows NumPy's.
     const bool by_axis = given[Of::axis] != nullptr;
     call.keepdims = !by_axis;
     if (!read_flag(given[Of::keepdims], &call.keepdims) ||
@@ -276,7 +277,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
     PyObject* const named = by_axis ? given[Of::axis] : given[Of::axes];
-    const bool is_identity = noop || (by_axis && is_given(named));  // if there are no axes
+    const bool is_identity = noop || (by_axis && is_given(named));  // if the list of axes is empty
     if (!read_axes(named, rules.index_types, axes, &count) || (is_identity && count == 0)) return kNotHandled;
     Tensors tensors(rules, args, positional, keywords);
     if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
@@ -314,7 +315,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(tensors.poll(), call, view);
         if (with_indices && !found) found = argmax(tensors.poll(), call, view, places);
-        return found;  // not copied in calls without indices: a copy would wait for its stores
+        return found;  // returned without a copy if there are no indices: a copy would wait for its stores
     });
     if (fault) {
         indices.drop();
@@ -345,13 +346,14 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* ten
     return is_lowest || is_word(fill_mode, "zero");
 }
 
-// A new array of a type that the core has, for ids or offsets of a type that it lacks.
+// A copy of ids or offsets in a type that the core supports.
 struct Widened {
     Made made;
     std::ptrdiff_t step;
 };
 
-// False if there is no such array, with or without an error set. Allocating a NumPy array may run other code.
+// Replaces ids or offsets with a wider copy. False on failure, with or without an error set. Allocating a
+// NumPy array may run other code.
 bool widen(const Tensors& tensors, View* view, Widened* widened) {
     const bool is_narrow = kernels_of(view->type).itemsize < 4;
     const auto size = static_cast<npy_intp>(view->sizes[0]);
@@ -379,8 +381,9 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
     return drops || PyUnicode_CompareWithASCIIString(object, "error") == 0;
 }
 
-// Reads ids or offsets of any integer type, in a type that the core has. `widened` owns the copy, if one is
-// necessary. `is_unsigned`: of uint64; values above 2^63 - 1 become negative, which is not clearly valid.
+// Reads ids or offsets of any integer type as a type that the core supports. `widened` owns the copy, if one
+// is necessary. Sets `is_unsigned` for uint64: values above 2^63 - 1 become negative, so the call is not
+// clearly valid.
 bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* view, Widened* widened,
                   bool* is_unsigned) {
     Item item;
@@ -404,7 +407,7 @@ bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count
     return read_integer_item(view, count) && *count >= 0;
 }
 
-// Reads the axis of the data that the ids are along.
+// Reads the segment axis of the data.
 bool read_axis(PyObject* object, Segmentation* call) {
     std::int64_t axis = 0;
     if (object != nullptr &&
@@ -445,7 +448,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[call.axis])
         return kNotHandled;
     if (is_unsigned && !(call.checks && call.rejects_negative))
-        return kNotHandled;  // such an id above 2^63 - 1 is not negative, but belongs to no segment
+        return kNotHandled;  // an id above 2^63 - 1 looks negative here, but is past every segment
 
     const bool is_new = !is_given(given[Of::out]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();

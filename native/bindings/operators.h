@@ -15,7 +15,7 @@ struct Rules {
     Broadcasting broadcasting = Broadcasting::kNumpy;
     bool negative_axes = true;
     bool is_plain = true;        // of a plain function, which accepts tensors and Python numbers as well
-    bool is_ufunc = false;       // of numpy.maximum: two inputs, no tensors, a scalar at rank 0
+    bool is_ufunc = false;       // of numpy.maximum: two inputs, no tensors, results of rank 0 are scalars
     bool ignores_nan = false;    // the default of `nan`
     Py_ssize_t positional = 0;   // how many parameters may be given by position
     std::uint32_t keywords = 0;  // a bit for each parameter that may be given by name
@@ -52,17 +52,17 @@ Rules plain_rules(const OperatorEntry& entry);
 // Creates the Python strings of parameter names; false with an error set. Called once, on import.
 bool intern_parameters();
 
-// Whether the planner handles a call without a result: it may be invalid, or it ran out of memory, for which
-// Python raises a better error. The error is cleared.
+// Whether the planner handles a call that has no result: the call may be invalid, or it ran out of memory,
+// for which Python raises a better error. Clears the error.
 bool goes_to_python();
 
-// (ids or offsets, whether they are offsets, whether they are sorted, whether negative ones are faults,
-// num_segments that ids must be below or None, rows): the first fault as (kind, position, value, previous),
-// or None. The kind is "" if there was a fault and another thread has changed it.
+// (ids or offsets, whether they are offsets, whether they are sorted, whether negative ids are faults, the
+// num_segments that ids must be below or None, rows): returns the first fault as (kind, position, value,
+// previous), or None. The kind is "" if another thread has since corrected the faulty value.
 PyObject* py_check_indices(PyObject* self, PyObject* const* args, Py_ssize_t count);
 
-// Makes an array of int32 or int64 from ids or offsets of any other integer type. Values of uint64 above
-// 2^63 - 1 become that.
+// Makes an array of int32 or int64 from ids or offsets of any other integer type. Values of uint64 above 2^63
+// - 1 become 2^63 - 1.
 PyObject* py_widened(PyObject* self, PyObject* array);
 
 }  // namespace maxops

@@ -18,20 +18,21 @@ public:
     // Whether the caller passed no output, or one that fits.
     bool fits() const { return fits_; }
     bool is_given() const { return out_ != nullptr || tensor_ != nullptr; }
-    // Whether the caller passed none, or one without gaps in this layout: in C order if `axes` is null,
-    // otherwise with axes from outermost to innermost.
+    // Whether the caller passed no output, or one without gaps in this layout: in C order if `axes` is null,
+    // otherwise with `axes` from outermost to innermost.
     bool has_layout(const int* axes) const {
         return !is_given() || (axes == nullptr ? given_.contiguous : has_order(axes));
     }
 
-    // Whether the caller passed none, or one whose axes are in this order in memory, with or without gaps.
+    // Whether the caller passed no output, or one whose axes are in this order in memory, with or without
+    // gaps.
     bool runs_along(const int* axes) const;
 
-    // Selects the array to write; false on failure, with an error set unless it is a tensor. It is the
-    // caller's own, if that shares no memory with the inputs, except with one that it replaces (`in_place`).
-    // A new array is laid out with `axes` from outermost to innermost, or in C order if null.
+    // Selects the array to write; false on failure, with an error set unless it is a tensor. This is the
+    // caller's array if it shares no memory with the inputs, except with an input that it replaces
+    // (`in_place`). A new array is laid out with `axes` from outermost to innermost, or in C order if null.
     bool prepare(const View* inputs, std::size_t count, bool in_place, const int* axes);
-    // Like prepare(), but always a new array.
+    // Like prepare(), but always makes a new array.
     bool make(const int* axes);
     // Like make(), for a tensor that is laid out like another of its shape.
     bool make_like(const View& other);

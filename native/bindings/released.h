@@ -32,9 +32,9 @@ inline void own(View* view, std::ptrdiff_t* room) {
 }
 
 // The state of a call that releases the GIL: copies of the shapes of its arrays. Assigning to `shape` frees
-// NumPy's own. Other threads may do so meanwhile, and so may signal handlers in a poll, and finalizers during
-// an allocation. A call of few bytes is over before another thread could run. It keeps the GIL and NumPy's
-// shapes.
+// NumPy's own copy. Other threads may do so during the call, as may signal handlers in a poll and finalizers
+// during an allocation. A call of few bytes ends before another thread could run, so it keeps the GIL and
+// uses NumPy's shapes.
 class Release {
 public:
     explicit Release(std::size_t bytes, std::size_t least = std::min(kKeepsGilBytes, kThreadedBytes))
@@ -48,7 +48,8 @@ public:
         for (std::size_t k = 0; lets_others_run_ && k < count; ++k)
             maxops::own(views + k, room_for(views[k].rank));
     }
-    // For a view that is made later, when nothing may fail; null if it may keep NumPy's shape.
+    // Reserves a buffer for a view that is made later, when nothing may fail. Null if the view may keep
+    // NumPy's shape.
     std::ptrdiff_t* room_for(int rank) {
         const std::size_t count = 2 * static_cast<std::size_t>(rank);
         if (!lets_others_run_) return nullptr;
@@ -65,14 +66,14 @@ private:
     void add_block(std::size_t count);
 
     const bool lets_others_run_;
-    std::ptrdiff_t few_[64];  // for a few arrays of few axes: nine allocations take 300 ns
+    std::ptrdiff_t few_[64];  // for a few arrays of few axes, because nine allocations take 300 ns
     std::ptrdiff_t* next_ = few_;
     std::size_t left_ = sizeof few_ / sizeof *few_;
     std::unique_ptr<Block> blocks_;
 };
 
-// Runs work() without the GIL, unless the call keeps it or this part of it touches few bytes. work() must not
-// use objects of Python or NumPy (tests/bindings/test_bindings.py checks it).
+// Runs work() without the GIL, unless the call keeps the GIL or this part of the call touches few bytes.
+// work() must not use objects of Python or NumPy (tests/bindings/test_bindings.py checks it).
 template <class Work>
 Fault run_released(const Release& release, std::size_t bytes, const Work& work) {
     const bool is_long = release.lets_others_run() && bytes >= kKeepsGilBytes;

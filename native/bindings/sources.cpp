@@ -1,4 +1,4 @@
-// A separate file, because it is compiled again whenever any other changes.
+// A separate file, because it is recompiled whenever another source file changes.
 #include "sources.h"
 
 #include "sources_digest.h"

@@ -29,14 +29,14 @@ struct Framework {
     PyObject* gradients;
     PyObject *is_guarded, *is_guard_off, *was_written;  // for outputs
 
-    // Whether no function and no setting requires Python, regardless of the tensors.
+    // Whether no function or setting requires Python, regardless of the tensors.
     bool is_idle() const;
     bool has(PyTypeObject* type) const {
         for (int k = 0; k < classes; ++k)
             if (class_[k] == type) return true;
         return false;
     }
-    // Whether a tensor is no more than its elements.
+    // Whether a tensor has no features that require Python, such as a gradient.
     bool is_plain(PyObject* tensor) const;
     int type_of(const dlpack::ElementType& type) const {
         for (int k = 0; k < kTypes; ++k)
@@ -56,7 +56,7 @@ const Framework* framework_of(PyTypeObject* type) {
     return nullptr;
 }
 
-// Whether an answer is as expected. Takes the reference. Clears errors, except Ctrl-C.
+// Whether a Python call returned the expected truth value. Takes the reference. Clears errors, except Ctrl-C.
 bool is(int expected, PyObject* answer) {
     const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == expected;
     Py_XDECREF(answer);
@@ -167,7 +167,7 @@ bool Tensors::look(PyObject* object, View* view) {
     std::int64_t dense = itemsize;
     for (int axis = tensor.rank - 1; axis >= 0; --axis) {
         strides[axis] = tensor.strides == nullptr ? dense : tensor.strides[axis] * itemsize;
-        // more bytes than addresses, as in expanded tensors: no NumPy array is as large
+        // more bytes than an address space has, as in expanded tensors: no NumPy array is that large
         if (__builtin_mul_overflow(dense, tensor.sizes[axis], &dense)) return false;
     }
     used_ += tensor.rank;
@@ -185,9 +185,9 @@ bool Tensors::look(PyObject* object, View* view) {
 
 namespace {
 
-// The strides of a new tensor that is laid out like another one, as in PyTorch's empty_like. If the other one
-// has no gaps and no repeated elements, they are its own. Otherwise its axes are packed in the order of its
-// strides, where strides of 0 are not compared.
+// The strides of a new tensor that is laid out like another one, as in PyTorch's empty_like. If the other
+// tensor has no gaps and no repeated elements, these are its own strides. Otherwise its axes are packed in
+// the order of its strides, where strides of 0 are not compared.
 void get_packed_steps(const View& other, std::ptrdiff_t itemsize, std::int64_t* steps) {
     const int rank = other.rank;
     int axes[kMaxRank];  // from innermost to outermost
@@ -218,7 +218,7 @@ void get_packed_steps(const View& other, std::ptrdiff_t itemsize, std::int64_t* 
     for (int axis = 0; is_packed && axis < rank; ++axis) steps[axis] = other.strides[axis] / itemsize;
 }
 
-// A framework's tensor of one axis, in another shape.
+// A framework's 1-D tensor in another shape.
 struct Shaped {
     dlpack::OwnedTensor tensor;
     dlpack::OwnedTensor* flat;

@@ -1,6 +1,6 @@
 // Tensors of a framework whose class has DLPack's table of C functions: small calls read and make them here,
 // without Python. Calls that the framework must see, because of a gradient, a transform or a mode, go to
-// Python. The framework is asked about them first.
+// Python. A call asks the framework before it reads the tensors.
 #pragma once
 #include "arguments.h"
 #include "dlpack_abi.h"
@@ -25,20 +25,21 @@ public:
         return read_typed(object, view, item) ||
                (framework_ != nullptr && object != nullptr && look(object, view));
     }
-    // Reads a number, or an array of rank 0 of this type. A tensor is accepted only beside another one.
+    // Reads a number, or an array of rank 0 of this type. A tensor is accepted only if another argument is a
+    // tensor.
     bool read_scalar(PyObject* object, int type, Item* item) {
         View view;
         if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
         return (read_typed(object, &view, item) || (has_tensor_ && look(object, &view))) &&
                maxops::read_scalar(view, type, item);
     }
-    // Gets a view of a tensor to write, beside other tensors; false if it may not be written.
+    // Gets a view of an output tensor of a call on tensors; false if it may not be written.
     bool read_output(PyObject* object, View* view);
     // Tells the framework that a tensor was written; false with an error set.
     bool was_written(PyObject* output) const;
     // Whether an argument is a tensor of the framework.
     bool has(PyObject* object) const;
-    // Null if no argument is a tensor that calls here accept.
+    // The framework of the tensors; null if no argument is a tensor that calls here accept.
     const Framework* framework() const { return framework_; }
     bool are_contiguous() const { return are_contiguous_; }
     // Calls on tensors that touch fewer bytes keep the GIL, for 0.01 to 0.5 ms, and ignore signals, because
@@ -73,7 +74,7 @@ public:
     }
     static Made tensor(const Framework* framework, int type, int rank, const npy_intp* dims,
                        const int* axes = nullptr);
-    // A tensor of the shape, type and layout of another one, without its gaps and repeated elements.
+    // Makes a tensor with the shape, type and layout of another one, without gaps or repeated elements.
     static Made like(const Framework* framework, const View& other);
     Made() = default;
 
@@ -82,7 +83,7 @@ public:
         return array_ != nullptr ? PyArray_BYTES(array_)
                                  : static_cast<char*>(tensor_->tensor.data) + tensor_->tensor.offset;
     }
-    // A view of it. The strides of a tensor go to `room`.
+    // A view of the array or tensor. The strides of a tensor go to `room`.
     View view(int type, std::ptrdiff_t* room) const;
     PyArrayObject* array() const { return array_; }
     // Puts a tensor in C order; false on failure.
@@ -108,11 +109,11 @@ bool copy_results(const View& from, const View& to);
 
 // (classes, functions, settings, gradients, attributes, methods, outputs): accept tensors of these classes
 // from now on. The first class has the table. Calls need every function to return false, and each setting (a
-// dict, a key, a value) to hold. Methods and attributes are descriptors of the first class. A tensor needs
-// every method to return false, and every attribute to be false, unless the function `gradients` returns
-// false. `outputs` are a method, a function and a callback. If the method returns true for a tensor, it is
-// written only if the function returns true. The callback gets each tensor that was written, and may run
-// other code. Returns False if there is no table, or too old a table.
+// dict, a key, a value) to have its value. Methods and attributes are descriptors of the first class. A
+// tensor needs every method to return false, and every attribute to be false, unless the function `gradients`
+// returns false. `outputs` are a method, a function and a callback. If the method returns true for a tensor,
+// it is written only if the function returns true. The callback gets each tensor that was written, and may
+// run other code. Returns False if the table is missing or too old.
 PyObject* py_take_tensors(PyObject* self, PyObject* args);
 
 }  // namespace maxops

@@ -26,7 +26,7 @@ namespace ffi = ::xla::ffi;
 const CoreTable* core;  // set on import and never freed
 
 // XLA's threads flush subnormals, which sends the core to slower paths. Sets the default floating-point
-// modes, and restores the former ones in the destructor.
+// modes, and restores the thread's modes in the destructor.
 class PlainFloats {
 public:
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ struct Buffer {
     std::ptrdiff_t sizes[kMaxRank], strides[kMaxRank];
     View view;
 
-    // False for ranks and types that the core lacks.
+    // False for ranks and types that the core does not support.
     bool set(const ffi::AnyBuffer& buffer) {
         const auto dimensions = buffer.dimensions();
         const int type = type_of(buffer);
@@ -87,7 +87,7 @@ struct Buffer {
 private:
     static std::size_t itemsize_of(const ffi::AnyBuffer& buffer) {
         const std::size_t count = buffer.element_count();
-        return count == 0 ? 1 : buffer.size_bytes() / count;  // any value, if there are no elements
+        return count == 0 ? 1 : buffer.size_bytes() / count;  // any value serves if there are no elements
     }
 };
 
@@ -146,7 +146,8 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, boo
     return error_of(core->maximum(nullptr, call, result.view, false));
 }
 
-// Data, not empty, to reduce along axes of 0 to rank - 1, and arrays of its shape without these axes.
+// The arguments of a reduction: nonempty data, and non-negative axes. Outputs have the data's shape without
+// these axes.
 struct ReduceArguments {
     Buffer data;
     Reduction call;
@@ -157,7 +158,7 @@ struct ReduceArguments {
         call.keepdims = false;
         return axes.size() == 0 || !core->mark_axes(axes.begin(), axes.size(), false, &call);
     }
-    // The sizes are those of the call, in any shape that XLA has for the buffer.
+    // Uses the sizes of the call, whatever shape XLA has for the buffer.
     bool set_output(Buffer* output, int type, void* to, std::size_t itemsize, std::size_t count) const {
         int rank = 0;
         std::size_t elements = 1;
@@ -200,7 +201,7 @@ ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& writ
     return error_of(fault);
 }
 
-// `values` are the maxima of the data; nothing is empty.
+// `values` are the maxima of the data. Neither is empty.
 ffi::Error argmax(ffi::AnyBuffer data, ffi::AnyBuffer values, ffi::Result<ffi::AnyBuffer> indices,
                   ffi::Span<const std::int64_t> axes) {
     ReduceArguments arguments;

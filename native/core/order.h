@@ -131,7 +131,7 @@ struct IntegerOrder {
     static constexpr Bits bits(Key key) { return key; }
 };
 
-// A NumPy bool may hold any byte; every byte except 0 is True.
+// A NumPy bool may contain any byte; every byte except 0 is True.
 struct BoolOrder : IntegerOrder<std::uint8_t> {
     static constexpr Key kHighestKey = 1;
     template <class V>

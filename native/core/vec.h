@@ -196,8 +196,8 @@ struct FloatOf<8> {
 template <class Int, std::size_t bytes>
 using NativeFloats = typename NativeVec<typename FloatOf<sizeof(Int)>::type, bytes>::type;
 
-// `a` where it is greater, else `b` (also for zeros of different signs and beside a NaN). Uses the
-// processor's float comparison, which obeys the floating-point modes.
+// `a` where it is greater, else `b` (also for two zeros, and if either is a NaN). Uses the processor's float
+// comparison, which obeys the floating-point modes.
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> float_max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     using F = NativeFloats<Int, bytes>;
@@ -446,9 +446,9 @@ MAXOPS_INLINE void store_word(char* to, std::uint64_t word) {
     __builtin_memcpy(to, &low, sizeof low);
 }
 
-// Fewer items than a vector has lanes: at least `least` bytes, fewer than 2 * least. Every lane holds one of
-// the items: load() repeats two words (or half vectors), which overlap if they must. The first word becomes
-// the low half of each pair, because the machine is little-endian.
+// Fewer items than a vector has lanes: at least `least` bytes, but fewer than 2 * least. Every lane contains
+// one of the items: load() repeats two words (or half vectors), which may overlap. The first word becomes the
+// low half of each pair, because the machine is little-endian.
 template <class V, std::size_t least>
 struct Piece;
 template <class Int, std::size_t width, std::size_t least>
@@ -512,7 +512,7 @@ struct Piece<Vec<Int, width>, least> {
     }
 };
 
-// Calls body(piece) with the piece for `items` items: at least one, fewer than a vector has lanes.
+// Calls body(piece) with the piece for `items` items: at least one, but fewer than a vector has lanes.
 template <class V>
 struct Pieces {
     template <class Body>
@@ -556,7 +556,8 @@ inline bool float_modes_are_plain() {
     return false;
 }
 #endif
-// Loads at least one item, fewer than a vector has lanes. Every lane is one of the items or from `other`.
+// Loads at least one item, but fewer than a vector has lanes. Every lane contains an item or a lane of
+// `other`.
 template <class V>
 MAXOPS_INLINE V load_some(const void* from, std::size_t items, V other) {
     return Pieces<V>::with(items, [&](auto piece) { return piece.load(from, other); });

@@ -1,5 +1,5 @@
-// x86-64 instructions that compilers do not select: overloads of the operations of vec.h, which alone
-// includes this file.
+// x86-64 instructions that compilers do not select: overloads of the operations of vec.h. Only vec.h includes
+// this file.
 #pragma once
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -112,7 +112,7 @@ MAXOPS_WIDEN(std::int16_t, epi16, _mm_loadu_si128)
 MAXOPS_WIDEN(std::uint16_t, epu16, _mm_loadu_si128)
 #undef MAXOPS_WIDEN
 
-// For every set of left-out lanes: the word indices of the other lanes, in order, for a permute.
+// For every set of omitted lanes: the word indices of the other lanes, in order, for a permute.
 template <unsigned lanes>
 struct CompressionTable {
     static constexpr unsigned kWords = 8 / lanes;  // 32-bit words per lane
@@ -132,7 +132,7 @@ constexpr CompressionTable<lanes> kCompressionTable;
 template <class Int>
 struct Compression<Vec<Int, 32>> {
     static constexpr unsigned kLanes = 32 / sizeof(Int);
-    unsigned set;  // the lanes left out
+    unsigned set;  // the omitted lanes
 
     MAXOPS_INLINE explicit Compression(Mask<Int, 32> left_out)
         : set(static_cast<unsigned>(sizeof(Int) == 4 ? _mm256_movemask_ps((__m256)left_out.v)
@@ -148,7 +148,7 @@ struct Compression<Vec<Int, 32>> {
 #endif
 
 // AVX-512 has mask registers; compilers move the masks of the vector extensions in and out of them. A masked
-// load or store of part of a vector is one instruction, in place of the pieces.
+// load or store of part of a vector is one instruction and replaces the pieces.
 #if defined(MAXOPS_AVX512)
 #define MAXOPS_HAS_MASKED_MEMORY
 template <std::size_t itemsize>
@@ -241,8 +241,8 @@ struct Pieces<Vec<Int, 64>> {
     }
 };
 
-// VRANGE orders -0 below +0, although it prefers a number to a NaN. By two comparisons and a bitwise AND, Max
-// of three float32 inputs takes 1.3 times as long.
+// VRANGE orders -0 below +0, although it prefers a number to a NaN. With two comparisons and a bitwise AND
+// instead, Max of three float32 inputs takes 1.3 times as long.
 template <class Int>
 struct ZerosApart<Vec<Int, 64>> : std::true_type {};
 template <class Int>

@@ -1,4 +1,4 @@
-// The argmax of a ReduceMax: the first element along the reduced axes that holds each maximum.
+// The argmax of a ReduceMax: the first element along the reduced axes that equals each maximum.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +73,8 @@ private:
         reduced_.size[reduced_.rank] = size;
         reduced_strides_[reduced_.rank++] = stride;
     }
-    // Merges adjacent axes that are one run of memory. The order of the elements stays the same.
+    // Adds a reduced axis. Merges it with the axis before if both are one run of memory. The order of the
+    // elements stays the same.
     void add_reduced(std::size_t size, std::ptrdiff_t stride) {
         if (size == 1) return;
         const int last = reduced_.rank - 1;

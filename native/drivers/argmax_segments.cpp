@@ -1,4 +1,4 @@
-// The argmax of a SegmentMax: the first row that holds each maximum.
+// The argmax of a SegmentMax: the first row that contains each maximum.
 #include <memory>
 
 #include "segment_spread.h"

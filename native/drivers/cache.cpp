@@ -16,7 +16,7 @@ namespace maxops {
 namespace {
 
 // Freed blocks, the latest first. The system may reclaim their pages whenever memory is low, so the cache
-// holds only memory that has no other use.
+// does not take memory from other programs.
 class Cache {
 public:
     void* take(std::size_t size) {
@@ -103,7 +103,7 @@ private:
         return (size + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     }
 
-    // Returns false if no more than that was kept.
+    // Returns false if the cache is already within this size.
     bool trim_to(std::size_t bytes) {
         const bool has_more = kept_bytes_ > bytes;
         while (kept_bytes_ > bytes) {

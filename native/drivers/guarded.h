@@ -1,4 +1,4 @@
-// A call of the API, without exceptions.
+// Runs a call of the API without exceptions.
 #pragma once
 #include <new>
 

@@ -1,4 +1,4 @@
-// The initial value: one more element of every maximum.
+// The initial value: an additional element of every maximum.
 #pragma once
 #include <cstring>
 #include <vector>
@@ -23,7 +23,7 @@ public:
     Initial(const Initial&) = delete;
     Initial& operator=(const Initial&) = delete;
 
-    // False if the poll stopped it.
+    // False if the poll stopped the call.
     bool fold(const Run& run) {
         if (!is_given_) return true;
         if (!out_.contiguous) return maxops::fold(run, shape_, operands_);

@@ -76,8 +76,8 @@ struct Run {
     bool may_stream = false;
 };
 
-// The number of items in a task, of `count` items of `item_bytes`: at most kTaskBytes, and some tasks for
-// each thread. Max requires at least `least` items, so that vectors are whole.
+// The number of items in a task if `count` items of `item_bytes` are split: at most kTaskBytes per task, and
+// several tasks per thread. Max requires at least `least` items, so that vectors are whole.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes, std::size_t least = 1) {
     const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksPerThread) + 1;
     const std::size_t items = std::max(std::min(fair, kTaskBytes / item_bytes), least);
@@ -114,7 +114,7 @@ void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visi
     }
 }
 
-// The number of rows in a share. A share never takes longer than a poll may wait.
+// The number of rows in a share. A share never takes longer than the interval between polls.
 inline std::size_t share_rows(std::size_t rows, std::size_t shares, std::size_t row_bytes) {
     constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // about 10 ms
     const std::size_t fair = std::max(rows / shares, kTaskBytes / row_bytes);
@@ -134,7 +134,7 @@ bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::siz
                      run.poll, bytes < kLongBytes);
 }
 
-// Fills n items; false if the poll stopped it.
+// Fills n items; false if the poll stopped the call.
 template <class Item>
 bool fill(const Run& run, Item* items, std::size_t n, Item value) {
     return parallel_for(
@@ -153,14 +153,15 @@ bool serial_for(const Run& run, std::size_t count, std::size_t grain, const Shar
     return true;
 }
 
-// Each function below returns false if the poll stopped it; the output is then unspecified. fold and reduce
-// simplify the shape and the operands that they are passed.
+// Each function below returns false if the poll stopped the call; the output is then unspecified. fold and
+// reduce simplify the shape and the operands that they are passed.
 
 // Sets the last operand, the output, to the maximum of the others. All have the axes of the shape, with
 // stride 0 where they are broadcast. The output must not overlap an input, except element for element.
 bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands);
 
-// Reduces the data along axes where the output has stride 0. Neither is empty, and they do not overlap.
+// Reduces the data along axes where the output has stride 0. The data and the output are not empty and do not
+// overlap.
 bool reduce(const Run& run, Shape& shape, Operand (&data_and_out)[2]);
 
 struct Segments {
@@ -177,7 +178,7 @@ struct Segments {
     std::size_t bounds = 0;  // the number of offsets; 0: there are ids
 };
 // Sets `sorted` to false if the call checks ids and finds negative or decreasing ones. Offsets must be valid.
-// If another thread changes them meanwhile, only the result is wrong.
+// If another thread changes them during the call, the result is wrong, but memory is safe.
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted);
 
 // Like segment(), for ids in any order. Rows with ids outside [0, num_segments) are dropped.
@@ -186,11 +187,11 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call);
 // Writes 1 for each segment without rows, and 0 for others. `call` needs no data.
 bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty);
 
-// Finds the first row of each segment that holds the result, or -1; call.out holds the results.
+// Finds the first row of each segment that contains the result, or -1; call.out contains the results.
 bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
                         std::int64_t* indices);
 
-// Finds, for each result, the index along the reduced axes, in C order, of the first element that holds it,
+// Finds, for each result, the index along the reduced axes, in C order, of the first element that equals it,
 // or -1. Results and indices have the data's shape, with stride 0 along the reduced axes.
 struct ArgmaxCall {
     Shape shape;

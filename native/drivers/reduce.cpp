@@ -122,7 +122,7 @@ private:
         return !data_.swapped && (stride == item() || n == 1);
     }
 
-    // The number of adjacent rows to take as one row: several if each is shorter than a vector.
+    // The number of adjacent rows to reduce as one row: several if each is shorter than a vector.
     std::size_t groups_of(std::size_t n) const {
         const int inner = reduced_.rank - 1;
         const std::size_t bytes = n * kernels_.itemsize;
@@ -148,8 +148,8 @@ private:
         }
     }
 
-    // One output, over rows that are apart in memory: takes several rows at a time, as columns, and merges
-    // the maxima of the columns. Columns past the width of a strip are folded onto the strip.
+    // One output, over rows that are apart in memory: reduces several rows at a time as columns, and merges
+    // the maxima of the columns. Columns beyond the width of a strip are folded onto the strip.
     void take_rows_apart(char* keys, const char* from) const {
         const int inner = reduced_.rank - 1;
         const std::size_t columns = reduced_.size[inner], rows = reduced_.size[inner - 1];
@@ -202,7 +202,7 @@ private:
             });
     }
 
-    // Whether an output has the highest value already.
+    // Whether an output has already reached the highest value.
     bool is_saturated(const char* key) const {
         char value[8];
         kernels_.finish(value, key, 1);
@@ -264,7 +264,7 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     // Few outputs of many elements: reduce parts of a reduced axis, then merge their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
     // The first element of the highest value, such as NaN or True, saturates a single output. The other parts
-    // may then stay zero. If the very first elements saturate it, no thread needs to wake.
+    // may then stay zero. If the first elements saturate it, no thread needs to wake.
     std::atomic<bool> is_saturated{false};
     if (outputs == 1 && whole.places() == whole.elements_each()) {
         whole.part(0, std::min(whole.places(), kSaturationPeek), partial.data())(0, 1);

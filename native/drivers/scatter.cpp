@@ -35,7 +35,7 @@ struct __attribute__((packed, may_alias)) Unaligned {
     Id value;
 };
 
-// Several threads may mark a segment at once: all of them store 0.
+// Several threads may mark a segment at the same time: all of them store 0.
 template <class Id>
 void mark(const RowBlock& block, std::size_t count, std::uint8_t* is_empty) {
     auto* ids = static_cast<const Unaligned<Id>*>(block.ids);
@@ -69,10 +69,10 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
         const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
         return (copy == 0 ? call.out : copies.get() + before * row_bytes) + row * row_bytes;
     };
-    // If the fill value is the value of the lowest key, all segments may be treated alike.
+    // If the fill value is the value of the lowest key, empty segments need no special treatment.
     const bool is_plain = call.fill == kernels.neutral;
-    // Otherwise a segment whose first key is the lowest is empty, unless some row begins with that key. This
-    // array then tells which segments are empty. It is allocated first, and used only then.
+    // Otherwise, a segment is empty if its first key is the lowest, unless a row begins with that key. In
+    // that case, this array marks the empty segments. It is allocated before anything is written.
     const std::unique_ptr<std::uint8_t[]> is_empty(
         is_plain ? nullptr : new std::uint8_t[static_cast<std::size_t>(call.num_segments)]);
 

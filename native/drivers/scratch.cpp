@@ -10,7 +10,8 @@ static const ThreadBlock block;
 
 bool reserve_scratch() {
     if (block.get() != nullptr) return true;
-    // A thread's first exception also allocates, and the process ends if that fails. So allocate for it now.
+    // A thread's first exception also allocates memory, and the process ends if that fails. So allocate it
+    // now.
     return block.make(kScratchAlignment, kScratchBytes) && std::uncaught_exceptions() >= 0;
 }
 

@@ -35,7 +35,7 @@ struct IndexBuffers {
 
 struct SegmentBuffers {
     alignas(64) char rows[kGatheredRowsBytes];
-    alignas(64) char ids[kBlockBytes + kOffsetsStore * 8];  // and stores past a block's last id
+    alignas(64) char ids[kBlockBytes + kOffsetsStore * 8];  // plus the stores past a block's last id
     alignas(64) char kernel[kSegmentScratchBytes];
 };
 

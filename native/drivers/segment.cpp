@@ -1,4 +1,4 @@
-// SegmentMax: folds each row of the data into the row of the output that its id names.
+// SegmentMax: folds each row of the data into the row of the output that its id selects.
 #include <atomic>
 
 #include "segment_rows.h"
@@ -29,7 +29,7 @@ SegmentWalk walk_from(const SegmentRows& whole, const Segments& call, std::size_
     return walk;
 }
 
-// Takes rows [begin, end) of the columns of the walk, which start at `column`. False if the walk finds
+// Folds rows [begin, end) of the columns of the walk, which start at `column`. False if the walk finds
 // unsorted ids.
 bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, std::size_t column,
           std::size_t begin, std::size_t end) {
@@ -49,7 +49,7 @@ bool is_mostly_empty(const SegmentRows& whole, const Segments& call) {
     return static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
 }
 
-// Fills rows [from, to) of the output, in shares of their own.
+// Fills rows [from, to) of the output in parallel shares.
 bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, std::int64_t from,
                std::int64_t to) {
     if (from >= to) return true;
@@ -63,8 +63,8 @@ bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, s
                         });
 }
 
-// Takes every row of the data, and fills the gaps between their segments; or fills the whole output before,
-// if `is_filled`.
+// Folds every row of the data. Fills the gaps between their segments, unless the whole output is filled
+// already (`is_filled`).
 bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, bool is_filled, bool* sorted) {
     const Kernels& kernels = run.kernels;
     const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
@@ -73,7 +73,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
 
     std::atomic<bool> in_order{true};
 
-    // Wide rows are shared by columns, narrow rows by rows.
+    // Threads divide wide rows by columns, and narrow rows by rows.
     std::size_t columns = width;
     if (row_bytes >= kWideRowBytes) columns = kTaskColumnsBytes / itemsize;
     columns = std::min(columns, whole.most_columns());
@@ -139,8 +139,8 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bo
     if (!whole.is_ready()) return false;
     if (whole.width() == 0 || call.num_segments == 0) return true;
     const bool is_filled = is_mostly_empty(whole, call);
-    // If an invalid id would be found only at a high cost, the ids are checked first. They are few compared
-    // with the rest of the work.
+    // If rows are wide or the output is filled first, an invalid id would be found late. The ids are then
+    // checked first, which takes little time compared with the rest of the work.
     const bool is_wide =
         whole.width() * run.kernels.itemsize >= kWideRowBytes || whole.most_columns() < whole.width();
     if (call.checks && (is_filled || is_wide)) {

@@ -1,11 +1,11 @@
-// SegmentMax along any axis, by pieces of the data whose first axis is the segment axis.
+// SegmentMax along any axis, split into pieces of the data whose first axis is the segment axis.
 #pragma once
 #include "../api.h"
 
 namespace maxops {
 
-// There is one piece for each index along the axes outside of the segment axis in memory. The axes inside of
-// it form the rows. If pieces would be small, all other axes form the rows.
+// One piece for each index along the axes outside the segment axis in memory. The axes inside it form the
+// rows. If pieces would be small, all other axes form the rows.
 class SegmentPieces {
 public:
     explicit SegmentPieces(const Segmentation& call);
@@ -21,8 +21,8 @@ public:
     // Shape and data of the first piece.
     void get_first(Segments* segments) const;
 
-    // Calls each(segments, piece) for pieces [begin, end), until it or the poll returns false. `segments` has
-    // the data of the first piece of all, and then that of each piece.
+    // Calls each(segments, piece) for pieces [begin, end), until it or the poll returns false. On entry,
+    // `segments` has the data of the very first piece; each() gets it with the data of its piece.
     template <class Each>
     bool operator()(Poll poll, std::size_t begin, std::size_t end, Segments& segments,
                     const Each& each) const {

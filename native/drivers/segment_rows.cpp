@@ -98,8 +98,9 @@ const void* SegmentRows::ids_at(std::size_t row, std::size_t n, char* block) con
     return block;
 }
 
-// The number of rows from `row` on in one segment, if they are too many to write ids for and are used in
-// place; otherwise 0. Advances `segment` from that of an earlier row to that of `row`.
+// The length of the run of rows in one segment from `row` on, if the rows are used in place and the run is
+// too long to write ids for; otherwise 0. Advances `segment` from the segment of an earlier row to that of
+// `row`.
 std::size_t SegmentRows::long_run(std::int64_t* segment, std::size_t row, std::size_t end) const {
     auto s = static_cast<std::size_t>(*segment);
     while (s + 1 < bounded_ && offset(s + 1) <= row) ++s;
@@ -116,8 +117,8 @@ void SegmentRows::write_ids(std::int64_t* segment, std::size_t row, std::size_t 
         write_ids_as(segment, row, end, reinterpret_cast<std::int64_t*>(block));
 }
 
-// Writes the ids of rows [row, end), the first of which is of `segment`. Each segment's ids are stored
-// several at a time, past its end, where later stores overwrite them: a branch on its length would cost more.
+// Writes the ids of rows [row, end); `segment` is that of the first row. Stores several ids at a time, beyond
+// the segment's end, where later stores overwrite them, because a branch on its length would cost more.
 template <class Id>
 void SegmentRows::write_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const {
     auto s = static_cast<std::size_t>(*segment);

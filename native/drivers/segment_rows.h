@@ -12,8 +12,8 @@ struct RowBlock {
     std::size_t row, n;
     const char* data;
     std::ptrdiff_t stride;
-    const void* ids;       // contiguous and native; null: all rows are of `segment`, and they are many
-    std::int64_t segment;  // if there are no ids
+    const void* ids;       // contiguous and native; null: many rows, all of `segment`
+    std::int64_t segment;  // used if there are no ids
 };
 
 class SegmentRows {
@@ -117,9 +117,9 @@ private:
 // threads, and has offsets, or ids that are known to be sorted.
 class SegmentsAlike {
 public:
-    // Keeps a reference to the call. The caller changes its data and its output.
+    // Keeps a reference to the call. The caller changes its data and output between the calls of take().
     SegmentsAlike(const Kernels& kernels, const Kernels& id_kernels, const Segments& call);
-    // Computes the maxima of the call as it is now.
+    // Computes the maxima of the call with its current data and output.
     void take() const;
 
 private:

@@ -38,10 +38,10 @@ bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
 bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
     const std::size_t grain = share_rows(rows, copies_ * kTasksPerCopy, rows_.row_bytes() + rows_.id_bytes());
-    // No lock, because a process that is forked meanwhile might inherit it locked. The child finds a free
-    // copy, because the thread that forks uses none.
+    // No lock, because a forked child might inherit it locked. The child finds a free copy, because the
+    // thread that forks uses none.
     const auto take_one = [&] {
-        for (;; std::this_thread::yield())  // more threads than copies: the limit was raised meanwhile
+        for (;; std::this_thread::yield())  // more threads than copies if the limit was raised meanwhile
             for (std::size_t copy = 0; copy < copies_; ++copy)
                 if (!taken_[copy].exchange(true, std::memory_order_acquire)) return copy;
     };

@@ -9,7 +9,8 @@
 namespace maxops {
 
 // A part of the work: columns [column, column + width) of those rows in [begin, end) that are of segments
-// [from, to). The result goes to copy `copy` of the output, uncontended; 0 is the output itself.
+// [from, to). The result goes to copy `copy` of the output, which no other task uses meanwhile; 0 is the
+// output itself.
 struct Piece {
     std::size_t column, width, begin, end;
     std::int64_t from, to;
@@ -23,7 +24,7 @@ public:
 
     // The number of copies, including the output itself. The caller initializes each.
     std::size_t copies() const { return copies_; }
-    // False if the poll stopped it.
+    // False if the poll stopped the call.
     bool operator()(FunctionRef<void(const Piece&)> take) const;
 
 private:
@@ -36,7 +37,7 @@ private:
     const std::int64_t num_segments_;
     const std::size_t bytes_;  // of the data and the ids
     std::size_t copies_ = 1, ranges_ = 1;
-    mutable std::vector<std::atomic<bool>> taken_;  // which copies a task is using
+    mutable std::vector<std::atomic<bool>> taken_;  // whether a task is using the copy
 };
 
 }  // namespace maxops

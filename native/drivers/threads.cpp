@@ -25,7 +25,7 @@ struct Job {
     const int most_helpers;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
-    std::atomic<int> helpers{0};  // changed with the pool's mutex held
+    std::atomic<int> helpers{0};  // changed only while the pool's mutex is held
     std::atomic<bool> was_helped{false};
     Job* after = nullptr;  // the next in the pool's list
 
@@ -117,8 +117,8 @@ private:
     // Returns the next job, or null if there are too many workers. The mutex is held before and after.
     Job* wait_for_job(std::unique_lock<std::mutex>& lock) {
         Job* job = find_job();
-        // As many workers may spin for a while as have a CPU to themselves, besides the caller's. Any worker
-        // may spin, because the system chooses which one a post wakes.
+        // Limits the number of spinning workers to the number of CPUs besides the caller's. Any worker may
+        // spin, because the system chooses which one a post wakes.
         if (job == nullptr && spinning_ < most_spinning_) {
             const std::uint64_t seen = posted_.load();
             ++spinning_;
@@ -198,7 +198,7 @@ Progress progress() {
 
 namespace {
 
-// The pool's help with a job. The destructor ends it, even if the interpreter is ending and unwinds the
+// The pool's help with a job. The destructor ends the help, even if the interpreter is ending and unwinds the
 // calling thread inside `poll`.
 class Help {
 public:
@@ -228,8 +228,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // On a busy machine, a helper comes too late for a call of microseconds, or is preempted in the middle of a
-// task, and the call waits for it. If that continues, brief calls run without help for a while, twice as long
-// each time (exponential backoff). The time that a worker needs to wake up is allowed for.
+// task, and the call waits for it. If that continues for longer than a worker needs to wake up, brief calls
+// run without help for a while, twice as long each time (exponential backoff).
 class Backoff {
 public:
     bool is_waiting() const { return ticks(Clock::now()) < alone_until_.load(std::memory_order_relaxed); }
@@ -280,8 +280,8 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
             if (!polling.is_due()) continue;
             const bool goes_on = polling.goes_on();
             if (help.was_forked()) {
-                // It is unknown which tasks the helpers had done. All tasks may run twice, because a maximum
-                // is idempotent.
+                // The child does not know which tasks the helpers had completed. All tasks may run twice,
+                // because a maximum is idempotent.
                 for (std::size_t index = 0; goes_on && index < count; ++index) task(index);
                 return goes_on;
             }

@@ -1,4 +1,4 @@
-// Argmax: the index of the first element that holds each result.
+// Argmax: the index of the first element that equals each result.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ static inline bool holds(Item<T> item, typename T::Bits result) {
     return canonical<T>(item.value) == result;
 }
 
-// Whether one of a few items holds the result, without a branch per item.
+// Whether one of a few items equals the result, without a branch per item.
 template <class T>
 static inline bool any_holds(const Item<T>* items, typename T::Bits result, std::size_t n) {
     Word<T> any = 0;
@@ -23,7 +23,7 @@ static inline bool any_holds(const Item<T>* items, typename T::Bits result, std:
     return any != 0;
 }
 
-// The index of the first of n items that holds the result, or n.
+// The index of the first of n items that equals the result, or n.
 template <class T>
 static inline std::size_t first_of(const Item<T>* items, typename T::Bits result, std::size_t n) {
     constexpr std::size_t kBlock = kSearchBlockBytes / sizeof(Item<T>);
@@ -52,7 +52,7 @@ static void argmax_rows(std::int64_t* indices, const void* data, std::ptrdiff_t 
     }
 }
 
-// Up to kIndexRows rows of n elements, from row number `row_number` on. Finds the first row that holds the
+// Up to kIndexRows rows of n elements, from row number `row_number` on. Finds the first row that contains the
 // result of each column, without a branch and in integers of the elements' width.
 template <class T>
 static std::size_t argmax_columns(std::int64_t* indices, std::int64_t row_number, const void* data,

@@ -13,8 +13,8 @@ namespace MAXOPS_ISA {
 namespace {
 
 // Copies the first word of each pair, except a tail, because memory past the last word may be unreadable.
-// Returns the number copied. Compilers vectorize the other widths well, and with AVX-512, which permutes two
-// vectors at once, all widths.
+// Returns the number copied. Compilers vectorize the other widths well. With AVX-512, which permutes two
+// vectors in one instruction, they vectorize all widths well.
 #if defined(__AVX512F__)
 constexpr bool kPicksWords = true;
 #else
@@ -74,7 +74,8 @@ static void gather(void* block, const void* data, std::ptrdiff_t stride, std::si
     }
 }
 
-// Rows too short for a call each: contiguous items or one repeated row, a repeated element, or any stride.
+// Copies rows that are too short for one call per row: contiguous items, one repeated row, a repeated
+// element, or any stride.
 template <class W, bool swap>
 static void gather_short_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
                               std::size_t rows, std::size_t n) {
@@ -115,7 +116,8 @@ static void scatter(void* data, const void* block, std::ptrdiff_t stride, std::s
         copy_items<W, false>(to, stride, from, kItem, n);
 }
 
-// Whole cache lines bypass the cache, by the widest stores available. The head and the tail do not.
+// Writes whole cache lines with the widest stores that bypass the cache. The head and the tail do not bypass
+// it.
 static void stream(void* to_, const void* block, std::size_t bytes) {
     auto* to = static_cast<char*>(to_);
     auto* from = static_cast<const char*>(block);

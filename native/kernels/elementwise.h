@@ -16,7 +16,7 @@ struct Several {
 
 // out[i] = maximum(load...) for one vector, or for two in step; load(from) loads the items of `from` from i
 // on. Vectors are aligned to the output's cache lines. The first and the last vector may overlap others. If
-// the output is also an input, these lanes take their maximum again, which does not change it.
+// the output is also an input, the overlapping lanes compute their maximum twice, which does not change it.
 template <class T, class Maximum>
 MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximum) {
     using V = Vec<typename T::Bits>;

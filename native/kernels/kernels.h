@@ -45,14 +45,14 @@ struct SegmentWalk {
     std::int64_t num_segments;
     std::uint64_t fill;     // bits of the value for empty segments
     bool is_filled;         // the output already holds `fill`, so the walk skips gaps
-    bool gallops;           // over long runs without reading each id: the caller guarantees sorted ids
-    bool checks;            // the ids: the walk ends at a negative or a decreasing id
+    bool gallops;           // skips over long runs without reading each id: the caller guarantees sorted ids
+    bool checks;            // checks the ids: the walk ends at a negative or a decreasing id
     bool is_unsorted;       // the walk ended at such an id
     std::int64_t last_id;   // of the last row, not clamped; 0 before the first row. Updated if `checks`
     std::int64_t previous;  // segment of the last row; -1 or num_segments if it is below or past the output
-    std::int64_t written;   // output rows below it were written before ids decreased: they are no gap
+    std::int64_t written;   // rows below it are written; if ids decrease, they are not filled as a gap again
     char* target;           // maximum so far of the last row's segment; null outside the output
-    void* scratch;          // kSegmentScratchBytes, aligned to 64; keeps nothing between calls
+    void* scratch;          // kSegmentScratchBytes, aligned to 64; its content does not outlive a call
 };
 
 // The keys of all or some segments of a SegmentMax with unsorted ids.
@@ -64,7 +64,7 @@ struct UnsortedSegments {
     bool takes_all;         // [from, to) is all segments, so most rows belong to it
 };
 
-// The results of all or some segments of a SegmentMax, and the indices of the rows that hold them.
+// The results of all or some segments of a SegmentMax, and the indices of the rows that contain them.
 struct SegmentArgmax {
     const char* results;  // canonical: (to - from, width), rows `result_stride` bytes apart
     std::ptrdiff_t result_stride;
@@ -111,7 +111,7 @@ struct SegmentKernels {
                         std::size_t rows);
     // Writes the fill value to output rows [from, to).
     void (*fill)(const SegmentWalk* walk, std::int64_t from, std::int64_t to);
-    // Whether n contiguous ids are non-negative and non-decreasing. Null for floats.
+    // Returns whether n contiguous ids are non-negative and non-decreasing. Null for floats.
     bool (*sorted)(const void* ids, std::size_t n);
 };
 
@@ -133,12 +133,12 @@ struct ArgmaxKernels {
     // result, or -1.
     void (*argmax_rows)(std::int64_t* indices, const void* data, std::ptrdiff_t stride, const void* results,
                         std::size_t rows, std::size_t n);
-    // For up to kIndexRows rows of n elements, from row number `row` on: sets each column's index that is not
-    // known yet to the first row that holds the column's result. Returns the number of indices set.
+    // For up to kIndexRows rows of n elements, from row number `row` on: sets each column's index that is
+    // still unknown to the first row that contains the column's result. Returns the number of indices set.
     std::size_t (*argmax_columns)(std::int64_t* indices, std::int64_t row, const void* data,
                                   std::ptrdiff_t stride, std::size_t rows, const void* results,
                                   std::size_t n);
-    // The same by segment, for rows from number `row` on; ids as in `segment`.
+    // The same for segments, for rows from number `row` on. The ids are as for `segment`.
     void (*argmax_segments[2])(const SegmentArgmax* to, std::int64_t row, const void* data,
                                std::ptrdiff_t stride, const void* ids, std::size_t rows);
 };

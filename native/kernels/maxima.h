@@ -31,7 +31,7 @@ struct IntegerMaxima {
     MAXOPS_INLINE void accumulate(V x) { high = max(high, x); }
     MAXOPS_INLINE void accumulate(V x, V y) { high = max(max(high, x), y); }
     MAXOPS_INLINE void merge(const IntegerMaxima& other) { accumulate(other.high); }
-    // Whether a lane holds the highest value.
+    // Whether a lane contains the highest value.
     MAXOPS_INLINE bool is_saturated() const {
         return any(equal(finalize(), V::splat(T::bits(T::kHighestKey))));
     }
@@ -55,7 +55,7 @@ struct KeyMaxima {
     MAXOPS_INLINE V finalize() const { return T::values(high); }
 };
 
-// For floats as integers: the signed maximum, the signed minimum and the unsigned maximum suffice. If all
+// Accumulates floats as integers: their signed maximum, signed minimum and unsigned maximum suffice. If all
 // numbers are negative, the signed minimum is the highest number, else the signed maximum is. An unsigned
 // maximum above -Inf or a signed maximum above +Inf is a NaN.
 template <class T, class V>
@@ -88,8 +88,9 @@ private:
     }
 };
 
-// The processor's comparison equates -0 and +0 and may lose a NaN. `nan` therefore marks NaNs, and
-// `all` is the AND of all inputs: a maximum of zero is -0 if all inputs have the sign bit.
+// Accumulates floats with the processor's comparison, which equates -0 and +0 and may lose a NaN. `nan`
+// therefore marks NaNs, and `all` is the AND of all inputs: a maximum of zero is -0 if all inputs have the
+// sign bit.
 template <class T, class V>
 struct FloatMaxima {
     V high, all;

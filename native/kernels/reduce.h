@@ -24,7 +24,8 @@ static void start(void* keys, std::size_t n) {
 // whole cache line, which then take 1.15 times as long.
 constexpr bool kStreams = kVectorBytes < kLine;
 
-// Folds n items, at least a vector, into the lanes of one vector. Stops early if saturated.
+// Folds n items, at least a vector of them, into the lanes of one vector. Stops early if the result is
+// saturated.
 template <class T>
 MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Bits>;
@@ -66,8 +67,8 @@ MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     return a;
 }
 
-// Folds a few items, at least a vector, into the keys of one vector. Compares integers only, so that the
-// floating-point modes do not matter.
+// Folds a few items, at least a vector of them, into the keys of one vector. Compares integers only, so that
+// the floating-point modes do not matter.
 template <class T>
 MAXOPS_INLINE Vec<typename T::Key> keys_of_few(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Key>;
@@ -216,7 +217,8 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
         store(acc + j, max(V::load(acc + j), keys));
     };
     std::size_t j = 0;
-    // Vectors of a whole cache line one at a time, each prefetched: two at a time take 1.3 times as long.
+    // Vectors of a whole cache line are folded one at a time, each prefetched, because two at a time take 1.3
+    // times as long.
     constexpr std::size_t kStep = V::kBytes < kLine ? 2 : 1;
     for (; n - j >= kStep * V::kLanes; j += kStep * V::kLanes) {
         if constexpr (prefetches)
@@ -226,7 +228,7 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
     }
     for (; n - j >= V::kLanes; j += V::kLanes) whole(j);
     if (j == n) return;
-    if constexpr (kHasMaskedMemory)  // does not reload lanes whose store is not in the cache yet
+    if constexpr (kHasMaskedMemory)  // avoids reloading lanes whose store is not in the cache yet
         some(j, n - j);
     else
         whole(n - V::kLanes);
@@ -246,9 +248,9 @@ template <class T, std::size_t count, bool prefetches>
 constexpr auto kColumnsLoop =
     kVectorBytes < kLine ? few_rows<T, count, prefetches> : few_rows_apart<T, count, prefetches>;
 
-// Rows of sizeof...(v) vectors: the accumulators stay in registers for all rows. In blocks of eight rows,
-// rows of bytes of two vectors take 1.25 to 1.4 times as long. load(row, v) loads vector v of a row, and
-// keep(v, keys) receives the maximum of vector v over all rows.
+// Rows of sizeof...(v) vectors: the accumulators stay in registers for all rows. With blocks of eight rows
+// instead, rows of two vectors of bytes take 1.25 to 1.4 times as long. load(row, v) loads vector v of a row,
+// and keep(v, keys) receives the maximum of vector v over all rows.
 template <class T, std::size_t... v, class Load, class Keep>
 MAXOPS_INLINE void narrow_columns(std::index_sequence<v...>, const void* data, std::ptrdiff_t stride,
                                   std::size_t rows, const Load& load, const Keep& keep) {
@@ -312,7 +314,7 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
     // The hardware prefetches longer rows by itself: each is a stream.
     const bool prefetches = -kPrefetched < stride && stride < kPrefetched;
     while (rows > 0) {
-        // Fewer rows than kMost: repeats the last row.
+        // Fewer rows than kMost are padded with the last row.
         for (std::size_t k = 0; k < kMost; ++k)
             row[k] = at<Item<T>>(data, static_cast<std::ptrdiff_t>(k < rows ? k : rows - 1) * stride);
         if (rows > 4 && prefetches)

@@ -33,7 +33,8 @@ struct PlaceOf;
     };
 #include "../core/types.def"
 
-// A few rows of one line of columns, with keys in registers. Unrolled loops would not be vectorized.
+// Folds a few rows of one cache line of columns, with keys in registers. Compilers would not vectorize
+// unrolled loops.
 template <class T, std::size_t n>
 static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows) {
     typename T::Key best[n];
@@ -49,7 +50,8 @@ static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff
     for (std::size_t j = 0; j < n; ++j) target[j].value = T::bits(best[j]);
 }
 
-// Folds a segment's rows into `target`, column by column; with `merge`, also the values already there.
+// Folds a segment's rows into `target`, column by column; with `merge`, includes the values that `target`
+// already contains.
 template <class T>
 static void segment_columns(char* target, bool merge, const char* data, std::ptrdiff_t stride,
                             std::size_t rows, std::size_t width) {
@@ -82,8 +84,8 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
     }
 }
 
-// Rows of one segment. Resumes the segment if the walk's last row belongs to it, whichever loop took that
-// row. Else opens the segment and fills the empty segments before it.
+// Folds rows of one segment. Resumes the segment if the walk's last row belongs to it, whichever loop folded
+// that row. Otherwise opens the segment and fills the empty segments before it.
 template <class T>
 static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, std::ptrdiff_t stride,
                         std::size_t rows) {
@@ -100,7 +102,7 @@ static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, st
     out->value = T::bits(resumes ? highest(T::key(out->value), best) : best);
 }
 
-// Rows of short segments, up to `stop` or to the first row that lies outside the output or ends the walk.
+// Folds rows of short segments, up to `stop` or to the first row that is outside the output or ends the walk.
 // Stores the output at every row, because a branch at the end of a segment costs more than the store.
 template <class T, class Id>
 static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
@@ -120,9 +122,9 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
     return i;
 }
 
-// Segments of one row each, without gaps: copies contiguous rows while whole blocks of ids are such segments.
-// Returns the number of rows. `first` is the id of row i as the caller read it, because another thread may
-// change the id between check and use.
+// Handles segments of one row each, without gaps: copies contiguous rows for as long as whole blocks of ids
+// are such segments. Returns the number of rows. `first` is the id of row i as the caller read it, because
+// another thread may change the id between check and use.
 template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
                                const Ids<Id>& ids, std::size_t i, std::int64_t first, std::int64_t previous) {
@@ -157,7 +159,7 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     return i + rows;
 }
 
-// VectorSegments::take() replaces short_segments() for the rows from i on that suit it, perhaps none.
+// VectorSegments::take() replaces short_segments() for the rows from i on that it supports, if any.
 #if defined(MAXOPS_AVX512)
 template <class T, class Id>
 struct VectorSegments;
@@ -169,7 +171,7 @@ template <class T, class Id>
 using VectorSegments = BlockSegments<T, Id, PlainScan<T>>;
 #endif
 
-// Handles a row whose id is outside the output. Returns false if the block has no more rows to take: sorted
+// Handles a row whose id is outside the output. Returns false if the rest of the block can be skipped: sorted
 // ids past the output stay past it, and a negative id ends a walk that checks.
 template <class T, class Id>
 static bool continues_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, std::int64_t* previous) {
@@ -184,7 +186,7 @@ static bool continues_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i
     return false;
 }
 
-// One column, without a call per segment.
+// Folds one column without a call per segment.
 template <class T, class Id>
 static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
     ColumnWalk<T> at{walk->previous, T::kLowestKey};
@@ -232,7 +234,7 @@ static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t st
         if (walk->is_unsorted) return;
     }
     if (is_column) {
-        if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // resumed, maybe in a side buffer
+        if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // resumed, possibly in a side buffer
             i = ids.run_end(0);
             one_segment<T>(walk, walk->previous, data, stride, i);
         }

@@ -1,7 +1,7 @@
-// Short segments with AVX-512, a vector of rows at a time, directly to the output by compress and expand.
-// segment_scan.h, at its width of 32 bytes, takes 1.2 to 1.6 times as long for segments of 1 to 120 rows, and
-// 1.1 to 1.3 times for 30 rows. segment.h includes this file inside its namespace.
-// Lanes32i and Lanes64i give the instructions of both lane widths the same names.
+// Short segments with AVX-512: folds a vector of rows at a time, and writes to the output with compress and
+// expand. segment_scan.h, at its width of 32 bytes, takes 1.2 to 1.6 times as long for segments of 1 to 120
+// rows, and 1.1 to 1.3 times for 30 rows. segment.h includes this file inside its namespace. Lanes32i and
+// Lanes64i give the instructions of both lane widths the same names.
 struct Lanes32i {
     using Lane = std::int32_t;
     using Mask = __mmask16;
@@ -180,7 +180,7 @@ private:
     }
 };
 
-// Whether one of the ids is higher than the next id.
+// Whether any id is higher than the next one.
 template <unsigned count>
 static inline bool goes_down(const Unaligned<std::int64_t>* ids, unsigned lanes) {
     unsigned down = 0;
@@ -199,7 +199,7 @@ static inline bool goes_down(const Unaligned<std::int32_t>* ids, unsigned lanes)
     return _mm512_mask_cmpgt_epi32_mask(some, here, next) != 0;
 }
 
-// Bit k: whether a lane holds base + k.
+// Bit k: whether a lane contains base + k.
 static inline std::uint64_t present(Lanes64i, __m512i ids, unsigned lanes, std::int64_t base) {
     const __m512i places = _mm512_sub_epi64(ids, _mm512_set1_epi64(base));
     const __m512i bits = _mm512_maskz_sllv_epi64(static_cast<__mmask8>(lanes), _mm512_set1_epi64(1), places);
@@ -231,9 +231,9 @@ static inline __m512i scan(__m512i keys, __m512i ids, __m512i no_id) {
     return keys;
 }
 
-// Vectors of rows with sorted ids inside the output, up to the start of a long run. The last vector may be
-// partial. If another thread changes ids meanwhile, the result is wrong, but each vector still writes exactly
-// the output rows from the last one written to its last id.
+// Folds vectors of rows with sorted ids inside the output, up to the start of a long run. The last vector may
+// be partial. If another thread changes ids meanwhile, the result is wrong, but each vector still writes
+// exactly the output rows from the last one written to its last id.
 template <class T, class Id>
 struct VectorSegments {
     using Keys = KeyLanes<T>;
@@ -278,9 +278,10 @@ struct VectorSegments {
         return i;
     }
 
-    static constexpr unsigned kSingle = 2;  // rows taken, each a segment, without gaps
+    static constexpr unsigned kSingle = 2;  // rows were folded, each a segment, without gaps
 
-    // Takes `count` rows from i on: a whole vector before other rows, or the last rows. Returns 0 for none.
+    // Folds `count` rows from i on: a whole vector that is followed by other rows, or the last rows. Returns
+    // 0 if it folds none.
     template <bool whole>
     unsigned step(std::size_t i, unsigned count) {
         const unsigned lanes = whole ? kAll : (1U << count) - 1, most = whole ? kCount : count;

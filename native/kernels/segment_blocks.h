@@ -24,7 +24,7 @@ struct IdBlock {
 
     // Copies the ids of up to kRows rows from i on, padded to whole vectors of `lanes` lanes. Returns false
     // if the first id is outside the output or lower than `previous`, if a long run starts here, or if ids
-    // are too far apart for a place.
+    // are too far apart for the type Place.
     template <std::size_t kRows, std::size_t lanes>
     bool copy(const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
         first = ids[i];
@@ -105,7 +105,7 @@ struct PlainScan : PlainLanes<T> {
     using Lane = typename Lanes::Lane;
     using Place = std::int32_t;
     static constexpr std::size_t kLanes = 1;
-    // Less than kBlockRows, because a long run within a block costs more here.
+    // Fewer than kBlockRows, because a long run within a block costs more here.
     static constexpr std::size_t kRows = kPlainScanRows;
 
     template <bool gaps>
@@ -130,8 +130,8 @@ struct PlainScan : PlainLanes<T> {
     }
 };
 
-// Blocks of rows from i on, up to a block for another loop: one with unsorted ids or ids outside the output,
-// with a long run at its start, or with segments of one row each.
+// Folds blocks of rows from i on, up to a block for another loop: one that has unsorted ids or ids outside
+// the output, that starts with a long run, or that has segments of one row each.
 template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;
@@ -147,7 +147,7 @@ struct BlockSegments {
                                                       const Ids<Id>& ids, std::size_t i, ColumnWalk<T>* at) {
         auto& [segments, block] = *static_cast<Work*>(walk->scratch);
         bool gaps = false;                         // in the last block
-        if (ids.n - i < kScanRowsLeast) return i;  // row by row is faster for fewer
+        if (ids.n - i < kScanRowsLeast) return i;  // for fewer rows, row by row is faster
         while (i < ids.n && block.template copy<Scan::kRows, Scan::kLanes>(ids, i, at->previous)) {
             const Lane carry = Scan::lane(T::bits(at->best));
             gaps = gaps || block.begins_with_gaps();
@@ -172,7 +172,7 @@ struct BlockSegments {
     }
 
 private:
-    static constexpr std::size_t kSome = kStoreRows;  // stored at a time, so that compilers vectorize it
+    static constexpr std::size_t kSome = kStoreRows;  // per chunk of stores, which compilers vectorize
     static_assert(kSome <= kMargin && Scan::kLanes <= kMargin && Scan::kRows <= kBlockRows,
                   "what a block holds");
     static void store_some(Item<T>* __restrict out, const Lane* __restrict best) {

@@ -10,8 +10,8 @@ namespace MAXOPS_ISA {
 namespace {
 
 // A block's ids. Results rely on sorted ids, memory safety does not: an id outside [0, num_segments) has no
-// row. Whatever the ids, every output row up to the last id is written, because a step up fills the rows that
-// it skips.
+// row. For any ids, every output row up to the last id is written, because a step up fills the rows that it
+// skips.
 template <class Id>
 struct Ids {
     const Unaligned<Id>* ids;
@@ -36,8 +36,8 @@ struct Ids {
             if (differ != 0) break;
         }
         if (scanned < n && scanned - i < kRunScan) {
-            // In sorted ids, if the last id of a stretch is equal, the whole stretch is. Doubles the stretch
-            // while that holds, then halves it.
+            // In sorted ids, all ids of a stretch are equal if the last one is. Doubles the stretch while
+            // they are equal, then halves it.
             std::size_t stretch = kRunScan;
             for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
             for (; stretch >= kRunScan; stretch /= 2)

@@ -1,8 +1,8 @@
 // The AVX-512 intrinsics that vec_x86.h and kernels/segment_avx512.h use, in plain C++, from Intel's
-// Intrinsics Guide and Software Developer's Manual. With MAXOPS_EMULATE_AVX512, those kernels run and are
-// tested on any x86-64 machine with AVX2. Never shipped.
+// Intrinsics Guide and Software Developer's Manual. With MAXOPS_EMULATE_AVX512, those kernels run on any
+// x86-64 machine with AVX2, for tests. Releases do not contain this file.
 //
-// Included before anything else. The kernels are in namespace maxops, where these functions hide the
+// Include this file before any other. The kernels are in namespace maxops, where these functions hide the
 // compiler's own of the same names. An intrinsic that is missing here does not compile, because its processor
 // flag is off.
 #pragma once
@@ -79,7 +79,7 @@ static inline Mask mask(const Is& is) {
     return static_cast<Mask>(bits);
 }
 
-// Memory of lanes whose bit is off is neither read nor written.
+// Does not read or write the memory of lanes whose bit is 0.
 template <class T, class Vector>
 static inline Vector load(const Vector& others, std::uint64_t mask, const void* from) {
     return vector<T, Vector>([&](std::size_t i) {

@@ -1,6 +1,6 @@
 // Compares the intrinsics of avx512_emulated.h with results from Intel's documents, where these are not
 // obvious; `make emulated` runs it. Compiled with -mavx512f -mavx512bw -mavx512dq -mavx512vl, and without the
-// header, it tests the processor's own, which shows that the expected results are correct.
+// header, it tests the processor's own intrinsics, which shows that the expected results are correct.
 #include <immintrin.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ template <class T, class Vector>
 void expect(const Vector& actual, std::initializer_list<T> expected, const char* what) {
     expect(std::memcmp(&actual, expected.begin(), expected.size() * sizeof(T)) == 0, what);
 }
-// A vector of these first lanes, and zeros.
+// A vector with these first lanes, followed by zeros.
 template <class T>
 __m512i of(std::initializer_list<T> lanes) {
     __m512i v = _mm512_setzero_si512();
@@ -74,7 +74,7 @@ void lanes_by_themselves() {
     expect(_mm512_mask_cmpgt_epi32_mask(0x6, one32, of<i32>({0, 0, 1, 0})) == 0x2, "mask_cmpgt_epi32");
     expect(_mm512_mask_cmpgt_epi64_mask(0xC, one64, of<i64>({0, 0, 1, -1})) == 0x8, "mask_cmpgt_epi64");
 
-    // By at least the width of a lane: zeros, or the sign.
+    // Shifts by at least the width of a lane give zeros, or the sign.
     const __m512i low = of<i32>({-0x7FFEFFFE, 0x00018001});
     EXPECT(_mm512_slli_epi32(low, 16), i32, 0x00020000, static_cast<i32>(0x80010000));
     EXPECT(_mm512_srli_epi32(low, 16), i32, 0x8001, 1);
@@ -100,7 +100,7 @@ void lanes_by_themselves() {
     EXPECT(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(minus)), i64, 0xFFFFFFFF, 0xFFFFFFFF);
 }
 
-// Lanes whose bit is off are in a protected page.
+// Lanes whose bit is 0 are in a protected page.
 void masked_memory() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* pages = mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -125,11 +125,11 @@ void masked_memory() {
     _mm512_mask_storeu_epi64(end - 16, 0x3, v);
     EXPECT(_mm512_mask_loadu_epi64(nines, 0x1, end - 16), u8, 4, 3, 2, 1, 5, 0, 0, 0, 9);
     EXPECT(_mm512_maskz_loadu_epi64(0x2, end - 16), u8, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 0);
-    // The first lanes are off, the last ones on: the memory before the page is not touched either.
+    // The first lanes are off, the last ones on: the memory before the page must not be touched either.
     _mm512_mask_storeu_epi32(first - 60, 0x8000, v);
     EXPECT(_mm512_maskz_loadu_epi32(0x8000, first - 60), std::int32_t, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
            0, 0, 0x08090A0B);
-    // Truncated, not saturated.
+    // Values are truncated, not saturated.
     _mm512_mask_cvtepi32_storeu_epi8(end - 2, 0x3, v);
     EXPECT(_mm_maskz_loadu_epi8(0xF, end - 4), u8, 7, 0, 4, 5, 0);
     _mm512_mask_cvtepi32_storeu_epi16(end - 4, 0x1, v);
@@ -154,7 +154,7 @@ void maxima_of_floats() {
         {0x7FC00001, kMinus | kOne, kMinus | kOne},  // a quiet NaN loses
         {kOne, kMinus | 0x7FC00001, kOne},
         {0x7FC00001, kMinus | 0x7FC00002, 0x7FC00001},  // the first of two
-        {0x7F800001, kOne, 0x7FC00001},                 // a signalling one becomes quiet
+        {0x7F800001, kOne, 0x7FC00001},                 // a signalling NaN becomes quiet
         {kOne, kMinus | 0x7F800001, kMinus | 0x7FC00001},
         {0x7FC00002, 0x7F800001, 0x7FC00001},
     };

@@ -1,6 +1,6 @@
 // Concurrent calls, for ThreadSanitizer (`make races`): they use the pool, the output cache, each thread's
-// scratch and the settings as Python's free threads would. There is no interpreter, so no GIL hides a race.
-// Every result is compared with that of a plain loop. Prints the number of comparisons.
+// scratch and the settings as Python's free threads would. The program has no interpreter, so no GIL hides a
+// race. Every result is compared with that of a plain loop. Prints the number of comparisons.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #include "../drivers/scratch.h"
 #include "../drivers/threads.h"
 
-// The only part of Python that the cache uses. Here a capsule is the pointer that it would hold.
+// The only part of Python that the cache uses. Here, a capsule is the pointer that it would contain.
 extern "C" PyObject* PyCapsule_New(void* held, const char*, void (*)(PyObject*)) {
     return static_cast<PyObject*>(held);
 }
