@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Break the code on purpose, and see that the enumerations of the miniature build notice.
+"""Breaks the native code deliberately, and checks that the enumerations of the miniature build detect each break.
 
-Each break is one edit of one file of native/. It is built in a copy, and `python -m exhaustive` has a minute to find
-it. `make faults` runs all of them (some twenty seconds each); `python tests/breaks.py --only resume` those with a word.
-A break that is not found is a hole in the tests, and the exit code is 1.
+Each break is one edit of one file in native/. It is built in a copy of the tree, and `python -m exhaustive` has one
+minute to find it. `make faults` runs all breaks, which takes about twenty seconds each; `python tests/breaks.py --only
+resume` runs those whose name contains the word. A break that is not found is a gap in the tests: the exit code is 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
-# Without AVX-512 its kernels are compiled for AVX2 at AVX-512's width, and its hooks are not compiled at all.
+# On processors without AVX-512, its kernels use emulated instructions, and its hooks in vec_x86.h are not compiled.
 HAS_AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
 HOOKS = "core/vec_x86.h"
 SECONDS = 60
@@ -31,7 +31,7 @@ SECONDS = 60
 
 @dataclass(frozen=True)
 class Break:
-    """One edit; `isa` says whose kernels it is in, where they are not everybody's."""
+    """An edit, and the instruction set whose kernels contain the edited code."""
 
     name: str
     file: str
@@ -40,11 +40,11 @@ class Break:
     isa: str = "baseline"
 
     def pattern(self) -> re.Pattern[str]:
-        """The old text, however its lines are broken."""
+        """Return a pattern of the old text that ignores line breaks."""
         return re.compile(r"\s+".join(re.escape(word) for word in self.old.split()))
 
     def apply(self, root: Path) -> str:
-        """Edit the file; what it was. Raises where the text is not there exactly once."""
+        """Edit the file and return its old text; raise ValueError unless it contains the text exactly once."""
         path = root / "native" / self.file
         text = path.read_text(encoding="utf-8")
         if len(found := self.pattern().findall(text)) != 1:
@@ -381,7 +381,7 @@ BREAKS = (
         "static_cast<void>(r);",
     ),
     Break(
-        # (of two vectors and more there are none in the miniature: tests/operators/test_sizes.py has them)
+        # The miniature has no narrow columns of two or more vectors; tests/operators/test_sizes.py tests them.
         "narrow columns forget the rows of the block before",
         "kernels/reduce.h",
         "store(acc + place(v), max(Keys::load(acc + place(v)), found));",
@@ -434,7 +434,7 @@ BREAKS = (
 
 
 class Miniature:
-    """A copy of the repository with a miniature build of its own, made anew where a file changed."""
+    """A copy of the repository with its own miniature build, which is rebuilt if a file changes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -443,11 +443,11 @@ class Miniature:
             copy(ROOT / part, root / part)
 
     def restore(self, each: Break, text: str) -> None:
-        """Put the file back as it was."""
+        """Restore the file."""
         (self.root / "native" / each.file).write_text(text, encoding="utf-8")
 
     def build(self, isa: str) -> None:
-        """Compile what changed; raises CalledProcessError with what the compiler said."""
+        """Compile the changed files; raise CalledProcessError with the compiler's output on failure."""
         place = self.root / f"build-{isa}"
         sets = isa.replace("x86-64-", "x86_64_")
         emulates = "OFF" if HAS_AVX512 else "ON"
@@ -462,7 +462,7 @@ class Miniature:
             shutil.copy(library, self.root / "src" / "maxops" / library.name)
 
     def search(self, isa: str, seconds: float) -> tuple[int, str]:
-        """The enumerations' exit code and last words."""
+        """Run the enumerations; return their exit code and the first line that reports a wrong result."""
         paths = os.pathsep.join(str(self.root / part) for part in ("src", "tests"))
         command = [sys.executable, "-m", "exhaustive", "--isa", isa]
         try:
@@ -483,8 +483,8 @@ class Miniature:
 def main() -> int:
     """Run from the command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", default="", help="breaks whose name has these words")
-    options.add_argument("--seconds", type=float, default=SECONDS, help="for the search of each, after its build")
+    options.add_argument("--only", default="", help="run only breaks whose name contains this text")
+    options.add_argument("--seconds", type=float, default=SECONDS, help="time limit of the search for each break")
     chosen = options.parse_args()
     found: dict[str, bool] = {}
     table = Table("break", "file", "seconds", "found by")

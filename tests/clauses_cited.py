@@ -1,7 +1,7 @@
-"""A plugin that notes which clauses the errors that a test raises speak for: `python tests/clauses_cited.py`.
+"""Records which clauses the errors in each test cite: `python tests/clauses_cited.py`.
 
-It runs the tests of the rules (TESTS), and writes proofs/matrix/cited.json: of each clause how many tests bring about
-an error that cites it, and of these the one that cites the fewest.
+The script runs TESTS with this file as a pytest plugin, and writes proofs/matrix/cited.json. For each clause, the file
+has the number of tests with an error that cites the clause, and the test among them that cites the fewest clauses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from maxops.json_text import in_lines
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "proofs" / "matrix" / "cited.json"
 FOLDER = "MAXOPS_CLAUSES_CITED"
-# Where a rule of a clause is broken on purpose; the first have all that maxops decides by itself.
+# Tests that break the rules of clauses deliberately.
 TESTS = (
     "test_bad_input.py", "test_contracts.py", "test_scalars.py", "test_offsets.py", "test_unsorted_ids.py",
     "test_indices.py", "test_id_types.py", "test_segment_ids.py", "test_reduce_max.py", "test_segment_max.py",
@@ -62,7 +62,7 @@ def pytest_sessionfinish() -> None:
 
 
 def summary(cited: dict[str, list[str]]) -> dict[str, tuple[int, str]]:
-    """By clause: the number of tests, and one of them."""
+    """Return, for each clause, the number of tests and the test that cites the fewest clauses."""
     tests = defaultdict(list)
     for test, clauses in cited.items():
         for clause in clauses:

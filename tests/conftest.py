@@ -1,13 +1,13 @@
-"""Fixtures of all tests: the instruction sets of this machine, and numbers of threads."""
+"""Fixtures and settings of all tests, such as the instruction sets of this machine and numbers of threads."""
 
 from __future__ import annotations
 
 import os
 
-# NumPy's BLAS starts a thread for each core when it is imported, which costs the hundreds of processes that tests start
-# as much as all the rest of NumPy; nothing here multiplies matrices.
+# On import, NumPy's BLAS starts a thread for each core. In the hundreds of processes that tests start, this would take
+# as long as the rest of NumPy's import, and no test multiplies matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Where set, as in many containers, it hides what a program's buffered streams do at its end.
+# If set, as in many containers, it would hide how programs flush buffered streams at exit.
 os.environ.pop("PYTHONUNBUFFERED", None)
 import re
 import signal
@@ -23,24 +23,24 @@ from maxops import _native
 from maxops.engines import table
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
-# CI looks at what a user has, too: only the packages that the README's command installs.
+# CI also runs the tests with only the packages that the README's command installs.
 MAY_MISS = not IN_CI or "MAXOPS_TESTS_MAY_MISS" in os.environ
 
 pytest_plugins = ["helpers.passed_before"] if "MAXOPS_TESTS_PASSED" in os.environ else []
 
-# The time that an example takes says nothing here; in CI the same examples run each time.
+# Examples have no deadline, because machines differ. In CI, the same examples run each time.
 settings.register_profile("here", deadline=None, max_examples=150)
 settings.register_profile("ci", deadline=None, max_examples=150, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "here")
 
 
-# Whoever starts the tests in the background may have them ignore Ctrl-C, and the processes that they start too.
+# Processes that a shell starts in the background may ignore Ctrl-C, as may their children. The tests need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def _engines() -> Iterator[None]:
-    """The table of engines as it was, whatever a test or an example registers."""
+    """Restore the table of engines after each test, because tests and examples may register engines."""
     before = list(table._rows)
     yield
     if table._rows != before:
@@ -51,7 +51,7 @@ def _engines() -> Iterator[None]:
 
 @pytest.fixture(scope="module", params=EACH)
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each instruction set that this machine has, in use; afterwards the one that was."""
+    """Select each instruction set of this machine in turn, and restore the previous one afterwards."""
     before, name = _native.isa(), str(request.param)
     assert _native.use_isa(name)
     assert _native.isa() == name
@@ -61,7 +61,7 @@ def isa(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(params=[1, 2, 7], ids="{}-threads".format)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Each number of threads, in use; afterwards the one that was."""
+    """Set each number of threads in turn, and restore the previous one afterwards."""
     before, count = mo.get_num_threads(), int(request.param)
     mo.set_num_threads(count)
     yield count
@@ -70,7 +70,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.fixture(params=["custom-calls", "integer-keys"])
 def lowering(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each of the two ways in which JAX computes, in use."""
+    """Select each of the two lowerings for JAX in turn."""
     engine = pytest.importorskip("maxops.engines.jax")
 
     if request.param == "integer-keys":
@@ -82,20 +82,20 @@ def lowering(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(params=["core", "any-device"])
 def torch_way(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each of the two ways in which tensors are computed with, in use: the CPU's, and that of every other device."""
+    """Select each of the two implementations for PyTorch in turn: the core on the CPU, and that for any device."""
     engine = pytest.importorskip("maxops.engines.torch")
     with engine.only_torch_operators() if request.param == "any-device" else nullcontext():
         yield request.param
 
 
-# How a skip says that something is missing: pytest's own words for Python's packages, and ours for programs.
+# The reason of a skip if something is missing: pytest's text for Python packages, and ours for programs.
 MISSING = ("could not import", "not installed:")
 
 
 def _look_for_a_missing_package(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """In CI nothing may go untested because a package is not there; elsewhere it is one line for each package.
+    """Fail a test that is skipped because a package is missing, in CI; elsewhere, report one line for each package.
 
-    pytest lists skips together that stand in one place, so all for a package get the place of the tests.
+    pytest merges skips with the same location and reason, so all skips for a package get the location "tests".
     """
     if not (report.skipped and any(words in str(report.longrepr) for words in MISSING)):
         return
@@ -123,6 +123,6 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test's name is the same in each process; pytest-xdist, which CI runs, refuses those that differ."""
+    """Reject test names that contain an address, because pytest-xdist requires the same names in every process."""
     if named := [item.nodeid for item in items if " at 0x" in item.nodeid]:
         raise pytest.UsageError(f"these tests are named by an address, which each process has its own: {named}")

@@ -1,10 +1,10 @@
-"""What tests reach: regions, branches and conditions (MC/DC) of the native core, lines and branches of Python.
+"""Measures test coverage: regions, branches and MC/DC of the native core, and lines and branches of Python.
 
-    python tests/coverage_report.py [FOLDER]      or make coverage; some fifteen minutes
+    python tests/coverage_report.py [FOLDER]      or make coverage; about fifteen minutes
 
-The native core is built by clang with counters, ordinary and as the miniature. The enumerations of the miniature and
-the tests of values run on it, the tests under coverage.py. llvm-cov and coverage.py print what they counted, a line a
-file; with a FOLDER, their pages of every line stay there. It needs Debian's clang-19 and llvm-19.
+clang builds the native core with counters, as the ordinary build and as the miniature. The enumerations run on the
+miniature, and the tests of values on the ordinary build, under coverage.py. llvm-cov and coverage.py print one line per
+file, and write pages with every line to FOLDER, if given. The script requires Debian's clang-19 and llvm-19.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ HAS_AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text(encoding="utf-8").spl
 TOOLS = ("clang++-19", "llvm-profdata-19", "llvm-cov-19", "cmake", "ninja")
 INSTRUMENTED = "-fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic"
 ISAS = (*(["x86-64-v4"] if HAS_AVX512 else []), "x86-64-v3", "baseline")
-# Of the enumerations those that take seconds; the others are the same calls of more inputs, types and threads.
+# The enumerations that take seconds. The others make the same calls with more inputs, types and threads.
 SECTIONS = (
     *("values, float32", "values, float16", "maximum", "maximum, overlaps", "maximum, scalars"),
     *("reduce_max", "reduce_max, longer, int16", "segments, options", "segments, int16", "ids out of range"),
 )
-# These, of what no instruction set has for itself, on one of them.
+# Enumerations of code that is common to all instruction sets; they run on one of them.
 SECTIONS_OF_ONE = (
     *("values, float64", "maximum, longer", "maximum, layouts", "maximum, threads", "reduce_max, out"),
     *("reduce_max, threads", "segments, threads"),
@@ -41,12 +41,12 @@ TESTS = tuple(
         *("conformance_judge", "conformance_cases", "checker_rules", "planner", "rare_calls"),
     )
 )
-# These press Ctrl-C in calls of many threads, which with counters take minutes.
+# Deselects tests that interrupt calls with many threads, which take minutes with counters.
 TOO_LONG = "not ctrl_c"
 
 
 def run(command: list[str], **environment: str) -> str:
-    """Run it at the root; what it prints."""
+    """Run a command at the root and return its output."""
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -54,9 +54,9 @@ def run(command: list[str], **environment: str) -> str:
 
 
 def build(place: Path, *options: str) -> Path:
-    """A folder with the package in src/maxops, its core built with counters."""
+    """Build the core with counters, and return a folder with the package in src/maxops."""
     shutil.copytree(ROOT / "src", place / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    # The debug build is -O1, and has no bound of a frame, which counters make larger.
+    # The debug build has no limit on stack frames, which counters enlarge.
     configured = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_COMPILER=clang++-19", f"-DCMAKE_CXX_FLAGS={INSTRUMENTED}"]
     folder = str(place / "build")
     run(
@@ -80,13 +80,13 @@ def build(place: Path, *options: str) -> Path:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """What makes Python import that package, and its core write profiles."""
+    """Return environment variables with which Python imports that package, and the core writes profiles."""
     paths = f"{place / 'src'}:{ROOT / 'tests'}"
     return {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "LLVM_PROFILE_FILE": str(place / "%m.profraw")}
 
 
 def enumerations(folder: Path) -> Path:
-    """Run the miniature's enumerations."""
+    """Build the miniature and run the enumerations on it."""
     place = build(folder / "miniature", "-DMAXOPS_MINIATURE=ON")
     for names, isas in ((SECTIONS, ISAS), (SECTIONS_OF_ONE, ISAS[:1])):
         chosen = [*(f"--only={name}" for name in names), *(f"--isa={isa}" for isa in isas)]
@@ -95,10 +95,10 @@ def enumerations(folder: Path) -> Path:
 
 
 def tests(folder: Path) -> Path:
-    """Run the tests, counted by coverage.py, too."""
+    """Build the ordinary core and run the tests under coverage.py."""
     sets = ";".join(isa.replace("x86-64-", "x86_64_") for isa in ISAS)
     place = build(folder / "ordinary", f"-DMAXOPS_ISAS={sets}")
-    # One process, since coverage.py counts what runs in its own.
+    # A single process, because coverage.py measures only its own.
     pytest = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", TOO_LONG, *TESTS]
     here = {"COVERAGE_FILE": str(folder / "python"), "CI": "true", "MAXOPS_TESTS_MAY_MISS": "1"}
     counted = f"--source={place / 'src' / 'maxops'}"
@@ -107,7 +107,7 @@ def tests(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Build, run, and print what was counted."""
+    """Build, run the tests, and print the coverage."""
     if missing := [name for name in TOOLS if shutil.which(name) is None]:
         print(
             f"not installed: {', '.join(missing)}; apt-get install clang-19 llvm-19, pip install cmake ninja coverage"

@@ -1,8 +1,8 @@
-"""Mutated models: each is read, or refused by one clear error; never anything else.
+"""Fuzzes the readers of models: each mutated model must be read or rejected with an error of maxops.
 
-`python tests/fuzz.py --count 1000000` tries a million; the tests try as many as a few seconds hold. Mutations are of
-bytes, and of fields: of a message that still is one. Exits with 1, and the mutant in a file, at the first that raises
-what it should not, dies, or hangs.
+`python tests/fuzz.py --count 1000000` tries a million mutants; the tests try as many as they can in a few seconds.
+Mutations change bytes, or fields of a message that stays well-formed. If a mutant raises another error, crashes or
+hangs, the script keeps it in a file and exits with 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from maxops import errors, openvino
 from maxops import onnx as mx
 from maxops.checker import check
 
-SLOWEST = 20  # seconds that one mutant may take
+SLOWEST = 20  # seconds per mutant
 INTEGERS = (0, 1, -1, 2, 7, 16, 127, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63))
 TEXTS = ("", "x", "y", "Max", "ReduceMax", "SegmentMax", "If", "maxops", "ai.onnx", "../w", "/etc/hostname", "\0", "é")
 
@@ -47,7 +47,7 @@ LOOP = """<ir_version: 9, opset_import: ["": 13]> g (int64 n, float[2] a) => (fl
     on = Constant <value = bool {1}> ()
     y = Loop (n, on, a) <body = one (int64 i, bool go, float[2] b) => (bool more, float[2] best)
         { more = Identity(go) best = Max(b, a) }> }"""
-NO_TEXT = "no UTF-8"  # stands for bytes that are none
+NO_TEXT = "no UTF-8"  # a placeholder for bytes that are not UTF-8
 IR = """<net name="m" version="11"><layers>
 <layer id="0" name="x" type="Parameter"><data shape="3,2" element_type="f32"/>
 <output><port id="0"><dim>3</dim><dim>2</dim></port></output></layer>
@@ -68,7 +68,7 @@ SEEDS = [
 
 
 def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
-    """A few bytes changed, cut out, or repeated."""
+    """Return the data with a few bytes changed, removed or repeated."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at, length = chance.randrange(len(changed) + 1), chance.randint(1, 60)
@@ -85,7 +85,7 @@ def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
 
 
 def mutate_fields(message: Any, chance: random.Random) -> None:
-    """Change one field somewhere inside a message; the message stays one."""
+    """Change one field somewhere inside a message, which stays well-formed."""
     while True:
         fields = message.ListFields()
         inner = [
@@ -117,8 +117,8 @@ def mutate_fields(message: Any, chance: random.Random) -> None:
 
 
 def single_changes(model: ModelProto) -> Iterator[bytes]:
-    """Every model that differs in one field: set, removed, repeated, or a text that is no UTF-8."""
-    for message in reversed(_messages(model)):  # parts first: to restore a message makes new ones of them
+    """Yield every model that differs in one field: set, removed, repeated, or a string that is not UTF-8."""
+    for message in reversed(_messages(model)):  # inner messages first, because restoring a message replaces them
         for field in message.DESCRIPTOR.fields:
             held = message.__class__()
             held.CopyFrom(message)
@@ -137,7 +137,7 @@ def _messages(message: Any) -> list[Any]:
 
 
 def _changes(field: Any, count: int | None) -> Iterator[Callable[[Any], object]]:
-    """What to do to a message, of which a field has so many values, or one."""
+    """Yield the changes of a message's field; `count` is the number of values of a repeated field."""
     name = field.name
     values = [] if field.type == FieldDescriptor.TYPE_MESSAGE else _values(field)
     if field.type == FieldDescriptor.TYPE_STRING:
@@ -188,7 +188,7 @@ def _values(field: Any) -> list[Any]:
 
 
 def mutant(chance: random.Random) -> tuple[str, bytes]:
-    """A mutated model: the ending of its file, and its bytes."""
+    """Return the file extension and the bytes of a mutated model."""
     if chance.random() < 0.15:
         return ".xml", mutated_bytes(IR.encode(), chance)
     model = chance.choice(SEEDS)
@@ -201,7 +201,7 @@ def mutant(chance: random.Random) -> tuple[str, bytes]:
 
 
 def entry_points(path: Path) -> list[Callable[[], object]]:
-    """What is done with a file."""
+    """Return the calls that read a file."""
     if path.suffix == ".xml":
         return [lambda: openvino.load(path), lambda: check(path)]
     found: list[Callable[[], object]] = [
@@ -209,7 +209,7 @@ def entry_points(path: Path) -> list[Callable[[], object]]:
         lambda: _with_message(path, mx.rewrite),
         lambda: _with_message(path, mx.portable),
     ]
-    if path.stat().st_size % 8 == 0:  # one in eight: it starts a process
+    if path.stat().st_size % 8 == 0:  # for one file in eight, because check() starts a process
         found.append(lambda: check(path))
     return found
 
@@ -223,7 +223,7 @@ def _with_message(path: Path, work: Callable[[ModelProto], object]) -> None:
 
 
 def attempt(path: Path) -> Counter[str]:
-    """Take a file through every entry point; anything but a result or one of our own errors is let out."""
+    """Pass a file to every entry point and count the outcomes; errors that are not from maxops propagate."""
     seen: Counter[str] = Counter()
     for entry_point in entry_points(path):
         with warnings.catch_warnings():
@@ -257,7 +257,7 @@ def _work(seed: int, count: int, stop: float, folder: str, results: Any) -> None
 
 
 def fuzz(count: int, seconds: float, seed: int, workers: int) -> Counter[str]:
-    """Try mutants in processes of their own; the counts. Raises RuntimeError where one of them failed."""
+    """Try mutants in worker processes and return the counts; raise RuntimeError if a worker fails."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     stop = time.monotonic() + seconds

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
-"""Fuzz values: words of runs, shapes and broadcasts by chance, every type, option, layout and number of threads.
+"""Fuzzes values: random ids, shapes and broadcasts, with all types, options, layouts and numbers of threads.
 
-Runs until it is stopped, or for `--seconds`. It works on the ordinary build, whose boundaries the lengths stand
-around, and on the miniature one. What it finds it prints with the seed that shows it again:
+Runs until Ctrl-C, or for `--seconds`, on the ordinary build, with lengths around its boundaries, or on the miniature.
+A failure is printed with its seed, which reproduces it:
 
     PYTHONPATH=tests python tests/fuzz_values.py --seconds 60
     PYTHONPATH=tests python tests/fuzz_values.py --seed 123 --calls 1
@@ -61,7 +61,7 @@ def _laid(chosen: random.Random, array: Array) -> Array:
 
 
 def segments(chosen: random.Random, dtype: DType) -> str:
-    """SegmentMax in order: ids or offsets, fewer or more segments, into a new output or the caller's."""
+    """Test SegmentMax with sorted ids or offsets, fewer or more segments, and a new or given output."""
     width = chosen.choice((0, 0, 1, 2, 3, 4, 5, 8, _length(chosen, dtype.numpy.itemsize, 20_000)))
     word = run_words.any_word(chosen, 3000 if width < 9 else 40)
     ids = runs.ids_of(word)
@@ -93,7 +93,7 @@ def segments(chosen: random.Random, dtype: DType) -> str:
 
 
 def unsorted(chosen: random.Random, dtype: DType) -> str:
-    """SegmentMax in any order."""
+    """Test SegmentMax with unsorted ids."""
     width = chosen.choice((0, 0, 1, 2, 3, 5, _length(chosen, dtype.numpy.itemsize, 20_000)))
     word = run_words.any_word(chosen, 3000 if width < 9 else 40)
     ids = runs.ids_of(word)
@@ -111,7 +111,7 @@ def unsorted(chosen: random.Random, dtype: DType) -> str:
 
 
 def reductions(chosen: random.Random, dtype: DType) -> str:
-    """ReduceMax along any axes of shapes with one long axis."""
+    """Test ReduceMax along random axes of shapes with one long axis."""
     rank = chosen.randint(1, 4)
     shape = [chosen.choice((1, 2, 3, 5)) for _ in range(rank)]
     shape[chosen.randrange(rank)] = _length(chosen, dtype.numpy.itemsize, 20_000)
@@ -126,7 +126,7 @@ def reductions(chosen: random.Random, dtype: DType) -> str:
 
 
 def elementwise(chosen: random.Random, dtype: DType) -> str:
-    """Max of up to nine inputs, each repeated along axes by chance."""
+    """Test Max of up to nine inputs, each broadcast along random axes."""
     rank = chosen.randint(1, 3)
     shape = [chosen.choice((1, 2, 3, 5)) for _ in range(rank)]
     shape[chosen.randrange(rank)] = _length(chosen, dtype.numpy.itemsize, 20_000)
@@ -144,7 +144,7 @@ KINDS: tuple[Callable[[random.Random, DType], str], ...] = (segments, segments, 
 
 
 def attempt(seed: int) -> str:
-    """One call, all of it by a seed. What it was."""
+    """Test one random call that the seed determines, and return its description."""
     chosen = random.Random(seed)
     isa = chosen.choice(_native.isas())
     assert _native.use_isa(isa)

@@ -46,7 +46,7 @@ class MatrixError(Exception):
     """Missing entries of the matrix and unknown names in it, one per line."""
 
 
-# ------------------------------------------------------------------------------------------------ derived
+# ------------------------------------------------------------------------------------------------ derived entries
 
 
 def _calls_of(function: ast.AST) -> Iterator[ast.Call]:
@@ -95,7 +95,7 @@ def exists(name: str) -> bool:
     return (ROOT / path).is_file() and (function is None or function in defined(path))
 
 
-# ------------------------------------------------------------------------------------------------ put together
+# ------------------------------------------------------------------------------------------------ the matrix
 
 
 def _family(row: Spec) -> str:
@@ -203,7 +203,7 @@ class Matrix:
         """Return the matrix as in matrix.json. Raise MatrixError, which lists all problems."""
         if self.problems:
             raise MatrixError("\n".join(dict.fromkeys(self.problems)))
-        names: dict[str, int] = {}  # each text once, and its number
+        names: dict[str, int] = {}  # the number of each distinct text
 
         def numbered(row: Json) -> Json:
             of = {column: [names.setdefault(name, len(names)) for name in row[column]] for column in COLUMNS}

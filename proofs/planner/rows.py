@@ -11,7 +11,7 @@ import numpy as np
 
 Shape = tuple[int, ...]
 Rule = tuple[str, str]  # the error's class, and the clause's short name in most rows
-Seen = tuple[Any, ...]  # what a call gave: the error and its clause's id, or the result's type and shape
+Seen = tuple[Any, ...]  # the outcome of a call: an error and the id of its clause, or the type and shape of the result
 Trial = tuple["Row", tuple[Any, ...], dict[str, Any], frozenset[Seen]]
 
 # ------------------------------------------------------------------------------------------------ the rows
@@ -126,7 +126,7 @@ def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
     return frozenset((dtype_of(name), shape) for shape in shapes)
 
 
-# ------------------------------------------------------------------------------------------------ arrays of them
+# ------------------------------------------------------------------------------------------------ arrays
 
 
 @cache

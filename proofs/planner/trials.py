@@ -1,6 +1,6 @@
-"""The calls of each claim of planner.py, and what each has to give: a rule is the few lines that its sentence is.
+"""The calls of each claim, and the results that the rules allow: each rule is a few lines, like its clause.
 
-Of a call that breaks several rules it may be the error of any of them: no sentence says which comes first.
+A call that breaks several rules may raise the error of any of them, because no clause defines an order.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ from planner.rows import (
 
 
 def shape_of_max(row: Row, shapes: Sequence[Shape]) -> Shape | frozenset[Seen]:
-    """Max-1 and Max-6 take one shape; NumPy's rule: from the last axis on, sizes are equal or one is 1. SONNX refuses
-    an axis of size 0 against one of size 1.
+    """Return the shape of Max, or the errors of broken rules.
+
+    Max-1 and Max-6 require equal shapes. The other rows follow NumPy's rule: from the last axis on, sizes are equal or
+    one of them is 1. SONNX rejects size 0 against size 1.
     """
     if row.standard == "ONNX" and row.version in (1, 6):
         return shapes[0] if len({*shapes}) == 1 else row.breaks(SHAPE)
@@ -86,13 +88,13 @@ def broadcasting() -> Iterator[Trial]:
     for shapes in chain(product(few), product(many, repeat=2), product(few, repeat=3)):
         for row in MAX:
             expected = shape_of_max(row, shapes)
-            # of rationals the result has the shape that the planner says; of others the core finds it once more
+            # For rationals, the planner computes the shape; for other types, the core also does.
             for name in ("float32", "real") if "real" in row.types else ("float32",):
                 allowed = expected if isinstance(expected, frozenset) else gives(name, expected)
                 yield row, tuple(zeros(shape, name) for shape in shapes), {}, allowed
 
 
-# What each float format holds: the bits of its significand, and the exponents of its normal numbers.
+# For each float format: the bits of the significand, and the lowest and highest exponent of normal numbers.
 FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127), "float32": (24, -126, 127)}
 FORMATS["float64"] = (53, -1022, 1023)
 
@@ -112,7 +114,7 @@ def holds(name: str, value: Any) -> bool:
         return True
     precision, lowest, highest = FORMATS[name]
     exact = abs(Fraction(value))
-    steps = exact * Fraction(2) ** (precision - 1 - lowest)  # of the smallest subnormal
+    steps = exact * Fraction(2) ** (precision - 1 - lowest)  # multiples of the smallest subnormal
     odd: int = steps.numerator // (steps.numerator & -steps.numerator)
     return steps.denominator == 1 and exact < Fraction(2) ** (highest + 1) and odd.bit_length() <= precision
 
@@ -146,7 +148,7 @@ def python_scalars() -> Iterator[Trial]:
     """Try scalars beside an array, as initial and as fill_value, alone, and NumPy scalars instead."""
     values, ids = scalars(), zeros((2,), "int64")
     for row in MAX:
-        shape: Shape = () if row.version in (1, 6) else (2,)  # which do not broadcast
+        shape: Shape = () if row.version in (1, 6) else (2,)  # versions 1 and 6 do not broadcast
         for name, value in product(row.types, values):
             allowed = gives(name, shape) if takes(row, name, value) else row.breaks(SCALAR)
             yield row, (zeros(shape, name), value), {}, allowed
@@ -273,7 +275,7 @@ def axes() -> Iterator[Trial]:
                     if row.is_plain:
                         by_axis = reduced(row, shape, listed, bool(options.get("keepdims", 0)), True)
                         as_numpy = by_axis if isinstance(by_axis, frozenset) else gives("float32", by_axis)
-                        as_numpy = row.breaks(NOOP) if noop else as_numpy  # an option of axes
+                        as_numpy = row.breaks(NOOP) if noop else as_numpy  # only valid with `axes`
                         yield row, *reduction(row, zeros(shape), ways[0], options, "axis"), as_numpy
                         if 0 not in shape:
                             rational = expected if isinstance(expected, frozenset) else gives("real", expected)
@@ -281,7 +283,7 @@ def axes() -> Iterator[Trial]:
     for row in REDUCE:
         for name, shape in product((*EVERY, *FOREIGN), ((), (0,), (1,), (1, 1), (0, 1))):
             is_list = len(shape) == 1 or (row.is_plain and shape == ())
-            allowed = gives("float32", (1, 1) if 0 in shape else (1, 3))  # no axes are all of them
+            allowed = gives("float32", (1, 1) if 0 in shape else (1, 3))  # an empty list means all axes
             is_valid = name in row.index_types and is_list
             call = reduction(row, zeros((2, 3)), zeros(shape, name), {})
             yield row, *call, allowed if is_valid else row.breaks(AXES)
@@ -338,8 +340,9 @@ def filled(name: str, shape: Shape, value: Any) -> frozenset[Seen]:
 
 
 def empty_sets() -> Iterator[Trial]:
-    """Each shape of up to three axes and each set of them, of each type: a maximum of no elements is the lowest value,
-    and there is none of rationals.
+    """Try each shape of up to three axes, each set of axes and each type.
+
+    The maximum of no elements is the lowest value. For rationals it is an error.
     """
     for shape in shapes_up_to(3, range(3)):
         rank = len(shape)
@@ -371,8 +374,10 @@ def is_increasing(values: Sequence[int]) -> bool:
 def segments_of_ids(
     row: Row, ids: Sequence[int], given: int | None, *, is_sorted: bool, outside: str | None, checks: bool
 ) -> tuple[list[Rule], range]:
-    """What is broken, and how many segments there may be. Ids are non-negative and, if sorted, non-decreasing; below 0
-    or past the number is an error, or dropped; of sorted ids the latter is dropped unless told otherwise.
+    """Return the broken rules, and the range of numbers of segments.
+
+    Ids are non-negative and, if sorted, non-decreasing. Negative ids and ids past num_segments are errors or are
+    dropped. By default, sorted ids past num_segments are dropped.
     """
     broken = [NUM_SEGMENTS] if given is not None and given < 0 else []
     negative, past = any(i < 0 for i in ids), given is not None and any(i >= given for i in ids)
@@ -384,7 +389,7 @@ def segments_of_ids(
     number = max(ids, default=-1) if max(ids, default=-1) >= 0 else -1
     if given is not None:
         return broken, range(max(given, 0), max(given, 0) + 1)
-    # of ids that nobody looked at, and are wrong, the number may be wrong
+    # With unchecked invalid ids, the number of segments may be wrong.
     return broken, range(number + 1 if is_valid else 0, number + 2)
 
 
@@ -425,7 +430,7 @@ def ids() -> Iterator[Trial]:
                                 )
                                 yield row, (zeros((n, *width), "real"), spelling, *number), options, rational
                             if is_short and len(counts) == 1:
-                                # nothing is written there before all ids are known
+                                # With `out`, the core checks all ids before it writes.
                                 out = np.empty((counts[0], *width), np.float32)
                                 yield row, (zeros((n, *width)), spelling, *number), {**options, "out": out}, allowed
     yield from _ids_of_uint64()
@@ -495,7 +500,7 @@ def fills() -> Iterator[Trial]:
         word = mode.upper() if isinstance(mode, str) else mode
         wrong: Rule = ("AttributeValueError", "fill_mode")
         broken = [wrong] if word not in (None, "ZERO", "LOWEST") else []
-        if mode is not None and (has_value or has_initial):  # one of them: each takes the others' place
+        if mode is not None and (has_value or has_initial):  # the three exclude one another
             broken += [wrong, ("AttributeValueError", "initial" if has_initial else "fill_value")]
         broken += [wrong] if mode is None and not (has_value or has_initial) else []
         broken += [("AttributeValueError", name) for name in ("fill_value", "initial") if has_value and has_initial]
@@ -573,11 +578,11 @@ def flags() -> Iterator[Trial]:
                 shape: Shape = ((1, 1) if is_set else ()) if name == "keepdims" else (2, 3) if is_set else (1, 1)
                 yield row, (zeros((2, 3)),), {name: value}, gives("float32", shape)
             for value in NO_FLAGS:
-                # of the plain function None is the default
+                # None is the default of the plain function.
                 is_default = value is None and name == "keepdims" and row.is_plain
                 allowed = gives("float32", (1, 1)) if is_default else row.breaks(("AttributeValueError", name))
                 yield row, (zeros((2, 3)),), {name: value}, allowed
-    # what is given beside the maxima
+    # The additional results.
     indices, empty = np.dtype(np.int64), (np.dtype(bool), (1,))
     for row, names in (
         (REDUCE_MAX, ("return_indices",)),
@@ -611,7 +616,7 @@ def flags() -> Iterator[Trial]:
         yield REDUCE_MAX, (zeros((2, 3)),), more, allowed
 
 
-# Each attribute that a row may have, and some that none has.
+# Each attribute that a row may have, and some that no row has.
 ATTRIBUTES: dict[str, Any] = {
     "consumed_inputs": [0, 0], "axes": [0], "keepdims": 0, "noop_with_empty_axes": 0, "fill_mode": "ZERO",
     "fill_value": 1.0, "check_ids": 1, "offsets": None, "sorted": 1, "out_of_range": None, "dim": None, "axis": 0,
@@ -654,7 +659,7 @@ def outputs() -> Iterator[Trial]:
         if row in SEGMENT and not data:
             continue
         args, options, shape = valid_call(row, data)
-        # A standard's clause of the result's shape; of a maximum along axes that is what it is.
+        # The clause about the shape of the result. In the standards' ReduceMax, the clause "value" defines it.
         misshapen: Rule = ("OutputError", "value" if row in REDUCE and not row.is_plain else "out.shape")
         for given, name in product(shapes_up_to(2, range(4)), (*EVERY, "complex64")):
             rules = [OUT] * (name != "float32") + [misshapen] * (given != shape)
@@ -662,7 +667,7 @@ def outputs() -> Iterator[Trial]:
             yield row, args, {**options, "out": out}, row.breaks(*rules) if rules else gives("float32", shape)
         fixed = np.empty(shape, np.float32)
         fixed.flags.writeable = False
-        unsaid = frozenset([("OutputError", "")])  # no standard speaks of it
+        unsaid = frozenset([("OutputError", "")])  # no clause of a standard covers it
         yield row, args, {**options, "out": fixed}, row.breaks(OUT) if row.is_plain else unsaid
         swapped = np.empty(shape, np.dtype(np.float32).newbyteorder())
         yield row, args, {**options, "out": swapped}, frozenset([(swapped.dtype, shape)])

@@ -2,7 +2,7 @@
 
     python proofs/specification/check.py
 
-It prints the number of goals and cases, and names each that fails. The exit code is 1 if one does.
+It prints the numbers of goals and cases, and the names of those that fail. The exit code is 1 if any fails.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ sys.path.append(str(FOLDER.parent))
 
 from claims import require_this_tree  # noqa: E402
 
-# In the order in which they use one another.
+# Each file uses only files before it.
 FILES = ("tensor", "max", "types", "ctensor", "execute")
-# Why3's transformations that make a file's goals, and how each prover is asked: the one that knows more first.
+# Why3's transformation of a file into goals, and the command of each prover; the one that proves more is first.
 SPLIT = ("-a", "split_vc")
 SEEDS = ("sat.random_seed=42", "nlsat.randomize=false", "smt.random_seed=42")
 PROVERS: dict[str, Callable[[int], tuple[str, ...]]] = {
     "CVC4,1.8": lambda seconds: ("cvc4", f"--tlimit={seconds}000", "--lang=smt2"),
     "Z3,4.8.12": lambda seconds: ("z3", "-smt2", f"-T:{seconds}", *SEEDS),
 }
-# Each prover has a little time, and where none of them knows, more: far above what an idle machine takes.
+# The time limits of each prover: a short one and, if no prover succeeds, a long one. On an idle machine, proofs take
+# far less time.
 SECONDS = (2, 120)
-# What the proofs rest on besides the provers.
+# The assumptions of the proofs, in addition to the provers.
 ASSUMES = (
     "Why3's standard library: int, int.ComputerDivision, int.Power, real, list, array",
     "Why3's ieee_float, given to Z3 and CVC4 as SMT-LIB's theory, which has one NaN (MaxFloat32, MaxFloat64)",
     "Why3's calculus of weakest preconditions and its translation to SMT-LIB",
 )
-# Why3's modules that the program is made of.
+# The Why3 modules from which the program is extracted.
 EXTRACTED = (
     "tensor.Mapped", "tensor.Dims", "tensor.RowMajor", "tensor.Broadcast", "types.Float", "types.Format",
     "execute.CMaxFloat", "execute.CMaxInt",
@@ -158,7 +159,7 @@ def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str 
         done = subprocess.run([*command, str(path)], env=environment, capture_output=True, text=True, check=False)
         if done.stdout.startswith("unsat"):
             return command[0]
-        # An error of the solver's, such as one of the text that it is given, is none of the ways not to know.
+        # An error of the solver, such as a syntax error in its input, must not count as "unknown".
         if not re.match(r"unknown|timeout|sat|$|cvc4 interrupted", done.stdout):
             raise RuntimeError(f"{path.name}: {command[0]} says {done.stdout[:500]}{done.stderr[:500]}")
     return None

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 Key = tuple[str, int, str]  # operator, version, and what is compared
 
 OPERATORS = ("Max", "ReduceMax")
-SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # maxima by their attribute `reduction`
-# The intended differences between a row and its schema. Exactly these must differ. At present there are none:
-# the legacy attribute of Max-1 is accepted, bool came with ReduceMax-20, and types that maxops lacks are in no schema.
+SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # maxima if the attribute `reduction` is "max"
+# The intended differences between a row and its schema. Exactly these must differ. At present, the list is empty:
+# maxops accepts the legacy attribute of Max-1, ReduceMax supports bool from version 20 on, and no schema has a type
+# that maxops lacks.
 FILES = (
     "proofs/claims.py", "proofs/tables/__init__.py",
     *(f"src/maxops/{name}.py" for name in ("spec", "calls", "dtypes", "plan/max")),

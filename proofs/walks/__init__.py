@@ -23,7 +23,7 @@ WALKS = Program(
     "segments",
 )
 MINIATURE = "-DMAXOPS_MINIATURE"
-# The miniature crosses every boundary on small inputs; the ordinary constants are what ships. The longest first.
+# The miniature crosses every boundary on small inputs; releases have the ordinary constants. The longest checks first.
 CHECKS = (
     WALKS.check("walks.x86-64-v4", (MINIATURE, *ISA_FLAGS["x86-64-v4"]), "x86-64-v4"),
     WALKS.check("walks.x86-64-v3", (MINIATURE, *ISA_FLAGS["x86-64-v3"]), "x86-64-v3"),

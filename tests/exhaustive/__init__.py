@@ -1,1 +1,1 @@
-"""Every small input there is, on the miniature build: `make miniature` builds it and runs this package."""
+"""Tests all small inputs on the miniature build: `make miniature` builds it and runs this package."""

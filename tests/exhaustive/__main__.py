@@ -1,4 +1,4 @@
-"""Run the enumerations, one process a core, and print how many calls each made; exit 1 at the first wrong one."""
+"""Runs the enumerations in one process per core and prints the number of calls; exits with 1 at the first failure."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .sections import SECTIONS, SHORT, run
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="exhaustive", description=__doc__)
-    parser.add_argument("--isa", action="append", choices=_native.isas(), help="default: each with source of its own")
+    parser.add_argument("--isa", action="append", choices=_native.isas(), help="default: each with its own source")
     parser.add_argument("--only", action="append", choices=SECTIONS, help="default: every section")
     parser.add_argument(
-        "--short", action="store_true", help="the sections with lower bounds instead: some minutes of CPU"
+        "--short", action="store_true", help="run the sections with lower bounds, which take a few minutes of CPU time"
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if not _native.is_miniature:
         parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
     names = options.only or (SHORT if options.short else SECTIONS)
-    # How work is shared out is of no instruction set, whose kernels each have every call on one thread.
+    # The distribution of work to threads does not depend on the instruction set, so one of them suffices.
     isas = options.isa or OWN_SOURCE
     tasks = [(isa, name) for name in names for isa in (isas[:1] if "threads" in name else isas)]
     total: Counter[str] = Counter()
     start = time.perf_counter()
-    # A process that crashes ends with a BrokenProcessPool here, which is no success.
+    # If a process crashes, result() below raises BrokenProcessPool, so a crash is never a success.
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
         for done in as_completed([pool.submit(run, task) for task in tasks]):
@@ -44,7 +44,7 @@ def main() -> int:
                 print(f"\nWRONG in {name} on {isa}: {error}", flush=True)
                 for process in multiprocessing.active_children():
                     process.terminate()
-                os._exit(1)  # the other sections' calls are of no interest now
+                os._exit(1)  # without waiting for the other sections
     print()
     for what, count in sorted(total.items()):
         print(f"{count:>12,} {what}")

@@ -1,4 +1,4 @@
-"""SegmentMax over all ids of up to six rows from -1 to 4: in any order, and wrong ones where order is asked for."""
+"""Tests SegmentMax with all ids from -1 to 4 of up to six rows: as unsorted ids, and as invalid sorted ids."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ GUARD = 64
 
 
 def all_ids(most_rows: int = MOST_ROWS) -> Iterator[tuple[int, ...]]:
-    """Every sequence."""
+    """Yield every sequence of ids."""
     for rows in range(most_rows + 1):
         yield from itertools.product(VALUES, repeat=rows)
 
 
 def first_wrong(ids: tuple[int, ...]) -> int | None:
-    """The position that an error of ids in order names: of the first negative one, else of the first step down."""
+    """Return the position in the error for sorted ids: of the first negative id, else of the first decrease."""
     if -1 in ids:
         return ids.index(-1)
     before = 0
@@ -38,7 +38,7 @@ def first_wrong(ids: tuple[int, ...]) -> int | None:
 
 
 def by_definition(every: Array, ids: tuple[int, ...]) -> tuple[Array, Array]:
-    """The maxima of six segments, zeros where there are none, and the first rows that hold them."""
+    """Return the maxima of six segments, with zeros for empty ones, and the first rows that contain the maxima."""
     best = np.zeros((6, every.shape[1]), every.dtype)
     index = np.full(best.shape, -1, np.int64)
     for segment in {*ids} - {-1}:
@@ -54,7 +54,7 @@ def unsorted(
     widths: tuple[int, ...] = WIDTHS,
     most_rows: int = MOST_ROWS,
 ) -> None:
-    """`sorted=False`, ids out of range dropped: every number of segments and of threads."""
+    """Test unsorted ids, dropping ids out of range, with several numbers of segments and threads."""
     for count in counts:
         with threads(count):
             for ids in all_ids(most_rows):
@@ -73,14 +73,14 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
                 size = last if segments is None else segments
                 if min(ids, default=0) >= 0 and last <= size:
                     got = mo.segment_max(data, wide, segments, fill_mode="ZERO", sorted=False)
-                elif number == 0 or len(ids) < 5:  # dropping is the planner's to allow, which takes its time
+                elif number == 0 or len(ids) < 5:  # `out_of_range` goes through the planner, which is slow
                     got = mo.segment_max(data, wide, segments, fill_mode="ZERO", sorted=False, out_of_range="drop")
                 else:
                     continue
                 if got.tobytes() != best[:size].tobytes():
                     fail("segment_max, sorted=False", best[:size], got, data=data, ids=ids, count=segments)
                 counted["ids in any order"] += 1
-        # the lowest value there is: a segment of it alone is none of the empty ones
+        # A segment that contains only the lowest value must not count as empty.
         kind = np.dtype(dtype).kind
         lowest = np.full_like(made[-1][0], -np.inf if kind == "f" else np.iinfo(dtype).min)
         expected = np.where(made[-1][4] < 0, 0, lowest.dtype.type(lowest.flat[0]) if lowest.size else 0).astype(dtype)[
@@ -103,7 +103,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
 
 
 def wrong(most_rows: int = MOST_ROWS) -> None:
-    """Ids that are not in order: the error's position, an output that stays, and, unchecked, no other memory."""
+    """Test invalid sorted ids: errors name the position and leave `out` unchanged; unchecked ids write only `out`."""
     for ids in all_ids(most_rows):
         place = first_wrong(ids)
         if place is None:
@@ -117,7 +117,7 @@ def wrong(most_rows: int = MOST_ROWS) -> None:
             out = buffer[GUARD:-GUARD].reshape(shape)
             for given in {1: (None, out), 2: (None,)}.get(width, (out,)):
                 _refuses(ids, place, data, wide, 5, given)
-            # past the last segment, too, where rows are dropped; and found where blocks of ids meet
+            # Faults past the last segment, whose rows are dropped, and faults at boundaries of gathered ids.
             for segments in (1, 2):
                 _refuses(ids, place, data, wide, segments, None)
                 if width == WIDTHS[0]:
@@ -149,7 +149,7 @@ def _refuses(ids: tuple[int, ...], place: int, data: Array, given: Array, segmen
 
 
 def refused(most_rows: int = MOST_ROWS) -> None:
-    """`sorted=False` without a word on ids out of range: an error that names one."""
+    """Test that unsorted ids out of range are errors by default."""
     data = np.zeros(MOST_ROWS, np.float32)
     for ids in all_ids(most_rows):
         for segments in (None, 3):

@@ -1,4 +1,4 @@
-"""Calls that show a change in what checks and sets up a call: shapes, axes, layouts, types of ids, every fault."""
+"""Tests how calls are checked and prepared: shapes, axes, layouts, types of ids, and every fault of ids and offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANK = 64  # NumPy's own limit
 
 
 def _as(array: Array, layout: str) -> Array:
-    """One axis or none: in order, in the other byte order, with gaps, or backwards."""
+    """Return a 0-D or 1-D array in a layout: contiguous, byte-swapped, strided or backwards."""
     if layout == "backwards":
         return array[::-1].copy()[::-1]
     if layout == "strided":
@@ -33,7 +33,7 @@ def _as(array: Array, layout: str) -> Array:
 
 
 def fewer_axes(dtype: Any = np.float32) -> None:
-    """Inputs of every rank up to the shape's, scalars too: each the highest in turn, and all scalars."""
+    """Test inputs of every rank up to that of the output, including scalars; each input has the maxima once."""
     for full in ((), (3,), (2, 2), (3, 2), (1, 3), (0, 2), (2, 3, 2)):
         tails = [full[start:] for start in range(len(full) + 1)]
         for count in (2, 3):
@@ -54,7 +54,7 @@ def fewer_axes(dtype: Any = np.float32) -> None:
 
 
 def part_of_output(dtype: Any = np.float32) -> None:
-    """An output whose first elements are an input that is repeated: it must not be written before it is read."""
+    """Test an input that is a broadcast part of the output: it must not be written before it is read."""
     for count in (1, 2):
         with threads(count):
             for shape in ((3,), (9,), (40,), (2, 3), (4, 5), (3, 8)):
@@ -74,7 +74,7 @@ def part_of_output(dtype: Any = np.float32) -> None:
 
 
 def _within(limit: int, *inputs: Any, out: Array) -> Array:
-    """Max where no new array may have more bytes."""
+    """Compute Max with a limit on the bytes of new arrays."""
     _native.set_largest_output(limit)
     try:
         maximum(*inputs, out=out)
@@ -84,7 +84,7 @@ def _within(limit: int, *inputs: Any, out: Array) -> Array:
 
 
 def in_place(dtype: Any = np.float32) -> None:
-    """An output that is one of the inputs needs no memory."""
+    """Test that an output that is also an input needs no new array."""
     for shape in ((3,), (2, 3), ()):
         for place in (0, 1):
             out = np.arange(6).astype(dtype)[: int(np.prod(shape))].reshape(shape)
@@ -97,7 +97,7 @@ def in_place(dtype: Any = np.float32) -> None:
 
 
 def _refused(function: Callable[..., Any], *inputs: Any, **options: Any) -> Array:
-    """What a call gives, or the name of what it raises."""
+    """Return the result of a call, or the name and the message of its error."""
     try:
         return np.asarray(function(*inputs, **options))
     except MaxopsError as error:
@@ -105,7 +105,7 @@ def _refused(function: Callable[..., Any], *inputs: Any, **options: Any) -> Arra
 
 
 class _AskedError(MaxopsError):
-    """The core takes a call that is clearly valid by itself; it asked Python."""
+    """Raised if the core passes a clearly valid call to Python."""
 
 
 def _asked(*inputs: Any, **options: Any) -> NoReturn:
@@ -117,7 +117,7 @@ def _core(operator: str, **rules: Any) -> Callable[..., Any]:
 
 
 def broadcast_rules(dtype: Any = np.float32) -> None:
-    """Inputs of one shape; as NumPy broadcasts them; and no axis of size 0 beside one of size 1."""
+    """Test the three rules of broadcasting: equal shapes, NumPy's, and NumPy's without size 0 against size 1."""
     same, numpy, strict = (_core("maximum", broadcast=rule) for rule in ("none", "numpy", "strict"))
     shapes = [(), *((size,) for size in range(3)), *itertools.product(range(3), repeat=2), (1, 0, 2)]
     for count in (1, 2, 3):
@@ -143,7 +143,7 @@ def broadcast_rules(dtype: Any = np.float32) -> None:
 
 
 def every_rank() -> None:
-    """As many axes as NumPy has."""
+    """Test 64 axes, NumPy's maximum."""
     ones = np.ones((1,) * RANK, np.float32)
     swapped = np.array(2, np.dtype(np.float32).newbyteorder("S"))
     for inputs in ((ones, swapped), (swapped, ones), (ones, ones), (ones[..., 0], ones)):
@@ -162,7 +162,7 @@ def every_rank() -> None:
 
 
 def _with_strides(function: Callable[..., Any], *inputs: Any, **options: Any) -> tuple[Array, Array]:
-    """The result, and how it lies."""
+    """Return the result and its strides."""
     got = function(*inputs, **options)
     return got, np.array(got.strides, np.int64)
 
@@ -176,7 +176,7 @@ def _laid_out(shape: tuple[int, ...], order: list[int], itemsize: int) -> list[i
 
 
 def layouts(dtype: Any = np.float32) -> None:
-    """New outputs lie as the inputs do."""
+    """Test that new outputs have the memory layout of the inputs."""
     itemsize = np.dtype(dtype).itemsize
     for shape in ((3,), (2, 3), (3, 2), (2, 3, 4)):
         rank = len(shape)
@@ -200,7 +200,7 @@ def layouts(dtype: Any = np.float32) -> None:
 
 
 def empty_layouts(dtype: Any = np.float32) -> None:
-    """Arrays without elements are contiguous, whatever their strides are, and those of one axis lie in one way."""
+    """Test that arrays without elements count as contiguous, whatever their strides are."""
     for shape, layout in (((3, 0), "fortran"), ((0, 3), "fortran"), ((2, 0, 3), "fortran"), ((0,), "swapped")):
         data = LAYOUTS[layout](np.empty([size + 1 for size in shape], dtype))[tuple(map(slice, shape))]
         for function in (partial(_with_strides, maximum), partial(_with_strides, reduce_max, axes=len(shape) - 1)):
@@ -230,7 +230,7 @@ def _layout_of_reduction(data: Array, order: list[int], axes: tuple[int, ...], k
 
 
 def axes(dtype: Any = np.float32) -> None:
-    """Every one or two axes from -4 to 3, of every rank up to three: a maximum, or an error."""
+    """Test every list of one or two axes from -4 to 3, for every rank up to three: a maximum or an error."""
     for rank in range(4):
         data = -np.arange(int(np.prod((2, 3, 4)[:rank]))).reshape((2, 3, 4)[:rank]).astype(dtype)
         for chosen in itertools.chain(*(itertools.product(range(-4, 4), repeat=count) for count in (1, 2))):
@@ -246,7 +246,7 @@ def axes(dtype: Any = np.float32) -> None:
 
 
 def larger(dtype: Any = np.float64) -> None:
-    """More outputs than a thread has memory for, of contiguous data with and without elements."""
+    """Test results larger than a thread's scratch memory, from contiguous data with and without elements."""
     for shape, axis in (((1 << 17, 0), 1), ((0, 1 << 17), 0), ((1 << 16, 2), 1), ((2, 1 << 16), 0), ((1500, 2, 2), 1)):
         data = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
         got = mo.reduce_max(data, axis, keepdims=False)
@@ -256,7 +256,7 @@ def larger(dtype: Any = np.float64) -> None:
 
 
 def with_initial(dtype: Any = np.float32) -> None:
-    """`initial` with an output of any layout."""
+    """Test `initial` with outputs of several layouts."""
     for shape, axis in itertools.product(((2, 3), (3, 2), (4, 9), (20, 3), (2, 0), (0, 2)), (0, 1)):
         data = (np.arange(int(np.prod(shape))) - 3).reshape(shape).astype(dtype)
         expected = data.max(axis, initial=1)
@@ -274,7 +274,7 @@ def with_initial(dtype: Any = np.float32) -> None:
 
 
 def _fault(indices: Array, *rules: Any) -> Array:
-    """What breaks a rule, as text."""
+    """Return the first fault of ids or offsets as text."""
     return np.array(repr(_native.check_indices(indices, *rules)))
 
 
@@ -283,7 +283,7 @@ def _signed(value: int) -> int:
 
 
 def _id_fault(ids: tuple[int, ...], is_sorted: bool, negative: bool, limit: int | None) -> Any:
-    """By the definition: rule by rule."""
+    """Return the first fault of ids by the definition, checking one rule after the other."""
     for place, value in enumerate(ids):
         if negative and value < 0:
             return "negative_id", place, value, 0
@@ -315,7 +315,7 @@ VALUES: dict[Any, tuple[int, ...]] = {
 
 
 def _sequences(most: int, least: int = 0) -> Iterator[tuple[Any, tuple[int, ...], Array]]:
-    """Of each type, in order in memory; the short ones with gaps and in the other byte order too."""
+    """Yield sequences of each type as contiguous arrays, and short sequences in every layout."""
     for dtype, values in VALUES.items():
         for count in range(least, most + 1):
             for chosen in itertools.product(values, repeat=count):
@@ -324,7 +324,7 @@ def _sequences(most: int, least: int = 0) -> Iterator[tuple[Any, tuple[int, ...]
 
 
 def faults() -> None:
-    """The first id or offset that breaks a rule, of up to three, for every set of rules that a call may have."""
+    """Test which of up to three ids or offsets is the first fault, for every set of rules that a call may have."""
     for _, chosen, given in _sequences(3):
         for is_sorted, limit in itertools.product((True, False), (None, 0, 1, 2, (1 << 63) - 1)):
             _one_fault(chosen, given, (False, is_sorted, True, limit, len(chosen)))
@@ -347,7 +347,7 @@ def _one_fault(chosen: tuple[int, ...], given: Array, rules: tuple[Any, ...]) ->
 
 
 def every_id(most: int = 3) -> None:
-    """Ids of each type and layout, in order, in any order and dropped, of every number of segments."""
+    """Test ids of each type and layout: sorted, unsorted and dropped, with several numbers of segments."""
     core = _core("segment_max")
     planned = partial(_refused, segment_max)
     for dtype, chosen, given in _sequences(most):
@@ -355,11 +355,11 @@ def every_id(most: int = 3) -> None:
         for is_sorted, outside in itertools.product((True, False), (None, "error", "drop")):
             for count in (None, 0, 2):
                 if count is None and max(chosen, default=0) > 1000:
-                    continue  # an output that no memory holds
+                    continue  # the output would be too large
                 options = {"sorted": is_sorted, "out_of_range": outside, "num_segments": count}
-                # (a string that is not Python's own goes to the planner, and then the core is asked of every id)
+                # The core leaves a NumPy string to the planner, which then asks the core to check the ids.
                 _one_of_ids(partial(planned, fill_mode=np.str_("ZERO")), every, chosen, given, options)
-                # what is past int64's highest, or may be, is the planner's
+                # The planner handles ids that are, or may be, above the maximum of int64.
                 if dtype is not np.uint64 or (outside != "drop" and max(chosen, default=0) < 1 << 63):
                     _one_of_ids(partial(core, fill_mode="ZERO"), every, chosen, given, options)
                     _one_of_ids(partial(core, fill_mode="ZERO"), every[:, :0], chosen, given, options)
@@ -378,7 +378,7 @@ def _one_of_ids(
 
 
 def _segments(data: Array, ids: tuple[int, ...], sorted: bool, out_of_range: str | None, num_segments: Any) -> Any:
-    """By the definition; None for an error."""
+    """Return the maxima by the definition, or None for an error."""
     drops = out_of_range == "drop"
     past = out_of_range == "error" or (out_of_range is None and not sorted)
     if _id_fault(ids, sorted, not drops, num_segments if past else None) is not None:
@@ -393,7 +393,7 @@ def _segments(data: Array, ids: tuple[int, ...], sorted: bool, out_of_range: str
 
 
 def every_offset() -> None:
-    """Offsets of each type and layout, good ones and bad, checked and not, for fewer segments and more."""
+    """Test offsets of each type and layout: valid and invalid, checked and unchecked, with several num_segments."""
     core = _core("segment_max")
     for dtype, chosen, given in _sequences(3, 1):
         for rows in (0, 1) if dtype is not np.int32 else (0, 1, 3):
@@ -422,7 +422,7 @@ def every_offset() -> None:
 
 
 def _by_offsets(data: Array, offsets: Sequence[int], size: int) -> tuple[Array, Array]:
-    """By the definition: the maxima, and which segments have no rows."""
+    """Return the maxima by the definition, and a mask of the empty segments."""
     best, empty = np.zeros((size, 2), np.float32), np.ones(size, bool)
     for segment in range(min(size, len(offsets) - 1)):
         begin, end = offsets[segment : segment + 2]
@@ -441,7 +441,7 @@ def _with_mask(data: Array, offsets: Array, count: int | None, expected: Array, 
 
 
 def _unchecked(is_valid: bool, count: int | None, data: Array, offsets: Array, out: Array) -> Array:
-    """With offsets that nobody checks; what the output then holds is unspecified if they are wrong."""
+    """Compute with unchecked offsets; if they are invalid, the content of the output is unspecified."""
     segment_max(data, offsets=offsets, num_segments=count, fill_mode="ZERO", check_ids=False, out=out)
     if not is_valid:
         out[...] = 0
@@ -449,7 +449,7 @@ def _unchecked(is_valid: bool, count: int | None, data: Array, offsets: Array, o
 
 
 def masks() -> None:
-    """`return_empty` and `return_indices` of every type of ids, in order and not, and of no segments."""
+    """Test `return_empty` and `return_indices` with every type of ids, sorted and unsorted, and without segments."""
     for _, chosen, given in _sequences(3):
         if any(value < 0 or value > 1 for value in chosen):
             continue
@@ -475,7 +475,7 @@ def masks() -> None:
 
 
 def steps_in_runs() -> None:
-    """Long runs with one id that steps up or down within: an error wherever it stands, of new and given outputs."""
+    """Test long runs with one lower or higher id: an error wherever ids decrease, for new and given outputs."""
     for rows in (5, 9, 17, 33):
         for place in range(1, rows):
             for other in (0, 2):
@@ -491,7 +491,7 @@ def steps_in_runs() -> None:
 
 
 def guarded(dtype: Any = np.float32) -> None:
-    """Small outputs of the caller's, written by themselves: nothing before them and nothing behind."""
+    """Test that calls write only the caller's output, and nothing before or after it."""
     for ids in itertools.chain(*(itertools.combinations_with_replacement(range(4), rows) for rows in range(4))):
         for width, count in itertools.product((1, 2), (1, 3, 4)):
             data = -1 - np.arange(len(ids) * width).reshape(len(ids), width).astype(dtype)

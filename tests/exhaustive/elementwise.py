@@ -1,4 +1,4 @@
-"""Max of one to four inputs over all ways to broadcast them, and all overlaps with the output."""
+"""Tests Max of one to four inputs in all ways to broadcast them, and with all overlaps with the output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FULL = (
 
 
 def _inputs(full: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], winner: int, dtype: Any) -> list[Array]:
-    """Inputs of distinct values, repeated along axes that their mask lacks; those of `winner` above all others."""
+    """Return inputs of distinct values, of size 1 along axes outside their mask; `winner` has the highest values."""
     made = []
     for k, mask in enumerate(masks):
         own = tuple(size if kept or size == 0 else 1 for size, kept in zip(full, mask, strict=True))
@@ -50,7 +50,7 @@ def broadcasts(
     most: int = 4,
     of: tuple[tuple[int, ...], ...] = FULL,
 ) -> None:
-    """Every set of repeated axes for every input; each input the highest in turn."""
+    """Test every set of broadcast axes for every input; each input has the highest values once."""
     for full in of:
         all_masks = list(itertools.product((True, False), repeat=len(full)))
         for count in range(1, most + 1):
@@ -77,7 +77,7 @@ def _one(full: tuple[int, ...], masks: Any, winner: int, dtype: Any, layouts: tu
 
 
 def scalars(dtype: Any = np.float32) -> None:
-    """An array beside a scalar, as NumPy and Python spell it, of any length, and among two more arrays."""
+    """Test arrays of any length with a NumPy or Python scalar, alone and with up to two more arrays."""
     for count in (1, 2, 3):
         with threads(count):
             for full in (*((size,) for size in range(71)), *((2, size) for size in range(41)), (2, 3, 4)):
@@ -93,7 +93,7 @@ def _beside_scalar(full: tuple[int, ...], winner: int, dtype: Any, layout: str) 
     for other in (one, one.item(), np.array(one), np.array(one).astype(np.array(one).dtype.newbyteorder())):
         for inputs in ((given, other), (other, given), (given, other, given), (given, given, other, given)):
             got = mo.maximum(*inputs)
-            out = given.astype(given.dtype.newbyteorder("="))  # one of the inputs, where it is contiguous
+            out = given.astype(given.dtype.newbyteorder("="))  # the output is an input
             mo.maximum(out, other, out=out)
             if got.tobytes() != expected.tobytes() or out.tobytes() != expected.tobytes():
                 fail(f"maximum, beside a scalar, {layout}", expected, got, inputs=inputs)
@@ -101,7 +101,7 @@ def _beside_scalar(full: tuple[int, ...], winner: int, dtype: Any, layout: str) 
 
 
 def more_inputs(dtype: Any = np.float32) -> None:
-    """Five to nineteen inputs, of which eight, four or fewer are folded at once; each the highest in turn."""
+    """Test five to nineteen inputs, more than a kernel folds in one pass; each input has the highest values once."""
     for full in ((3,), (9,), (2, 3)):
         for count in range(5, 20):
             for winner in range(count):
@@ -110,7 +110,7 @@ def more_inputs(dtype: Any = np.float32) -> None:
 
 
 def threaded(dtype: Any = np.float32) -> None:
-    """Shares of the output."""
+    """Test outputs that threads share."""
     for count in (2, 3):
         with threads(count):
             broadcasts(dtype, ("contiguous", "fortran"), 2)
@@ -118,7 +118,7 @@ def threaded(dtype: Any = np.float32) -> None:
 
 
 def overlaps(dtype: Any = np.float32) -> None:
-    """An output that is an input, or lies a few elements before or after one, forwards, backwards or in steps."""
+    """Test outputs that begin at, or a few elements before or after, an input: forwards, backwards and with steps."""
     for n in range(1, 24):
         for shift in range(-4, 5):
             for step, out_step in itertools.product((1, 2, -1), repeat=2):

@@ -1,6 +1,6 @@
-"""Indices where the results are not among the elements, and of layouts, runs and orders that few calls have.
+"""Tests indices if no element equals the result, and with rare layouts, runs of ids and orders of axes.
 
-With an `initial` above all that is searched nothing is found: a search then ends where the elements do.
+With an `initial` above all elements, the search finds nothing and must stop at the last element.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import maxops as mo
 
 from .states import Array, counted, fail, threads
 
-ABSENT = 120  # above all data here
+ABSENT = 120  # above all data of these tests
 
 
 def _ranks(count: int, step: int, dtype: Any) -> Array:
-    """So many negative values, distinct up to a hundred of them, in an order that `step` turns."""
+    """Return `count` negative values, up to 100 of them distinct, in an order that `step` rotates."""
     return (-1 - (np.arange(count) * 7 + step) % max(count, 1) % 100).astype(dtype)
 
 
@@ -40,7 +40,7 @@ def _in_axes(data: Array, axes: tuple[int, ...], initial: int | None) -> None:
 
 
 def absent(dtype: Any = np.float32) -> None:
-    """Maxima that no element holds, some that one does, and others, in every layout; few outputs of many elements."""
+    """Test indices in every layout, with an `initial` above the data or among the data, and without `initial`."""
     shapes = [
         (1,),
         (2,),
@@ -71,7 +71,7 @@ def absent(dtype: Any = np.float32) -> None:
 
 
 def orders(dtype: Any = np.int8) -> None:
-    """Reduced axes in any order in memory, a multiple of one another's by chance, and rows one element apart."""
+    """Test reduced axes in any order in memory, and rows that are one element apart or repeated."""
     for shape in ((2, 2, 2), (2, 3, 4), (3, 2, 2)):
         count = int(np.prod(shape))
         for order in itertools.permutations(range(3)):
@@ -115,11 +115,11 @@ LENGTHS = ((9,), (1, 8), (2, 9), (3, 3, 3), (4, 6), (0, 5, 0, 7), (1, 1, 12), (2
 
 
 def runs() -> None:
-    """Offsets of long runs, in shares that begin within them; rows that are windows of one another."""
+    """Test offsets of long runs, which threads split into shares, and rows that overlap."""
     for lengths in LENGTHS:
         ids = np.repeat(np.arange(len(lengths)), lengths)
         offsets = np.cumsum((0, *lengths)).astype(np.int32)
-        # all rows alike: what a block by ids found stays where a run goes on
+        # If all rows are equal, a later block must keep the index that an earlier block found.
         _in_segments(np.full(len(ids), -1, np.int8), ids, len(lengths), None, offsets=offsets)
         for dtype, width in ((np.int8, 1), (np.int8, 2), (np.int8, 9), (np.float32, 1), (np.float32, 2), (np.int8, 13)):
             for step, alike in itertools.product(range(0, len(ids), 7), (1, 3)):
@@ -134,7 +134,7 @@ def runs() -> None:
 
 
 def ordered() -> None:
-    """Ids in order: shares of rows of bytes, wide rows that are gathered, and none where others end."""
+    """Test sorted ids: narrow rows that threads share, wide rows that are gathered, and no rows."""
     for lengths in ((9,), (2, 9), (4, 6), (0, 5, 0, 7), (13, 13)):
         ids = np.repeat(np.arange(len(lengths)), lengths)
         for dtype, width in (
@@ -153,13 +153,13 @@ def ordered() -> None:
     for width in (1, 2, 9, 10):
         data, ids = _ranks(2 * width, 0, np.int8).reshape(2, width), np.zeros(2, np.int64)
         _in_segments(data, ids, 1, None, segment_ids=ids)
-        none = np.ndarray((0,), ids.dtype, ids, ids.nbytes)  # (a slice would begin where the ids do)
+        none = np.ndarray((0,), ids.dtype, ids, ids.nbytes)  # begins at the end of the ids
         _in_segments(data[2:], none, 2, None, segment_ids=none)
         _in_segments(data[2:], none, 2, None, segment_ids=none, sorted=False)
 
 
 def shuffled() -> None:
-    """Ids in any order, of so many rows that a share holds some of a segment with others between them."""
+    """Test unsorted ids of many rows, so that a share has several rows of a segment with other rows between them."""
     for count, limit in itertools.product((8, 9, 12, 26), (2, 3)):
         for step in range(12):
             ids = (np.arange(count) * 5 + step) // 3 % 7 % limit
@@ -171,7 +171,7 @@ def shuffled() -> None:
 
 
 def unchecked() -> None:
-    """Wrong ids that nobody checks, and indices: no other memory is read or written; what the indices are is open."""
+    """Test unchecked invalid ids with indices: calls write no other memory. The indices are unspecified."""
     for count, width in itertools.product((8, 12, 24), (1, 2, 9)):
         data = np.full((count, width), -1, np.int8)
         for step in range(24):
@@ -197,12 +197,12 @@ def _lowest(dtype: Any) -> Any:
     return dtype(-np.inf) if np.dtype(dtype).kind == "f" else dtype(np.iinfo(dtype).min)
 
 
-FAR = 1 << 40  # an id whose row no memory has
-GUARD = -110  # below all data but the lowest: what is folded into it shows
+FAR = 1 << 40  # an id whose row is beyond any memory
+GUARD = -110  # below all data except the lowest value, so that any write into a guard is visible
 
 
 def dropped() -> None:
-    """Ids in any order, some out of range and far out, beside guarded outputs; the lowest value, and as fill."""
+    """Test unsorted ids, some of them far out of range, with guarded outputs, and the lowest value as data and fill."""
     for count in (1, 3):
         with threads(count):
             for rows, segments in itertools.product((1, 3, 8, 26), (1, 8)):
@@ -238,7 +238,7 @@ def _dropped(data: Array, ids: Array, count: int, fill: Any) -> None:
 
 
 def empty() -> None:
-    """Which segments are empty, by offsets of either type that lie in steps, and more or fewer segments than those."""
+    """Test the mask of empty segments for strided offsets of both types, with several numbers of segments."""
     for lengths in ((), (0,), (1,), (0, 1), (2, 0, 3), (1, 0, 0, 2, 0), (3, 4, 5), (0,) * 12, (1, 0, 2) * 8):
         starts = np.cumsum((0, *lengths))
         data = _ranks(int(starts[-1]), 0, np.int8)
@@ -270,7 +270,7 @@ def empty() -> None:
 
 
 def pages() -> None:
-    """Outputs, indices and masks of whole pages, beside which there is no memory; rows of ids before and past them."""
+    """Test outputs, indices and masks that fill whole pages, with rows of ids below and past the segments."""
     segments = 4096
     data = _ranks(12_000, 1, np.int8)[:, np.newaxis]
     below, past = np.maximum(np.arange(12_000) - 7000, -1), np.minimum(np.arange(12_000), segments)
@@ -289,13 +289,13 @@ def pages() -> None:
 
 
 def many() -> None:
-    """So many rows that room for a row of each would be too much."""
+    """Test more segments than there is scratch memory for."""
     ids = np.arange(60_000, dtype=np.int32) // 30
     _in_segments(_ranks(60_000, 1, np.int8)[:, np.newaxis], ids, 2_000, None, segment_ids=ids)
 
 
 def shared() -> None:
-    """So many rows that several threads have a copy of the output each, as often as not; the highest are anywhere."""
+    """Test so many rows of unsorted ids that each thread usually has its own copy of the output."""
     rows, segments = 16_000, 900
     turn = np.arange(rows) * 7919 % rows
     data, ids = (turn - rows).astype(np.int16), (turn * 31 // 7 % segments).astype(np.int32)
@@ -310,7 +310,7 @@ def shared() -> None:
 
 
 def steps() -> None:
-    """Elements any number of bytes apart, side by side, over one another and backwards, in either byte order."""
+    """Test elements with all small strides in bytes: adjacent, overlapping and backwards, in both byte orders."""
     memory = ((np.arange(1024) * 89 + 7) % 251).astype(np.uint8)
     for dtype in (np.int8, np.int16, np.int32, np.int64):
         for swaps, step in itertools.product((False, True), range(-17, 18)):
@@ -322,7 +322,7 @@ def steps() -> None:
 
 
 def transposed() -> None:
-    """Max of matrices that lie across one another: in squares of so many items as 16 bytes hold, and what is left."""
+    """Test Max of matrices with transposed ones, whose sizes are multiples of the transposed squares or not."""
     for dtype in (np.int8, np.int16, np.int32, np.float64):
         for rows, columns in itertools.product((2, 3, 5, 7, 8, 9, 17, 25), (2, 3, 4, 7, 8, 9, 10, 17, 19)):
             for step in (0, 3):
@@ -337,7 +337,7 @@ def transposed() -> None:
 
 
 def streamed() -> None:
-    """Max into a part of a larger array, wherever its lines begin and end: what lies beside it stays."""
+    """Test Max into a part of a larger array at any position in a cache line: the rest of the array is unchanged."""
     for dtype, sizes in ((np.int8, (64, 65, 127, 128, 129, 192, 200)), (np.float32, (16, 17, 32, 33, 48, 50))):
         for size, start in itertools.product(sizes, range(0, 68, 3)):
             data = _ranks(size, start, dtype)

@@ -1,4 +1,4 @@
-"""Calls that a signal's handler ends while they run, rows that are not there, and the most axes there are."""
+"""Tests calls that a signal handler interrupts, offsets of missing rows, and the maximum number of axes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .states import Array, counted, fail, made, threads
 MANY = 120_000
 RANK = 64  # NumPy's own limit
 TRIES = 20
-UNCHECKED: Any = 0  # as False; where calls are recorded, that would say that the result is unspecified
+UNCHECKED: Any = 0  # 0 means False; a recorder of calls would take False as an unspecified result
 
 
 # ---------------------------------------------------------------------------- a signal while a call runs
 
 
 class _StoppedError(RuntimeError):
-    """A signal came."""
+    """Raised by the signal handler."""
 
 
 def _stop(*_: Any) -> NoReturn:
@@ -41,9 +41,9 @@ def _user_seconds() -> float:
 
 
 def _ended(call: Callable[[], Any], seconds: float) -> Array:
-    """That a call ends, with its result or an error, where a signal comes after so much time of the processor.
+    """Run a call with a signal after some seconds of CPU time: it must end, with its result or an error, by chance.
 
-    Which of them is chance. A stop that the core goes on after is none: then Python has an error beside a result.
+    If the core continued after the signal, Python would report an error because the call returned a result as well.
     """
     before = signal.signal(signal.SIGVTALRM, _stop)
     try:
@@ -60,14 +60,14 @@ def _ended(call: Callable[[], Any], seconds: float) -> Array:
 
 
 def _is_done(call: Callable[..., Any], segments: int) -> Array:
-    """Whether a call writes all of its output, once in some times, where a signal has come before it begins."""
+    """Return whether a call completes at least once in several tries if a signal is pending when it begins."""
     full, send = call(), functools.partial(ctypes.CDLL(None)["raise"], int(signal.SIGVTALRM))
     before, done = signal.signal(signal.SIGVTALRM, _stop), False
     try:
-        for _ in range(TRIES):  # a call that happens to take long is asked elsewhere, too
+        for _ in range(TRIES):  # a slow call may also poll at another place
             out = np.zeros(segments, np.int8)
             try:
-                # nothing of Python's own runs between the two, which would see to the signal first
+                # No Python code runs between the signal and the call, because it would handle the signal first.
                 list(map(functools.partial.__call__, (send, functools.partial(call, out=out))))
             except _StoppedError:
                 done = done or out.tobytes() == full.tobytes()
@@ -77,7 +77,7 @@ def _is_done(call: Callable[..., Any], segments: int) -> Array:
 
 
 def _long_calls() -> tuple[Callable[[], Any], ...]:
-    """Each has a part that takes most of it, and that is asked for signals."""
+    """Return calls that each spend most of their time in one loop that polls for signals."""
     rows = 3_000_000
     ids = (np.arange(rows, dtype=np.int32) * 7 % 1000)[::-1]
     some = np.broadcast_to(np.int8(-1), rows)
@@ -103,7 +103,7 @@ def _long_calls() -> tuple[Callable[[], Any], ...]:
 
 
 def stopped() -> None:
-    """Long calls for which a signal comes in their first part and in later ones: they end."""
+    """Test that long calls end if a signal arrives at their beginning or later."""
     for call in _long_calls():
         began = _user_seconds()
         _ended(call, 1000)
@@ -111,12 +111,12 @@ def stopped() -> None:
         for part in (0.001, 0.4):
             made(mo, _ended, call, whole * part + 1e-6)
             counted["calls stopped by signals"] += 1
-            with threads(2):  # (so that each is a unit of its own where calls are recorded)
+            with threads(2):  # separates the calls for a recorder of calls
                 mo.maximum(np.zeros(1, np.float32))
 
 
 def waiting() -> None:
-    """Short calls with a signal that waits: they are done, or end between two rounds of their output."""
+    """Test short calls with a pending signal: they complete, or end between two rounds of their output."""
     for rows, segments in itertools.product((3, 40, 200), (3, 17, 100)):
         ids = (np.arange(rows) * 7 % segments)[::-1].copy()
         data = -1 - (np.arange(rows) * 5 % 100).astype(np.int8)
@@ -129,13 +129,13 @@ def waiting() -> None:
 
 
 def no_rows() -> None:
-    """Offsets of rows that are not there, which nobody checks: none is read, here past the end of memory."""
+    """Test unchecked offsets of missing rows: no row is read, which would be past the end of memory."""
     memory = np.zeros(64, np.float32)
     for shape in ((0,), (0, 2)):
         data = np.ndarray(shape, memory.dtype, memory, memory.nbytes)
         for offsets in ((0, 1), (1, 1), (0, 2, 1), (0, 3), (5, 0, 9)):
             for count, dtype in itertools.product((None, 1, 4), (np.int32, np.int64)):
-                for _ in range(2):  # (recorded, every second one lies at a page's end)
+                for _ in range(2):  # a recorder puts every second array at the end of a page
                     got = mo.segment_max(
                         data,
                         offsets=np.array(offsets, dtype),
@@ -149,7 +149,7 @@ def no_rows() -> None:
 
 
 def many_steps_down() -> None:
-    """Rows that a step down comes back over are not filled again each time: that would take as long as its square."""
+    """Test that decreasing ids do not fill output rows repeatedly, which would take quadratic time."""
     data = np.ones(MANY, np.int8)
     for pattern in ((0, MANY - 1, 0, 0), (0, MANY - 1, 5, 0)):
         ids = np.tile(np.array(pattern, np.int32), MANY // 4)
@@ -163,9 +163,9 @@ def many_steps_down() -> None:
 
 
 def every_axis() -> None:
-    """As many axes as NumPy has, beside none, in the other byte order; on one thread and on more."""
+    """Test 64 axes, NumPy's maximum, with a byte-swapped scalar, on one and on several threads."""
     scalar = np.array(2, np.dtype(np.float32).newbyteorder("S"))
-    for count in (1, 2, 3, 1, 2, 3, 1, 2):  # (in turn, so that they are units of their own where they are recorded)
+    for count in (1, 2, 3, 1, 2, 3, 1, 2):  # alternates to separate the calls for a recorder of calls
         with threads(count):
             for size in (1, 3):
                 whole = np.ones((1,) * (RANK - 1) + (size,), np.float32)
@@ -177,7 +177,7 @@ def every_axis() -> None:
 
 
 def found_twice() -> None:
-    """The highest at the end of each of the parts that threads search at once: the first one is told."""
+    """Test a maximum at the end of each part that threads search concurrently: the first index is returned."""
     data = np.zeros(4_000_000, np.int8)
     data[[len(data) // 2 - 1, len(data) - 1]] = 1
     for count in (2, 3, 2, 3):

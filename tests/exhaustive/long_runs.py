@@ -1,6 +1,6 @@
-"""SegmentMax calls that the enumerations of few rows do not reach: long runs, ids past the end, rows that overlap.
+"""Tests SegmentMax calls with more rows than segments.py: long runs, ids past the end, and rows that overlap.
 
-Rows of a byte, since more bytes are shared out among tasks of a few rows each.
+Rows are short in bytes, because the miniature splits more bytes into tasks of a few rows each.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from . import any_order, recipes, segments
 from .states import Array, check_place, counted, fail
 
 LENGTHS, MOST_ROWS = (1, 2, 4, 5, 9), 14
-PIECES = ((0, 1), (0, 0), (0, 2), (0, 0, 0, 0))  # ids, of which wrong ones are made
+PIECES = ((0, 1), (0, 0), (0, 2), (0, 0, 0, 0))  # parts of invalid ids
 MANY = 30_000
-UNCHECKED: Any = 0  # 0 is False; but what False gives of wrong ids is not looked at where calls are recorded
+UNCHECKED: Any = 0  # 0 means False; a recorder of calls would take False as an unspecified result
 
 
 def runs_of_ids() -> Iterator[tuple[int, ...]]:
-    """One to three runs, with empty segments between them or none."""
+    """Yield one to three runs, with and without empty segments between them."""
     for count in (1, 2, 3):
         for lengths in itertools.product(LENGTHS, repeat=count):
             if sum(lengths) > MOST_ROWS:
                 continue
             for starts in ((0, 1, 2), (1, 3, 4), (0, 1, 6)):
                 yield tuple(np.repeat(starts[:count], lengths).tolist())
-    # a gap late in a block that goes on with the segment of the one before
+    # A block that resumes the segment of the block before it and has a gap near its end.
     yield tuple(np.repeat((0, 1, 3), (3, 5, 2)).tolist())
 
 
 def runs(dtype: Any = np.int8) -> None:
-    """Of ids that a call checks by itself, and of those that it trusts: with and without a number of segments."""
+    """Test ids that the call checks and ids that it trusts, with and without num_segments."""
     for ids in runs_of_ids():
         wide, last = np.array(ids, np.int64), ids[-1] + 1
         every = recipes.matrix(ids, np.int64)
-        ranked = np.searchsorted(np.unique(every), every) - 128  # as they are ordered, in bytes
+        ranked = np.searchsorted(np.unique(every), every) - 128  # the same order, as bytes
         for column in (0, 1, every.shape[1] - 2, every.shape[1] - 1):
             data = np.ascontiguousarray(ranked[:, column] - ranked[:, column].min() - 100).astype(dtype)
             best = segments.by_definition(data[:, np.newaxis], ids, 0)[0][:, 0]
             for count in (None, 2, segments.MOST_COUNT):
                 expected = best[: last if count is None else count].tobytes()
-                # nothing is left to the planner
+                # The core must not leave the call to the planner.
                 got = mo._native.segment_max(data, wide, count, fill_mode="ZERO")
                 if got is None or got.tobytes() != expected:
                     fail("_native.segment_max", expected, got, data=data, ids=ids, count=count)
@@ -57,7 +57,7 @@ def runs(dtype: Any = np.int8) -> None:
 
 
 def rows(dtype: Any = np.int8) -> None:
-    """Rows with columns that no register takes, single ones too, and rows that overlap."""
+    """Test rows with more columns than the registers hold, and rows that overlap."""
     for width in (2, 3, 9, 11):
         for ids in ((0, 0, 1), (0, 1, 2, 3, 4, 4), (0, 0, 0, 2), (1, 1, 2, 2, 2)):
             data = (np.arange(len(ids) * width).reshape(-1, width) * 7 % 101).astype(dtype)
@@ -73,7 +73,7 @@ def rows(dtype: Any = np.int8) -> None:
 
 
 def blocks() -> None:
-    """Shares of more rows than a block has; lanes of 64 bits, which a block fills; ids too far apart for 32 bits."""
+    """Test shares of more rows than a block has, lanes of 64 bits, and ids too far apart for 32 bits."""
     for dtype in (np.int8, np.int64):
         for count in (8, 9, 10, 11, 12, 30, 300):
             for ids in (
@@ -100,7 +100,7 @@ def _takes(data: Array, ids: Array, count: int) -> None:
 
 
 def wrong_ids() -> Iterator[tuple[int, ...]]:
-    """Stretches of ids that are in order by themselves, not together; one row that is not its run's; past the end."""
+    """Yield invalid ids: sorted parts with a decrease between them, one lower id in a run, and ids past the end."""
     for first, second, start, after in itertools.product(PIECES, PIECES, range(4), range(5)):
         ids = (*(start + k for k in first), *(after + k for k in second))
         if any_order.first_wrong(ids) is not None:
@@ -113,7 +113,7 @@ def wrong_ids() -> Iterator[tuple[int, ...]]:
 
 
 def wrong() -> None:
-    """Wrong ids are an error where they are checked, wherever they lie; else each row of the output is written."""
+    """Test that invalid ids raise an error if checked; otherwise, exactly the rows of the output are written."""
     for ids in wrong_ids():
         wide, place = np.array(ids, np.int64), any_order.first_wrong(ids)
         data = np.arange(len(ids), dtype=np.int8)
@@ -138,7 +138,7 @@ def _refuses(data: Array, ids: Array, count: int | None, place: int) -> None:
 
 
 def many_steps_down() -> None:
-    """Rows that a step down comes back over are not filled again each time: that would take as long as its square."""
+    """Test that decreasing ids do not fill output rows repeatedly, which would take quadratic time."""
     data = np.ones(MANY, np.int8)
     for low in ((0, 0), (0, 5)):
         ids = np.tile(np.array([low[0], MANY - 1, low[1], low[1]], np.int32), MANY // 4)
@@ -149,7 +149,7 @@ def many_steps_down() -> None:
 
 
 def dropped() -> None:
-    """Ids in any order, of which those at the end of the output and past it have no row: nothing is written there."""
+    """Test that unsorted ids at and past the end of the output are dropped, without a write there."""
     for ids in itertools.product(range(5), repeat=3):
         for repeats in (1, 8):
             for width in (1, 2):

@@ -1,8 +1,8 @@
-"""SegmentMax of one column by ids in order, so long that vectors of 8 and 16 rows follow one another.
+"""Tests SegmentMax of one column with sorted ids, long enough for several vectors of 8 and 16 rows.
 
-Each array of ids is one pattern three times over, which the miniature shares out as three tasks of as many rows each.
-The steps from one row's id to the next make singles, short runs and gaps, at each place of a vector and after each
-number of vectors. Outputs have rows around them that nobody may write.
+Each array of ids repeats a pattern three times, and the miniature splits it into three tasks of equal length. The steps
+between ids make single rows, short runs and gaps at each position of a vector and after each number of vectors. Guard
+rows surround the outputs.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TYPES = (
 )  # fmt: skip
 AROUND = 20  # rows before and after an output
 SHARES = 3
-OVER, OTHER = 64, 3  # where ids lie that an output lies over, and what is around both
+OVER, OTHER = 64, 3  # the offset of ids that overlap an output, and the value of the bytes around both
 GAPS = (1, 2, 3, 4, 5, 6, 15, 16, 17, 18, 19, 20, 21, 31, 33, 47, 48, 49, 61, 62, 63, 64, 65, 66, 130)
 
 
 def _values(dtype: Any) -> Array:
-    """Values from the lowest on; those that results do not tell apart lie side by side."""
+    """Return values in ascending order; values with the same result are adjacent."""
     if np.dtype(dtype).kind in "iu":
         ends = np.iinfo(dtype)
         middle = ends.max // 2
@@ -44,7 +44,7 @@ def _values(dtype: Any) -> Array:
 
 
 def _takes(dtype: Any, ids: Array, count: int, seed: int, *, checks: bool) -> None:
-    """Data by chance, of few values now and then, into a part of a larger array."""
+    """Test random data, which may have few distinct values, with a new output or a part of a larger array."""
     values = _values(dtype)
     rng = np.random.default_rng(seed)
     some = np.sort(rng.integers(len(values), size=int(rng.integers(2, 7))))
@@ -54,7 +54,7 @@ def _takes(dtype: Any, ids: Array, count: int, seed: int, *, checks: bool) -> No
     starts = np.flatnonzero(np.diff(ids, prepend=-1))
     data, best = values[drawn], np.repeat(fill, count)
     best[ids[starts]] = canonical(values[np.maximum.reduceat(drawn, starts)])
-    if checks:  # while the rows are taken, for new outputs alone; by the core, or ids that it took for wrong ones pass
+    if checks:  # calls the core, because the planner would hide that the core rejects valid ids
         got = mo._native.segment_max(data, ids, count, fill_value=fill[0])
         if got is None or got.tobytes() != best.tobytes():
             fail("_native.segment_max", best, got, data=data, ids=ids, count=count, fill=fill)
@@ -68,7 +68,7 @@ def _takes(dtype: Any, ids: Array, count: int, seed: int, *, checks: bool) -> No
 
 
 def _thrice(steps: Sequence[int]) -> Array:
-    """Ids by steps from one to the next, which three shares of as many rows repeat; the last has one row fewer."""
+    """Return ids whose steps repeat in three shares of equal length, except that the last share has one row fewer."""
     return np.cumsum(np.array([*steps] * SHARES)[:-1]) - steps[0]
 
 
@@ -80,7 +80,7 @@ def _patterns() -> Iterator[list[int]]:
 
 
 def vectors() -> None:
-    """Every type of data and both of ids; with as many segments as there are, and with so many that most are empty."""
+    """Test every type of data and ids, without empty segments at the end and with many."""
     for number, (steps, dtype) in enumerate(itertools.product(_patterns(), TYPES)):
         ids = _thrice(steps).astype((np.int32, np.int64)[number % 2])
         last = int(ids[-1]) + 1
@@ -88,7 +88,7 @@ def vectors() -> None:
 
 
 def singles() -> None:
-    """Segments of one row each after a vector that has another; at the end no row, the same segment's, a run, a gap."""
+    """Test segments of one row each after a vector with a longer one, followed by nothing, a run or a gap."""
     tails = ((), (0,), (0, 1), (0, 0, 1), (1, 0, 0, 0, 0), (2,), (1, 2, 1))
     lengths = (*range(24, 29), *range(48, 54), 65, 66)
     for number, (tail, length, dtype) in enumerate(
@@ -100,18 +100,18 @@ def singles() -> None:
 
 
 def gaps() -> None:
-    """One at each of some places of a vector, so long that its rows are few, as many as a mask has bits, or more."""
+    """Test a gap at several positions of a vector: shorter than the bits of a mask, equally long, or longer."""
     kinds = itertools.product((0, 1), (1, 2, 7, 8, 9, 14, 15, 16), GAPS)
     for number, (between, place, gap) in enumerate(kinds):
         steps = [1, 0, 0, 1, *[between] * 30]
-        steps[place : place + 2] = gap, 1  # a row by itself
+        steps[place : place + 2] = gap, 1  # a segment of one row
         ids = _thrice(steps).astype((np.int32, np.int64)[number % 2])
         for dtype in (np.uint16, np.float64):
             _takes(dtype, ids, int(ids[-1]) + 1, number, checks=False)
 
 
 def down() -> None:
-    """One id lower than the one before it, at each place: an error, which the vector's first and last ids hide."""
+    """Test a single decrease at each position, which the first and the last id of the vector do not show: an error."""
     right = _thrice([1, 0, *[1, 1, 0] * 6, 1])
     for place, id_type, dtype in itertools.product(range(1, 45), (np.int32, np.int64), (np.int8, np.int64)):
         ids = right.astype(id_type)
@@ -126,10 +126,10 @@ def down() -> None:
 
 
 def _over_ids(ids: tuple[int, ...], value: int, place: int) -> Array:
-    """The memory after a call whose output lies over its own ids, which it cannot see: they have two addresses.
+    """Return the memory after a call whose output overlaps its ids through a second mapping, which the call cannot see.
 
-    So ids change while they are read, at the same time in each run. All rows and the fill value are `value`. As it
-    takes memory of its own, the call is no other when calls are recorded: that of this function is.
+    The ids therefore change during the call, at the same time in each run. All data and the fill value are `value`. A
+    recorder of calls records this function, not the call inside it, because the function allocates its own memory.
     """
     with tempfile.TemporaryFile() as file:
         file.truncate(mmap.PAGESIZE)
@@ -144,7 +144,7 @@ def _over_ids(ids: tuple[int, ...], value: int, place: int) -> Array:
 
 
 def changed() -> None:
-    """Ids that change while rows are written: still each row of the output is, and nothing else."""
+    """Test that if ids change during a call, exactly the rows of the output are written."""
     for ids, value in itertools.product(((0, 9, 24, 25), (0, 5, 9, 25), (2, 9, 23, 25)), (-1, 30, 127)):
         for place in range(-26, 32):
             expected = np.full(4 * OVER, OTHER, np.int8)

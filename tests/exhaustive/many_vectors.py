@@ -1,6 +1,6 @@
-"""ReduceMax and Max over so many rows of so many vectors as a task, a stream or a tile of the miniature takes whole.
+"""Tests ReduceMax and Max with enough rows and vectors for a whole task, stream or tile of the miniature.
 
-In each output's row the highest stands in turn at all places, or at some, another place in each output of a call.
+The maximum of each output moves through all positions of its row, or through some, and differs between outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .states import Array, counted, fail
 
 
 def _check(rows: int, n: int, dtype: Any, turn: int, what: str) -> None:
-    """Rows whose highest stand one place further in each: contiguous, and with a higher element between them."""
+    """Test rows whose maximum is one position further in each row, without gaps and with higher elements in gaps."""
     expected = np.arange(rows).astype(dtype)
     wide = np.full((rows, n + 1), 120, dtype)
     wide[:, :n] = np.arange(rows * n).reshape(rows, n) % 100 - 128
@@ -29,7 +29,7 @@ def _check(rows: int, n: int, dtype: Any, turn: int, what: str) -> None:
 
 
 def rows() -> None:
-    """As many rows as a vector has lanes of 8 bytes, of more than 16 bytes each; squares of the transpose in parts."""
+    """Test as many rows of more than 16 bytes as a vector has lanes of 8 bytes, and parts of transposed squares."""
     for length, n in itertools.product((7, 8, 9), range(3, 11)):
         for turn in range(n):
             _check(length, n, np.float64, turn, "rows of a task")
@@ -39,14 +39,14 @@ def rows() -> None:
 
 
 def streams() -> None:
-    """Rows a little longer than what is taken in four streams, and too short for the longest streams."""
+    """Test rows slightly longer than the minimum for four streams, and shorter than the longest streams."""
     for n in (641, 673, 700, 735, 767):
         for turn in range(0, n, 31):
             _check(16, n, np.int8, turn, "rows of short streams")
 
 
 def transposed() -> None:
-    """Max of two matrices that lie across a third: of whole squares of as many items as 16 bytes hold, and one more."""
+    """Test Max of a matrix and two transposed ones, with sizes around multiples of the transposed squares."""
     sizes = (8, 9, 16, 17)
     for dtype, height, width in itertools.product((np.int8, np.int16, np.int32, np.float64), sizes, sizes):
         numbers = np.arange(3 * height * width)
@@ -62,7 +62,7 @@ def transposed() -> None:
 
 
 def between_lines() -> None:
-    """Max into outputs of which some begin a byte before a cache line does, wherever their array begins."""
+    """Test Max into unaligned outputs, some of which begin one byte before a cache line."""
     for n, start in itertools.product((18, 24, 36), (15, 31, 47, 63)):
         data = np.arange(n) * 7.0 % 11
         memory = np.full(64 + 36 * 8 + 64, 5, np.uint8)

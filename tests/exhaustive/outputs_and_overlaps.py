@@ -1,6 +1,6 @@
-"""Max to outputs of every layout, of views that repeat themselves or overlap, of more inputs than are folded at once.
+"""Tests Max with outputs of every layout, with repeated and overlapping views, and with many inputs.
 
-And the layout of new outputs, which follows the inputs' as NumPy's does; ids that are looked at ahead.
+Also tests the layout of new outputs, which is NumPy's, and ids that are checked before the maxima are computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTPUTS = ("fortran", "strided", "pitched", "apart", "backwards", "swapped")
 
 
 def _values(shape: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], dtype: Any) -> list[Array]:
-    """Distinct values in an order of chance, so that each input is the highest somewhere."""
+    """Return inputs of distinct values in random order, so that each input has some of the maxima."""
     sizes = [tuple(size if kept else 1 for size, kept in zip(shape, mask, strict=True)) for mask in masks]
     every = np.random.default_rng(len(masks)).permutation(sum(int(np.prod(size)) for size in sizes)) - 60
     parts = np.split(every, np.cumsum([int(np.prod(size)) for size in sizes])[:-1])
@@ -37,7 +37,7 @@ def _memory(array: Array) -> Array:
 
 
 def _call(inputs: list[Array], out: Array, what: str) -> None:
-    """Into `out`, and nothing else of its memory."""
+    """Test that Max writes `out`, and nothing else in the memory of its base."""
     expected = np.broadcast_to(np.maximum.reduce(np.broadcast_arrays(*inputs)), out.shape)
     memory = _memory(out)
     memory[...] = 5
@@ -51,7 +51,7 @@ def _call(inputs: list[Array], out: Array, what: str) -> None:
 
 
 def outputs(counts: tuple[int, ...] = (1, 3), dtype: Any = np.float32) -> None:
-    """Of one and two inputs, with all axes or not; of three and five that have them."""
+    """Test one and two inputs in all ways to broadcast them, and three and five inputs of the full shape."""
     for shape in SHAPES:
         masks = [*_masks(len(shape), 1), *_masks(len(shape), 2)]
         masks += [((True,) * len(shape),) * count for count in (3, 5)]
@@ -64,7 +64,7 @@ def outputs(counts: tuple[int, ...] = (1, 3), dtype: Any = np.float32) -> None:
 
 
 def repeated(dtype: Any = np.float32) -> None:
-    """Views that have all axes, of which some do not move."""
+    """Test views of the full shape with stride 0 along some axes."""
     for shape in SHAPES:
         for count, masks in itertools.product((1, 3), [*_masks(len(shape), 1), *_masks(len(shape), 2)]):
             inputs = [np.broadcast_to(x, shape) for x in _values(shape, masks, dtype)]
@@ -78,7 +78,7 @@ def repeated(dtype: Any = np.float32) -> None:
 
 
 def windows(dtype: Any = np.float32) -> None:
-    """Neighbours along two axes are the same elements; axes of one element lie before them."""
+    """Test sliding windows, which overlap, with leading axes of size 1."""
     for rows, row, ones, more, count in itertools.product((2, 3, 4), (2, 3, 5), range(4), (0, 1, 4), (1, 3)):
         shape = (1,) * ones + (rows, row)
         line = np.arange(rows + row - 1).astype(dtype)
@@ -92,7 +92,7 @@ def windows(dtype: Any = np.float32) -> None:
 
 
 def close(dtype: Any = np.int16) -> None:
-    """Elements that share bytes: beside others, alone, and backwards."""
+    """Test elements that share bytes, as the first and as the second input."""
     for n, step, place in itertools.product((2, 3, 5, 9), (1, 3), (0, 1)):
         memory = np.arange(1, 64, dtype=np.int8)
         near = np.ndarray((n,), dtype, memory, 0, (step,))
@@ -102,7 +102,7 @@ def close(dtype: Any = np.int16) -> None:
 
 
 def alike(dtype: Any = np.float32) -> None:
-    """All operands in the other byte order, or with rows an element longer than the shape."""
+    """Test operands that are all byte-swapped, or that all have a gap of one element between rows."""
     single = LAYOUTS["swapped"](np.array(3, dtype))
     for got in (mo.reduce_max(single, ()), mo.maximum(single, single)):
         if got.tobytes() != dtype(3).tobytes():
@@ -120,7 +120,7 @@ def alike(dtype: Any = np.float32) -> None:
 
 
 def in_place(dtype: Any = np.float32) -> None:
-    """More inputs than are folded at once; the output is one of them. Some run across it."""
+    """Test many inputs, one of which is the output or is transposed."""
     for shape in ((3,), (20,), (3, 4)):
         for count in range(3, 14):
             for place in (0, 1, count - 1):
@@ -137,7 +137,7 @@ def in_place(dtype: Any = np.float32) -> None:
 
 
 def streamed(dtype: Any = np.float64) -> None:
-    """New outputs whose tasks are longer than what is streamed at once, beside a column, a row or neither."""
+    """Test new outputs with tasks longer than one streamed piece; the other input may be a column or a row."""
     for count, shape in itertools.product(
         (1, 3), (*((rows, 2) for rows in range(9, 42, 4)), (40,), (3, 20), (2, 40), (5, 9), (3, 6, 2))
     ):
@@ -160,7 +160,7 @@ def streamed(dtype: Any = np.float64) -> None:
 
 
 def alignments(dtype: Any = np.float32) -> None:
-    """Outputs from every item of a cache line on, and from between two."""
+    """Test outputs that begin at every item of a cache line, and unaligned outputs."""
     item = np.dtype(dtype).itemsize
     memory = np.empty(2048, np.uint8)
     memory = memory[-memory.ctypes.data % 64 :][:1024]
@@ -180,7 +180,7 @@ def alignments(dtype: Any = np.float32) -> None:
 
 
 def zeros(dtype: Any = np.float32) -> None:
-    """Zeros of either sign and a number below them, in every input and along every axis."""
+    """Test zeros of both signs and a negative number, in every input and along every axis."""
     for count in (1, 2, 3, 4, 5, 8):
         some = (-0.0, 0.0, -1.0) if count <= 4 else (-0.0, 0.0)
         every = np.array(list(itertools.product(some, repeat=count)), dtype).T.copy()
@@ -203,7 +203,7 @@ def _highest(column: Array) -> float:
 
 
 def empty(dtype: Any = np.float32) -> None:
-    """Nothing, amid memory that stays as it is."""
+    """Test that empty outputs leave the memory around them unchanged."""
     for shape in ((0,), (2, 0), (0, 3)):
         memory = np.full(40, 5, dtype)
         out = memory[20:20].reshape(shape)
@@ -216,7 +216,7 @@ def empty(dtype: Any = np.float32) -> None:
 
 
 def reduced(dtype: Any = np.float32) -> None:
-    """Few outputs of many elements, and some of both: into memory of any layout, from data of any, repeated too."""
+    """Test ReduceMax to few results of many elements, with data and outputs of every layout."""
     for shape in ((2, 20), (20, 2), (3, 33), (33, 3), (2, 2, 20), (20, 2, 2), (2, 20, 2), (5, 2, 7)):
         rank = len(shape)
         for axes in itertools.chain.from_iterable(itertools.combinations(range(rank), k) for k in range(1, rank + 1)):
@@ -255,7 +255,7 @@ def reduced(dtype: Any = np.float32) -> None:
 
 
 def saturated(dtype: Any = np.float32) -> None:
-    """One NaN, which ends a maximum and no other one."""
+    """Test one NaN, which may end the search for its own maximum, but not for any other."""
     for outputs, each, count in itertools.product((1, 2, 3), (20, 33, 50), (1, 3)):
         for output, place in itertools.product(range(outputs), (0, 1, 2, each // 2, each - 1)):
             data = np.arange(outputs * each).reshape(outputs, each).astype(dtype)
@@ -269,7 +269,7 @@ def saturated(dtype: Any = np.float32) -> None:
 
 
 def ids_apart() -> None:
-    """Ids of wide rows, which are looked at ahead: side by side or not, one of them lower than the one before."""
+    """Test ids that are checked before the maxima are computed: in three layouts, with one decrease or none."""
     for count, n, width, dtype in itertools.product((1, 2), range(1, 14), (1, 3, 5), (np.int32, np.int64)):
         data = np.arange(n * width, dtype=np.float32).reshape(n, width)
         for wrong in range(n + 1):
@@ -305,7 +305,7 @@ def _new(inputs: list[Array]) -> None:
 
 
 def layouts(dtype: Any = np.int8) -> None:
-    """Of two inputs in every order of axes, forwards and backwards, and repeated along some of them."""
+    """Test the layout of the output of two inputs: with every order of axes, reversed axes and broadcast axes."""
     for shape in ((2, 3), (3, 2), (2, 2, 2), (3, 2, 2), (2, 3, 4), (2, 1, 3)):
         rank = len(shape)
         orders = list(itertools.permutations(range(rank)))

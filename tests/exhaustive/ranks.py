@@ -1,4 +1,4 @@
-"""Ranks that shapes of a few elements reach: each axis of size 0, 1 or 2, broadcast or not, kept or reduced."""
+"""Tests high ranks with few elements: each axis has size 0, 1 or 2, and is broadcast or not, kept or reduced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Shape = tuple[int, ...]
 
 
 def numbers(shape: Shape, seed: int = 0) -> Array:
-    """Numbers that differ, in any order."""
+    """Return distinct numbers in random order."""
     count = int(np.prod(shape))
     return np.random.default_rng([seed, *shape]).permutation(count).astype(np.float32).reshape(shape)
 
 
 def orders(rank: int, count: int) -> Iterator[tuple[int, ...]]:
-    """As they are, in reverse, with the first axis last, and some of the others."""
+    """Yield orders of axes: unchanged, reversed, with the first axis last, and random ones."""
     axes = tuple(range(rank))
     yield from (axes, axes[::-1], (*axes[1:], 0))
     random = np.random.default_rng(rank)
@@ -31,7 +31,7 @@ def orders(rank: int, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def laid(values: Array, order: tuple[int, ...], *, apart: bool = False) -> Array:
-    """The values with their axes in this order in memory, from outermost to innermost; with gaps, every other back."""
+    """Return the values with this order of axes in memory, outermost first; `apart` adds gaps and reverses axes."""
     inner = values.transpose(order)
     if apart:
         room = np.full([2 * size for size in inner.shape], np.float32(np.inf))
@@ -44,9 +44,9 @@ def laid(values: Array, order: tuple[int, ...], *, apart: bool = False) -> Array
 
 
 def broadcasts(rank: int, every: int = 1) -> None:
-    """Two inputs, each axis in one of four ways, the second without leading axes of size 1; and a third input.
+    """Test Max of two and three inputs; each axis is broadcast in one of four ways.
 
-    Of all ways each `every`-th, an odd number, so that each axis has each of its ways.
+    Only every `every`-th combination is tested; `every` is odd, so that each axis takes all four ways.
     """
     ways = list(itertools.product(((1, 2), (2, 1), (2, 2), (1, 1)), repeat=rank))
     layouts = list(orders(rank, 8))
@@ -71,7 +71,7 @@ def broadcasts(rank: int, every: int = 1) -> None:
 
 
 def sizes(rank: int, every: int = 1) -> None:
-    """Each axis of sizes 0, 1 and 2 against each: the shape, or the error that a standard's rule gives."""
+    """Test sizes 0, 1 and 2 against each other along each axis: the shape, or an error by NumPy's or SONNX's rule."""
     strict = mo.operator("SONNX", "Max")
     for pairs in itertools.islice(
         itertools.product(itertools.product(range(3), repeat=2), repeat=rank), 0, None, every
@@ -91,7 +91,7 @@ def sizes(rank: int, every: int = 1) -> None:
 
 
 def reductions(rank: int, layouts: int = 8) -> None:
-    """Every set of axes, with and without keepdims, of shapes with sizes of 1 at many places."""
+    """Test ReduceMax along every set of axes, with and without keepdims, of shapes with several axes of size 1."""
     for number, mask in enumerate(itertools.product((False, True), repeat=rank)):
         axes = tuple(axis for axis in range(rank) if mask[axis]) or tuple(range(rank))
         shapes: list[Shape] = [(2,) * rank, tuple(1 + ((number >> axis % 4) + axis) % 2 for axis in range(rank))]
@@ -116,7 +116,7 @@ def reductions(rank: int, layouts: int = 8) -> None:
 
 
 def segments(rank: int, layouts: int = 12) -> None:
-    """Rows of many axes, in order and not, with indices, and to an output of another layout."""
+    """Test SegmentMax of rows with many axes: sorted, unsorted, with indices, along each axis, and with `out`."""
     ids = np.array([0, 0, 2, 2, 2])
     for number, order in enumerate(orders(rank, layouts)):
         values = numbers((5, *(1 + (axis + number) % 3 % 2 for axis in range(rank - 1))), number)

@@ -1,9 +1,9 @@
-"""Values that show any row that is dropped, doubled, swapped or merged into a segment that is not its own.
+"""Generates values that reveal any row that is dropped, swapped or merged into the wrong segment.
 
-A maximum shows a row only where the row wins. So each row of each segment wins in some column (the rotations), and
-each segment has in some column higher values than the segments before it, and in some lower ones (the directions): a
-row of another segment that gets in would win. All values are negative, so that a fill of zero would win too, and
-distinct, so that the result tells which row it came from.
+A maximum reveals a row only if the row has the highest value. Each row of a segment therefore has the highest value in
+some column (the rotations). The values of each segment exceed those of the segments before it in some columns, and are
+below them in others (the directions), so that a row of a wrong segment would change a maximum. All values are negative,
+so that a wrong fill of zero would change a maximum too, and distinct, so that each result identifies its row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def columns(ids: Sequence[int]) -> list[list[int]]:
-    """The columns of values for rows of these segments, as ranks from 0 on: one for each rotation and direction."""
+    """Return the values for rows with these ids as ranks from 0 on: one column for each rotation and direction."""
     seen: dict[int, int] = {}
     places = []
     for segment in ids:
@@ -38,7 +38,7 @@ def columns(ids: Sequence[int]) -> list[list[int]]:
 
 
 def matrix(ids: Sequence[int], dtype: Any) -> Array:
-    """All columns, (rows, columns), of distinct values of a type: negative ones, or positive ones where it has none."""
+    """Return all columns as an array (rows, columns) of distinct values: negative, or positive for unsigned types."""
     every = np.array(columns(ids), np.int64)
     step = int(every.max(initial=0)) + 1
     lowest = 1 if np.dtype(dtype).kind == "u" else -2000
@@ -47,19 +47,19 @@ def matrix(ids: Sequence[int], dtype: Any) -> Array:
 
 
 def tied(every: Array) -> Array:
-    """The same with two or three rows of a segment alike: its index is the first of the highest."""
+    """Return the values with ties of two or three rows, for tests of the first index."""
     return np.floor_divide(every, 3, dtype=every.dtype)
 
 
 @cache
 def groups(count: int, width: int) -> tuple[Any, ...]:
-    """The columns, `width` at a time, as indices of the last axis; the last ones with some of the first."""
+    """Return groups of `width` columns as indices of the last axis; the last group wraps around to the first column."""
     if width == 1:
         return tuple(range(count))
     return tuple([(start + k) % count for k in range(width)] for start in range(0, count, width))
 
 
 def pieces(width: int, *arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """Those columns of each array, contiguous: (rows,) for one column, else (rows, width)."""
+    """Yield each group of columns of all arrays as contiguous arrays: (rows,) for one column, else (rows, width)."""
     for chosen in groups(arrays[0].shape[1], width):
         yield tuple(np.ascontiguousarray(array[:, chosen]) for array in arrays)

@@ -1,6 +1,6 @@
-"""ReduceMax over all axes of all shapes up to rank four with sizes up to four, each element the highest once.
+"""Tests ReduceMax along all axes of all shapes up to rank four with sizes up to four; each element is a maximum once.
 
-Also of longer ones up to rank two: what a row of many is left to has sizes past four.
+Longer shapes up to rank two test the loops for the tails of long rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIZES = range(5)
 
 
 def _apart(x: Array) -> Array:
-    """With gaps along every axis, so that none goes on in the next."""
+    """Return the values with gaps along every axis, so that no two axes are one run of memory."""
     for axis in range(x.ndim):
         x = np.repeat(x, 2, axis=axis)
     return x[(slice(None, None, 2),) * x.ndim]
@@ -38,13 +38,13 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 def shapes(most_rank: int) -> Iterator[tuple[int, ...]]:
-    """Every shape."""
+    """Yield every shape up to a rank."""
     for rank in range(most_rank + 1):
         yield from itertools.product(SIZES, repeat=rank)
 
 
 def longer() -> Iterator[tuple[int, ...]]:
-    """Vectors of up to 70 elements, matrices of up to nine rows and columns, a few of up to 40, columns of vectors."""
+    """Yield long 1-D shapes, all small matrices, long matrices with few rows or columns, and columns of vectors."""
     yield from ((size,) for size in range(5, 71))
     yield from itertools.product(range(1, 10), repeat=2)
     yield from ((few, many)[::turn] for few in (1, 2, 3) for many in range(10, 41) for turn in (1, -1))
@@ -52,13 +52,13 @@ def longer() -> Iterator[tuple[int, ...]]:
 
 
 def many_rows() -> Iterator[tuple[int, ...]]:
-    """Rows of bytes: so many in a task as a vector has lanes, and a square of the transpose."""
+    """Yield shapes for one-byte types: enough rows for the lanes of a vector and for a transposed square."""
     yield from itertools.product((2, 3, 7, 8, 9, 16, 17, 20, 33), (2, 3, 4, 5, 8, 9, 16, 17, 31, 33))
     yield from ((2, 70), (3, 100), (2, 130), (3, 140))
 
 
 def vectors() -> Iterator[tuple[int, ...]]:
-    """Some of them."""
+    """Yield some long shapes."""
     yield from ((size,) for size in (5, 8, 9, 17, 31, 33, 47, 64, 70))
     yield from ((5, 3), (4, 9), (9, 8), (3, 20), (2, 40), (40, 2), (17, 3), (2, 24), (2, 33), (3, 35))
 
@@ -69,9 +69,9 @@ def every(
     most_rank: int = 4,
     of: Callable[[], Iterator[tuple[int, ...]]] | None = None,
 ) -> None:
-    """Values and indices; the highest of each maximum at every place in turn, the others distinct and negative.
+    """Test values and indices; the maximum is at every position in turn, and other elements are distinct and negative.
 
-    For the indices the highest are at another place in each output, and some of the later ones are as high.
+    For the indices, each output has its maximum at a different position, and some later elements are equal to it.
     """
     for shape in shapes(most_rank) if of is None else of():
         for count in range(len(shape) + 1):
@@ -85,7 +85,7 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
     outputs, each = int(np.prod(kept_shape)), int(np.prod([shape[axis] for axis in axes]))
     lowest = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
     back = np.argsort([*kept, *axes]) if shape else ()
-    # (one byte has room for few: the highest is never negative, and no other is the same but a hundred places on)
+    # One-byte types have few values: maxima are non-negative, and other elements repeat after 100 positions.
     is_narrow = np.dtype(dtype).itemsize == 1
     ranks = np.arange(outputs * each).reshape(outputs, each) - 2000
     highest, middle = np.arange(outputs) - 1000, -1001 + outputs // 2
@@ -121,14 +121,14 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
 
 
 def threaded(dtype: Any = np.float32, most_rank: int = 3) -> None:
-    """Parts of outputs and of reduced axes, and their merges."""
+    """Test outputs and reduced axes that threads share, and the merge of their parts."""
     for count in (2, 3):
         with threads(count):
             every(dtype, ("contiguous", "fortran"), most_rank)
 
 
 def outputs() -> None:
-    """The caller's output: of any layout, and overlapping the data."""
+    """Test outputs of the caller: in every layout, and overlapping the data."""
     for shape in shapes(3):
         for axis in range(len(shape)):
             data = -np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32).reshape(shape)

@@ -1,8 +1,8 @@
-"""ReduceMax over rows and columns of every length that its kernels tell apart.
+"""Tests ReduceMax along rows and columns of every length that selects a different kernel loop.
 
-Rows of bytes, so many that they fill a vector's lanes with their maxima; rows of a few vectors and long ones; rows and
-columns that overlap or lie a little apart; columns of more vectors than are kept in registers. In each output's row or
-column the highest stands at every place once, another place in each output of a call.
+The tests include rows of bytes whose maxima fill a vector, short and long rows of vectors, rows and columns that
+overlap or have gaps, and columns of more vectors than the registers hold. The maximum of each output moves through all
+positions, and differs between outputs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import maxops as mo
 
 from .states import Array, counted, fail, subnormals_as_zero
 
-FEW = 40  # elements of a row, whose highest stands at each place of each row
+FEW = 40  # rows shorter than this have their maximum at each position in turn
 
 
 def _with_winners(rows: int, n: int, dtype: Any, turn: int) -> tuple[Array, Array]:
-    """Rows whose highest stand one place further in each, and the highest; no element of a row is as high."""
+    """Return rows whose unique maximum is one position further in each row, and the maxima."""
     places = (turn + np.arange(rows)) % n
     others = np.arange(rows * n).reshape(rows, n)
-    highest = np.arange(rows)[:: 1 if turn % 2 else -1] % 100  # the next row's is higher, or the one's before
+    highest = np.arange(rows)[:: 1 if turn % 2 else -1] % 100  # ascending or descending
     is_narrow = np.dtype(dtype).itemsize == 1
     data = (others % 100 - 128 if is_narrow else others % 20_000 - 30_000).astype(dtype)
     data[np.arange(rows), places] = highest
@@ -38,7 +38,7 @@ def _check(given: Array, axis: int, expected: Array, what: str) -> None:
 
 
 def _pitched(data: Array, more: int) -> Array:
-    """The same rows, each with some more elements behind it that are higher."""
+    """Return the same rows in a wider array, followed by higher elements."""
     wide = np.full((data.shape[0], data.shape[1] + more), 120, data.dtype)
     wide[:, : data.shape[1]] = data
     return wide[:, : data.shape[1]]
@@ -53,17 +53,17 @@ def _rows(shapes: Iterator[tuple[int, int]], dtype: Any, what: str, pitches: tup
 
 
 def rows() -> None:
-    """Rows along memory, contiguous and with an element or as many again between them."""
-    # as many rows as one task of the miniature takes, of fewer than 32 bytes; of the size of a square of the transpose
+    """Test reduction along contiguous rows, with and without gaps between them."""
+    # As many rows as one task of the miniature has, below 32 bytes in all; then sizes around a transposed square.
     _rows(((rows, n) for n in range(2, 10) for rows in range(2, 32 // n + 1)), np.int8, "rows of bytes", (0, 1, 2, 9))
     vectors = (15, 16, 17, 33, 63, 64, 65, 70, 129, 143)
     _rows(((rows, n) for rows in (2, 4, 5, 9) for n in vectors), np.int8, "rows of bytes")
-    # around steps of four vectors of 64 bytes, and around what is no longer a row among others
+    # Sizes around steps of four vectors of 64 bytes, and around the minimum for long rows.
     _rows(((16, n) for n in (255, 320, 321, 575, 577, 639, 640, 641)), np.int8, "rows of bytes")
     _rows(((rows, n) for rows in (4, 7) for n in range(2, 13)), np.int16, "rows")
     _rows(((rows, n) for rows in (4, 5) for n in range(2, 37)), np.float32, "rows")
     _rows(((4, n) for n in range(2, 19)), np.float64, "rows")
-    # one row in two parts
+    # A single row in two parts.
     for n in (128, 130):
         for place in range(n):
             data = (np.arange(n) % 100 - 128).astype(np.int8)
@@ -72,14 +72,14 @@ def rows() -> None:
 
 
 def long_rows() -> None:
-    """Rows of so many vectors that a look whether to end, and a stream's end, lie within them."""
+    """Test rows long enough that the check for an early stop, and the end of a stream, are within them."""
     lengths = (72, 80, 97, 101, 104, 130, 131, 143, 150, 200, 257, 262, 270, 271, 390, 410, 530, 700, 927)
     _rows(((16, n) for n in lengths), np.float32, "long rows")
     _rows(((16, n) for n in (70, 77, 100, 131, 200, 263)), np.float64, "long rows")
 
 
 def windows() -> None:
-    """Rows that overlap: each begins some elements after the one before."""
+    """Test rows that overlap: each begins a few elements after the one before."""
     for dtype in (np.int8, np.int16, np.float32):
         for length, n, step in (
             (2, 4, 2), (3, 4, 3), (5, 4, 2), (2, 8, 5), (3, 8, 3), (4, 8, 3), (5, 20, 1), (6, 20, 1), (9, 20, 1),
@@ -94,7 +94,7 @@ def windows() -> None:
 
 
 def columns() -> None:
-    """Columns: so few that several rows are one, and from a vector up to as many as a block of the miniature has."""
+    """Test columns: few enough to reduce several rows as one, and from one vector up to a block of the miniature."""
     for dtype, widths in (
         (np.float32, range(4, 24)), (np.float64, (2, 3, 4, 5, 7, 8, 9, 11)),
         (np.int16, (2, 3, 8, 16, 17, 31, 32, 33, 41, 44)),
@@ -111,7 +111,7 @@ def columns() -> None:
 
 
 def modes() -> None:
-    """Subnormals alone, in the mode that takes them for zero: rows, columns, one segment and two inputs."""
+    """Test subnormals in the floating-point mode "denormals are zero": rows, columns, one segment and two inputs."""
     for dtype, words in ((np.float32, np.uint32), (np.float64, np.uint64)):
         for length, n in ((1, 9), (1, 40), (3, 3), (4, 20), (5, 34), (4, 70), (9, 5)):
             for place in range(n):

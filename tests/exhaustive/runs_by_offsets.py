@@ -1,4 +1,4 @@
-"""SegmentMax by offsets, with no rows at all, of long runs in shares, and of one with a step."""
+"""Tests SegmentMax by offsets, without rows, with long runs that threads share, and with a decrease in a run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import maxops as mo
-from maxops import segment_max  # where a call of other functions is recorded, this one is within them
+from maxops import segment_max  # a recorder of calls does not record calls of this name
 from maxops.errors import SegmentIdsError
 
 from .states import Array, counted, fail, made, threads
 
-# Of up to six segments: runs that are laid, long ones, empty ones before, between and after them.
+# The lengths of up to six segments: short, long and empty ones.
 LENGTHS = (
     (5,), (2, 9), (0, 3), (3, 0), (3, 3, 3), (1, 1, 1), (0, 5, 0, 7), (1, 1, 12, 1), (4, 6, 0, 0),
     (1, 6, 1, 6, 1), (0, 1, 2, 5, 0, 3), (1, 1, 1, 1, 1, 1), (4, 4, 4, 4, 4, 4),
@@ -22,12 +22,12 @@ LENGTHS = (
 
 
 def _values(rows: int, width: int, dtype: Any) -> Array:
-    """Negative ones, each row's its own in every column; the highest are anywhere."""
+    """Return negative values that differ between rows in every column, with maxima in any row."""
     return (-1 - (np.arange(rows)[:, np.newaxis] * 37 + np.arange(width) * 5) % 101).astype(dtype)
 
 
 def _layouts(rows: int) -> Iterator[Array]:
-    """In place, and gathered: in steps, in the other byte order, transposed; narrow rows and wide ones."""
+    """Yield narrow and wide rows that are used in place, and rows that are gathered: strided, swapped or transposed."""
     for dtype, width in ((np.int8, 1), (np.int8, 2), (np.int8, 9), (np.int8, 20), (np.float32, 1), (np.float32, 2)):
         data = _values(rows, width, dtype)
         yield data if width > 1 else data[:, 0].copy()
@@ -37,7 +37,7 @@ def _layouts(rows: int) -> Iterator[Array]:
 
 
 def _offsets(starts: Array) -> Iterator[Array]:
-    """The same ones in both types: in place, in steps forwards and backwards, and in the other byte order."""
+    """Yield the offsets in both types: contiguous, with positive and negative steps, and byte-swapped."""
     for dtype in (np.int32, np.int64):
         given = starts.astype(dtype)
         yield given
@@ -47,7 +47,7 @@ def _offsets(starts: Array) -> Iterator[Array]:
 
 
 def by_offsets() -> None:
-    """Fewer segments than the offsets have, as many and more; maxima alone, and with indices and the empty ones."""
+    """Test fewer, as many and more segments than the offsets have, with and without indices and masks."""
     turn = 0
     for lengths, count in itertools.product(LENGTHS, (1, 3)):
         starts = np.cumsum((0, *lengths))
@@ -86,19 +86,19 @@ def _one(data: Array, offsets: Array, size: int, best: Array, index: Array, leng
 
 
 def _none(dtype: Any, *shape: int) -> Array:
-    """No elements, at the end of what others have: past them nothing may be read."""
+    """Return an empty array at the end of a buffer: any read would be out of bounds."""
     memory = np.zeros(8, dtype)
     return np.ndarray((0, *shape), dtype, memory, memory.nbytes)
 
 
 def no_rows() -> None:
-    """Neither ids nor data are read where there are none of them, nor are data of wrong offsets that nobody checks."""
+    """Test that calls without rows read neither ids nor data, even with unchecked invalid offsets."""
     both: dict[str, Any] = {"return_indices": True, "return_empty": True}
     for dtype, width, count, is_sorted in itertools.product(
         (np.int32, np.int64), (1, 2, 9), (1, 3, 9, 40), (True, False)
     ):
         data, ids = _none(np.int8, width), _none(dtype)
-        for more in ({}, {}, both, both):  # each twice: recorded calls have their inputs at either end of a page
+        for more in ({}, {}, both, both):  # each twice: a recorder of calls puts inputs at either end of a page
             got = mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=is_sorted, **more)
             best, *rest = got if more else (got,)
             if best.any() or len(best) != count or (more and ((rest[0] != -1).any() or not rest[1].all())):
@@ -119,7 +119,7 @@ def no_rows() -> None:
 
 def _unchecked(data: Array, offsets: Array, out: Array) -> Array:
     segment_max(data, offsets=offsets, fill_mode="ZERO", check_ids=False, out=out)
-    out[...] = 0  # what it holds is not specified
+    out[...] = 0  # its content is unspecified
     return out
 
 
@@ -127,7 +127,7 @@ def _unchecked(data: Array, offsets: Array, out: Array) -> Array:
 
 
 def held_up() -> None:
-    """A share that is still looking for a segment's first maximum, while a later one has found another at its start."""
+    """Test that the first index wins if a later share finds its index before the first share does."""
     rows = 1_200_000
     starts = np.array([0, rows])
     for empty in (0, 1):
@@ -148,7 +148,7 @@ def held_up() -> None:
 
 
 def steps_in_rows() -> None:
-    """Rows of two columns, of one long run with an id that steps down: found wherever it stands."""
+    """Test a long run of rows with one lower id: an error at every position."""
     for rows, width in itertools.product((9, 17, 40), (1, 2, 5)):
         data = np.ones((rows, width), np.float32)
         for place in range(1, rows):

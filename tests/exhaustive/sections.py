@@ -1,4 +1,4 @@
-"""The enumerations by name, as processes of their own run them."""
+"""The enumerations by name; each runs in a separate process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from . import (
 )
 from .states import counted
 
-# Whose calls these are: what is imported here of this package.
+# The modules of the enumerations: those that this module imports from its package.
 MODULES = tuple(
     each for each in vars().copy().values() if isinstance(each, ModuleType) and each.__package__ == __package__
 )
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
-# Calls around one boundary or layout each, quick enough to run whole.
+# Calls around a single boundary or layout, fast enough to run completely.
 BOUNDARIES: dict[str, Callable[[], None]] = {
     "maximum, outputs": outputs_and_overlaps.outputs,
     "maximum, repeated views": outputs_and_overlaps.repeated,
@@ -130,7 +130,7 @@ BOUNDARIES: dict[str, Callable[[], None]] = {
     "64 axes and none": interrupted_and_empty.every_axis,
     "indices, found twice": interrupted_and_empty.found_twice,
 }
-# The quick ones first: a fault is most often seen by several.
+# The fast sections are first, because most faults fail several sections.
 SECTIONS: dict[str, Callable[[], None]] = {
     **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
     "maximum": elementwise.broadcasts,
@@ -147,7 +147,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         reduce.every, layouts=("contiguous", "fortran", "pitched", "strided"), of=reduce.longer
     ),
     "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
-    # elsewhere a task of the miniature has too few rows for the loops over many
+    # In other sections, the miniature's tasks have too few rows for the loops over many rows.
     "reduce_max, int8, many rows": functools.partial(
         reduce.every, np.int8, ("contiguous", "fortran", "pitched"), of=reduce.many_rows
     ),
@@ -164,7 +164,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "wrong ids": any_order.wrong,
     "reduce_max, rank 4": reduce.every,
     **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
-    # float32's rows of more than one block of columns are wide ones, which each task has but a block of
+    # Rows of float32 with more than one block of columns are wide rows, and a task has only one block of them.
     "segments, int16, two blocks of columns": functools.partial(segments.plain, np.int16, most_rows=6, widths=(5,)),
     **{
         f"{name}, {of}": functools.partial(call, np.dtype(of).type)
@@ -179,7 +179,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     **BOUNDARIES,
 }
 
-# The same calls with lower bounds, a second or two each: enough for most faults.
+# The same calls with lower bounds, which take one or two seconds each and find most faults.
 SHORT: dict[str, Callable[[], None]] = {
     "values, float32, some": functools.partial(values.pairs, np.float32, sizes=(3, 9, 40)),
     "values, float16, some": functools.partial(values.pairs, np.float16, sizes=(3, 40)),
@@ -238,5 +238,5 @@ def run(task: tuple[str, str]) -> tuple[str, str, Counter[str], float, str]:
     try:
         (SECTIONS.get(name) or SHORT[name])()
     except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, MemoryError) as caught:
-        error = f"{type(caught).__name__}: {caught}"  # told by the process that started this one
+        error = f"{type(caught).__name__}: {caught}"  # printed by the parent process
     return isa, name, counted.copy(), time.process_time() - start, error

@@ -1,4 +1,4 @@
-"""SegmentMax over all sorted ids: of up to eight rows, ids below six, widths one to four, every num_segments."""
+"""Tests SegmentMax with all sorted ids below six of up to eight rows with up to four elements, and all num_segments."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MODES = {"ZERO": 0.0, "LOWEST": float(np.finfo(np.float32).min)}
 
 
 def sorted_ids(most_rows: int = MOST_ROWS, most_ids: int = MOST_IDS) -> Iterator[tuple[int, ...]]:
-    """Every sequence that does not decrease."""
+    """Yield every non-decreasing sequence of ids."""
     for rows in range(most_rows + 1):
         yield from itertools.combinations_with_replacement(range(most_ids), rows)
 
 
 def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array, Array]:
-    """The maxima of the highest number of segments, and the first rows that hold them."""
+    """Return the maxima of MOST_COUNT segments, and the first rows that contain them."""
     best = np.full((MOST_COUNT, every.shape[1]), fill, every.dtype)
     index = np.full(best.shape, -1, np.int64)
     for segment in set(ids):
@@ -38,7 +38,7 @@ def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array,
 
 
 def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int, ...] = WIDTHS) -> None:
-    """New outputs and the caller's, checked and not, both id types, both fill modes, one thread and more."""
+    """Test new and given outputs, checked and unchecked ids, both types of ids and both fill modes."""
     fills = {"ZERO": 0, "LOWEST": np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min}
     for ids in sorted_ids(most_rows):
         narrow, wide = np.array(ids, np.int32), np.array(ids, np.int64)
@@ -72,9 +72,9 @@ def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int
 
 
 def blocks(dtype: Any = np.int8, most_rows: int = 6) -> None:
-    """Ids with gaps in memory, which are gathered some at a time: what a block leaves open goes on in the next.
+    """Test strided ids, which are gathered in blocks: each block must resume the last segment of the one before.
 
-    Rows so small that a task has more than one block of them.
+    Rows are so small that a task has several blocks.
     """
     for ids in sorted_ids(most_rows):
         apart = np.repeat(np.array(ids, np.int32), 2)[::2]
@@ -91,7 +91,7 @@ def blocks(dtype: Any = np.int8, most_rows: int = 6) -> None:
 
 
 def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
-    """Shares of rows and of columns, and their merges."""
+    """Test rows and columns that threads share, and the merge of their results."""
     for count in (2, 3):
         with threads(count):
             for ids in sorted_ids(most_rows):
@@ -121,7 +121,7 @@ def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
 
 
 def options(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
-    """Offsets, indices, initial, the mask of empty segments, and data and ids that are not contiguous or native."""
+    """Test offsets, indices, initial, the mask of empty segments, and noncontiguous or byte-swapped data and ids."""
     for count, widths in ((1, WIDTHS), (3, (1, 3))):
         with threads(count):
             for ids in sorted_ids(most_rows if count == 1 else min(most_rows, 6)):
@@ -153,7 +153,7 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                 ):
                     if got.tobytes() != expected.tobytes():
                         fail(f"segment_max, {call}", expected, got, data=data, ids=ids, count=segments)
-                if width == 4:  # rows of two axes, which are gathered line by line
+                if width == 4:  # rows of two axes, which are gathered axis by axis
                     for cube in (np.asfortranarray(data.reshape(-1, 2, 2)), data.reshape(-1, 2, 2)[:, :, ::-1]):
                         got = mo.segment_max(cube, wide, segments, fill_mode="ZERO")
                         lines = expected.reshape(-1, 2, 2)

@@ -1,7 +1,7 @@
-"""Calls with values that are easily mistaken, in rows by ids and offsets of any lengths: some of very many, by chance.
+"""Tests special values with random ids and offsets, some of them of thousands of rows.
 
-What decides is spelled out in bits: a NaN is the highest, or the lowest where it is ignored, and the one quiet NaN as a
-result; -0 is below +0; a bool's byte is True but for 0.
+The expected results are computed from bits: a NaN is the highest value, or the lowest if it is ignored; a NaN result is
+the quiet NaN; -0 is below +0; and any nonzero byte of a bool is True.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NONE = -(1 << 63)  # a key below all others
 
 
 def special(dtype: Any) -> Array:
-    """Zeros, ones, twos, infinities and NaNs of both signs; the ends of an integer's range."""
+    """Return zeros, small numbers, infinities and NaNs of both signs, or the limits of an integer type."""
     kind = np.dtype(dtype)
     word = WORDS[kind.itemsize]
     if kind.kind != "f":
@@ -41,7 +41,7 @@ RULES: Any = ("propagate", "ignore")  # for NaN
 
 
 def keys_of(values: Array, nan: str = "propagate") -> Array:
-    """Integers in the order of the values."""
+    """Return integers in the same order as the values."""
     if values.dtype == np.bool_:
         return np.minimum(values.view(np.uint8), 1).astype(np.int64)
     if values.dtype.kind != "f":
@@ -51,13 +51,13 @@ def keys_of(values: Array, nan: str = "propagate") -> Array:
     sign = np.uint64(1 << (8 * size - 1))
     magnitude = (bits & (sign - np.uint64(1))).astype(np.int64)
     keys = np.where((bits & sign) != 0, -1 - magnitude, magnitude)
-    # -Inf of 64 bits lies far above the lowest of int64
+    # The key of -Inf as float64 is far above the minimum of int64.
     of_nan = np.iinfo(np.int64).min if nan == "ignore" else np.iinfo(np.int64).max
     return np.where(magnitude > INFINITY[size], np.int64(of_nan), keys)
 
 
 def canonical(values: Array) -> Array:
-    """Results' bits."""
+    """Return values as results have them: with canonical NaNs and bools."""
     if values.dtype == np.bool_:
         return np.asarray(values.view(np.uint8) != 0)
     if values.dtype.kind != "f":
@@ -66,20 +66,20 @@ def canonical(values: Array) -> Array:
 
 
 def best_of(values: Array, axis: int, nan: str = "propagate") -> tuple[Array, Array]:
-    """The maxima along an axis that is not empty, and the first places that hold them."""
+    """Return the maxima along a nonempty axis, and their first indices."""
     places = np.asarray(keys_of(np.ascontiguousarray(values), nan).argmax(axis))
     found = np.take_along_axis(values, np.expand_dims(places, axis), axis)
     return canonical(np.ascontiguousarray(found)).reshape(places.shape), places.astype(np.int64)
 
 
 def _drawn(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Special values, now and then few of them alone."""
+    """Return random special values, drawn from at most eight."""
     values = special(dtype)
     return rng.choice(values[rng.integers(len(values), size=int(rng.integers(1, 9)))], shape)
 
 
 def values(times: int = 60) -> None:
-    """Max of one to four inputs and ReduceMax with indices, of rows and of columns."""
+    """Test Max of one to four inputs, and ReduceMax of rows and of columns with indices."""
     for dtype in TYPES:
         rng = np.random.default_rng(7)
         for _ in range(times):
@@ -101,7 +101,7 @@ def values(times: int = 60) -> None:
 
 
 def _ids(rng: np.random.Generator, rows: int, most: int) -> Array:
-    """In order: short runs, long ones, one row each, with gaps or without."""
+    """Return random sorted ids: short runs, long runs or single rows, with or without gaps."""
     kind = rng.integers(5)
     if kind == 0:
         return np.sort(rng.integers(0, most + 1, rows))
@@ -115,7 +115,7 @@ def _ids(rng: np.random.Generator, rows: int, most: int) -> Array:
 
 
 def _best(data: Array, ids: Sequence[int], count: int, fill: Any, nan: str) -> tuple[Array, Array, Array]:
-    """By the definition: maxima, first rows, and which segments have none."""
+    """Return the maxima by the definition, their first rows, and the mask of empty segments."""
     best = np.full((count, *data.shape[1:]), fill, data.dtype)
     index = np.full(best.shape, -1, np.int64)
     empty = np.ones(count, bool)
@@ -129,7 +129,7 @@ def _best(data: Array, ids: Sequence[int], count: int, fill: Any, nan: str) -> t
 
 
 def _by_the_core(*inputs: Any, **options: Any) -> Array:
-    """The core takes a call that is clearly valid by itself, and asks nobody."""
+    """Return the result of the core alone, which must accept clearly valid calls."""
     given = _native.segment_max(*inputs, **options)
     return np.array("not taken") if given is None else np.asarray(given)
 
@@ -143,7 +143,7 @@ SHAPES = ((), (1,), (2,), (3,), (5,), (9,), (17,), (2, 3), (3, 1, 2))
 
 
 def rows(times: int = 45, seed: int = 11) -> None:
-    """SegmentMax by ids in order, in any order and by offsets: new outputs, the caller's, indices, an initial item."""
+    """Test SegmentMax with sorted ids, unsorted ids and offsets, with new and given outputs, and with indices."""
     for count in (1, 2, 3):
         with threads(count):
             for dtype in TYPES:
@@ -153,7 +153,7 @@ def rows(times: int = 45, seed: int = 11) -> None:
 
 
 def many_rows() -> None:
-    """More of them than any buffer holds, in short segments and long."""
+    """Test more rows than any buffer holds, in short and in long segments."""
     for count in (1, 2):
         with threads(count):
             for dtype in (np.float32, np.int8, np.float64):
@@ -217,7 +217,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
 
     shifted = ids - rng.integers(1, 4)
     if width is np.int64 and given is not None:
-        shifted[size - int(rng.integers(0, 3)) :] += 1 << 32  # of no segment
+        shifted[size - int(rng.integers(0, 3)) :] += 1 << 32  # belongs to no segment
     count = (max(int(shifted[-1]), -1) + 1 if size else 0) if given is None else given
     best, index, empty = _best(data, shifted.tolist(), count, zero, nan)
     memory = np.full((count + 2, *data.shape[1:]), 1, dtype)

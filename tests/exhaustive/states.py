@@ -1,4 +1,4 @@
-"""What the enumerations count and how they fail: with the call that shows it, as a script."""
+"""The counters of the enumerations, and their failures, which print the call with its inputs."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ import maxops as mo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-counted: Counter[str] = Counter()  # calls by what they vary
+counted: Counter[str] = Counter()  # the number of calls of each kind
 FUNCTIONS = ("segment_max", "reduce_max", "maximum")
 
 
 class WrongBitsError(AssertionError):
-    """A call of the enumeration gave other bits than the definition's."""
+    """Raised if the bits of a result differ from the definition."""
 
 
 def clauses(call: str) -> str:
-    """The clauses that say what calls of these functions give."""
+    """Return the ids of the clauses that define the results of the functions in a call."""
     return " ".join(f"[maxops.{name}.value]" for name in FUNCTIONS if name in call) or f"no function is named: {call}"
 
 
 def check_place(error: Exception, place: int, ids: Any) -> None:
-    """Fail unless an error names a place of the ids, and what is there."""
+    """Fail unless an error names this position of the ids and the id there."""
     if re.search(rf"got {ids[place]} (after \d+ )?at position {place}\b", str(error)) is None:
         fail("segment_max, the error of wrong ids", f"got {ids[place]} at position {place}", str(error), ids=ids)
 
 
 def fail(call: str, expected: object, actual: object, **inputs: object) -> NoReturn:
-    """Raise with all that is needed to make the call again, and the clause that it breaks."""
+    """Raise an error with everything that is needed to repeat the call, and with the violated clause."""
     with np.printoptions(threshold=10_000):
         given = "\n".join(f"  {name} = {value!r}" for name, value in inputs.items())
     raise WrongBitsError(f"{call} {clauses(call)}\n{given}\n  expected {expected!r}\n  actual   {actual!r}")
 
 
 def made(maxops: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """What a function gives that is none of the three; where their calls are recorded (`maxops`), it is too."""
+    """Call a function that is not one of FUNCTIONS; a recorder of calls that replaces `maxops` records it, too."""
     record = getattr(maxops, "call", None)
     return function(*inputs, **options) if record is None else record(function, *inputs, **options)
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """So many threads for the calls within."""
+    """Set the number of threads in a context."""
     before = mo.get_num_threads()
     mo.set_num_threads(count)
     try:
@@ -61,9 +61,9 @@ def threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def subnormals_as_zero() -> Iterator[None]:
-    """The processor's mode in which a comparison of floats takes subnormals for zero, by glibc on x86-64.
+    """Set the processor's mode "denormals are zero" in a context, through glibc on x86-64.
 
-    Nothing elsewhere: kernels compare integers alone there, or the environment of floats has another layout.
+    Elsewhere, this does nothing: the kernels compare only integers, or the floating-point environment differs.
     """
     if platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc":
         yield

@@ -1,7 +1,7 @@
-"""ReduceMax and Max by every stride and place, which the loops around the kernels tell apart.
+"""Tests ReduceMax and Max with strides and alignments that select different loops around the kernels.
 
-Views of every stride in bytes, and of more elements than could be walked; inputs transposed in every order, and many of
-them; outputs in place, wherever they begin in a cache line.
+The tests include views of every small stride in bytes, broadcast views of very many elements, inputs with every order
+of axes, many inputs, and in-place outputs at every position of a cache line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .states import Array, counted, fail, subnormals_as_zero
 
 
 def _bytes(n: int) -> Array:
-    """Distinct for a while, in no order."""
+    """Return unordered bytes that repeat after 251 elements."""
     return (np.arange(n) * 77 % 251 - 125).astype(np.int8)
 
 
@@ -37,7 +37,7 @@ def _largest(inputs: list[Array], out: Array, what: str) -> None:
 
 
 def steps() -> None:
-    """Rows so many bytes apart, and elements of them: some share bytes, some have others between them."""
+    """Test rows and elements with every small stride in bytes, which overlap or have gaps."""
     for dtype, n, step in itertools.product((np.int8, np.int16, np.int32), range(1, 8), range(1, 16)):
         item = np.dtype(dtype).itemsize
         _reduced(np.ndarray((13, n), dtype, _bytes(224), 0, (step, item)), 0, "rows by steps")
@@ -50,7 +50,7 @@ def steps() -> None:
 
 
 def follow() -> None:
-    """Many rows of a few bytes that follow one another."""
+    """Test many contiguous rows of a few bytes."""
     for length, n in itertools.product((90, 200, 300), range(1, 9)):
         for place in (0, 1, length // 2, length - 1):
             given = np.full((length, n), -100, np.int8)
@@ -59,7 +59,7 @@ def follow() -> None:
 
 
 def apart() -> None:
-    """A single output over rows that lie apart, of rank three, and longer than a strip: the highest at every place."""
+    """Test a single result from rows with gaps, of rank three and longer than a strip, with the maximum anywhere."""
     for place in range(4 * 3 * 5):
         whole = np.zeros((4, 3, 5), np.float32)
         whole.flat[place] = place + 1
@@ -71,7 +71,7 @@ def apart() -> None:
 
 
 def repeats() -> None:
-    """More elements than could be taken one by one, since each is there many times."""
+    """Test broadcast arrays of 2^40 repeated elements, which must not be read one by one."""
     few = np.arange(1, 4, dtype=np.float32)
     many = 1 << 40
     for given, axes in (
@@ -86,7 +86,7 @@ def repeats() -> None:
 
 
 def orders() -> None:
-    """A matrix and three axes in every order, to an output in every order."""
+    """Test Max of a matrix and a 3-D array with every order of axes, into an output with every order of axes."""
     shape = (3, 4, 5)
     orders = list(itertools.permutations(range(3)))
     for left_out, second, third in itertools.product(range(3), orders, orders):
@@ -100,7 +100,7 @@ def orders() -> None:
 
 
 def many() -> None:
-    """Eight inputs of any length; more that are gathered; a matrix and some that lie across it."""
+    """Test eight inputs of several lengths, many strided inputs, and a matrix with several transposed ones."""
     dtypes: tuple[Any, ...] = (np.int8, np.int16, np.float32, np.float64)
     for dtype, n in itertools.product(dtypes, (3, 9, 20, 40, 77)):
         given = np.random.default_rng(n).permutation(8 * n).reshape(8, n) % 251 - 125
@@ -115,7 +115,7 @@ def many() -> None:
 
 
 def close() -> None:
-    """Elements a byte apart beside others, of either sign."""
+    """Test elements with a stride of one byte, as the first and as the second input."""
     for n, at, dtype in itertools.product((2, 3, 5, 9, 20), range(4), (np.int16, np.int32)):
         near: Array = np.ndarray((n,), dtype, _bytes(32)[at:], 0, (1,))
         other = (np.arange(n) * 100).astype(dtype)
@@ -124,7 +124,7 @@ def close() -> None:
 
 
 def in_place() -> None:
-    """Outputs that are an input, from every item of a cache line on."""
+    """Test outputs that are also an input, at every item of a cache line."""
     for dtype in (np.float32, np.float64):
         item = np.dtype(dtype).itemsize
         memory = np.empty(1024, np.uint8)
@@ -132,7 +132,7 @@ def in_place() -> None:
         for n, offset in itertools.product((64 // item, 64 // item + 1, 150 // item), range(0, 64, item)):
             out: Array = np.ndarray((n,), dtype, memory, offset)
             other = (np.arange(n) % 100).astype(dtype)
-            memory[:] = 191  # a little below nought
+            memory[:] = 191  # negative numbers close to zero
             expected = np.maximum(out, other)
             mo.maximum(out, other, out=out)
             if out.tobytes() != expected.tobytes():
@@ -141,7 +141,7 @@ def in_place() -> None:
 
 
 def modes() -> None:
-    """Subnormals and a scalar or a column of them, in the mode that takes them for zero."""
+    """Test subnormals with a scalar or a column, in the floating-point mode "denormals are zero"."""
     for dtype, words in ((np.float32, np.uint32), (np.float64, np.uint64)):
         for n in (1, 3, 9, 20, 40):
             bits = (np.arange(2 * n) * 7 % 50 + 1).astype(words).reshape(2, n)

@@ -1,4 +1,4 @@
-"""Every operator on every pair of hard values: zeros, subnormals, infinities and NaNs of both signs."""
+"""Tests every operator on every pair of boundary values: zeros, subnormals, infinities and NaNs of both signs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import maxops as mo
 
 from .states import Array, counted, fail
 
-SIZES = (1, 2, 3, 5, 9, 17, 40, 70)  # pieces of vectors, vectors, and more than two of any width
+SIZES = (1, 2, 3, 5, 9, 17, 40, 70)  # parts of vectors, whole vectors, and more than two vectors of any width
 
 
 def _hard(dtype: Any) -> Array:
-    """Bits, of both signs: 0, the subnormals' ends, 1, the highest number, infinity and NaNs, signalling too."""
+    """Return the bits of both signs of 0, the subnormal limits, 1, the largest number, infinity, and NaNs."""
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
     infinity = int(np.array(np.inf, dtype).view(unsigned))
     least = int(np.finfo(dtype).smallest_normal.view(unsigned))
@@ -25,7 +25,7 @@ def _hard(dtype: Any) -> Array:
 
 
 def _highest(x: int, y: int, dtype: Any, nan: str) -> int:
-    """The maximum of two floats, all given as bits: by the definition, in Python's integers."""
+    """Return the maximum of two floats by the definition, with all values as bits in Python integers."""
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
     infinity = int(np.array(np.inf, dtype).view(unsigned))
     sign = 1 << (8 * unsigned.itemsize - 1)
@@ -37,7 +37,7 @@ def _highest(x: int, y: int, dtype: Any, nan: str) -> int:
 
 
 def pairs(dtype: Any, sizes: tuple[int, ...] = SIZES) -> None:
-    """The two in two inputs, and one between two stretches of the other: what comes after must not undo it."""
+    """Test each pair as two inputs, and one value between runs of the other, which must not hide it."""
     for nan in ("propagate", "ignore"):
         _pairs(dtype, sizes, nan)
 

@@ -1,11 +1,11 @@
-"""Mutants: small changes to what a user's call goes through, one by one, and whether the tests notice.
+"""Runs mutation tests: makes small changes to the source one by one, and checks that the tests detect them.
 
     PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--cases 60] [--all] [--keep FOLDER] [--json PATH]
 
-Of each file some changes are drawn, twice as many where the rate is near its bound. The tests of a file are those that
-table.py names and that reach the change, of each function some cases; where three seconds of them notice too few, what
-lives has 15, then 60. Prints a rate for each file, and the survivors; ends with 1 if a rate is below 85 %. Mutants that
-do the same as the source count as alive.
+Each file is tested with a random sample of mutants, which doubles if the detection rate is close to the minimum. The
+tests of a mutant are those that table.py lists for the file and that reach the change, with some cases of each test
+function. They run for 3 seconds; if the rate is too low, survivors get 15 seconds and then 60. Prints a rate for each
+file, and the survivors. The exit code is 1 if a rate is below 85 %. Equivalent mutants count as survivors.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from . import places_python, running, table, watching
 from .running import ROOT, Mutant, Runner
 
 KILLED = 0.85
-Judge = Callable[[Sequence[Mutant], float], dict[Mutant, str]]  # of mutants in so many seconds of tests, their fates
+Judge = Callable[[Sequence[Mutant], float], dict[Mutant, str]]  # (mutants, seconds of tests each): the fate of each
 
 
 def python_mutants(file: str) -> list[Mutant]:
-    """All mutants of a Python source."""
+    """Return all mutants of a Python file."""
     finder = places_python.Finder((ROOT / file).read_text(encoding="utf-8"))
     return [
         Mutant(file, each.lines.start, each.function, each.text, each.kind, each.what, each.lines, each.source)
@@ -41,7 +41,7 @@ def python_mutants(file: str) -> list[Mutant]:
 def judge_python(
     files: Sequence[str], folder: Path, jobs: int, cases: int
 ) -> Iterator[tuple[str, list[Mutant], Judge]]:
-    """For Python sources of which the same tests speak, one by one: its mutants, and what judges some of them."""
+    """Yield each of some Python files that have the same tests, with its mutants and a function that runs them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
     runner = Runner(trees, table.tests_of(files[0]), watching.Lines(trees[0], files), cases=cases)
@@ -53,7 +53,7 @@ def judge_python(
 
 
 def judged(files: Sequence[str], folder: Path, jobs: int, cases: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
-    """For each of some files of one group: its mutants, and what judges some of them."""
+    """Yield each file of a group, with its mutants and a function that runs them."""
     if files[0].startswith("native/"):
         from .native import judge_native  # noqa: PLC0415  (it needs libclang)
 
@@ -62,7 +62,7 @@ def judged(files: Sequence[str], folder: Path, jobs: int, cases: int) -> Iterato
 
 
 def grouped(files: Sequence[str]) -> list[list[str]]:
-    """Python sources by the tests that speak of them, which then run once without a mutant; a native one by itself."""
+    """Return Python files grouped by their tests, which run only once without a mutant, and each native file alone."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         groups.setdefault((file,) if file.startswith("native/") else tuple(table.tests_of(file)), []).append(file)
@@ -70,17 +70,17 @@ def grouped(files: Sequence[str]) -> list[list[str]]:
 
 
 def is_near(rate: float, count: int) -> bool:
-    """Whether a rate lies within the sampling error of its bound."""
+    """Return whether a rate is within the sampling error of the minimum."""
     return abs(rate - KILLED) <= math.sqrt(KILLED * (1 - KILLED) / count)
 
 
 def rate_of(fates: Mapping[Mutant, str]) -> float:
-    """How many are killed; of none, all."""
+    """Return the proportion of killed mutants, or 1 without mutants."""
     return sum(fate.startswith("killed") for fate in fates.values()) / max(1, len(fates)) if fates else 1.0
 
 
 def fates_of(file: str, mutants: list[Mutant], judge: Judge, sample: int) -> dict[Mutant, str]:
-    """The fates of a file's sample."""
+    """Run a sample of a file's mutants, and return the fate of each."""
     random.Random(file).shuffle(mutants)
     first, *more = running.SECONDS
     fates = judge(mutants[:sample], first)
@@ -93,7 +93,7 @@ def fates_of(file: str, mutants: list[Mutant], judge: Judge, sample: int) -> dic
 
 
 def report(file: str, fates: Mapping[Mutant, str], seconds: float) -> str:
-    """A file's rate, and what lives."""
+    """Return the text of a file's rate and its survivors."""
     rate = rate_of(fates)
     words = (
         f"{file}: {rate:.1%} of {len(fates)} killed{'' if rate >= KILLED else f', below {KILLED:.0%}'}, {seconds:.0f} s"
@@ -104,7 +104,7 @@ def report(file: str, fates: Mapping[Mutant, str], seconds: float) -> str:
 
 @contextmanager
 def making_in(keep: Path | None) -> Iterator[Path]:
-    """The folder in which mutants are made and run: one that stays, or one that goes."""
+    """Yield the folder in which mutants run: the given one, or a temporary one."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep.resolve()
@@ -114,17 +114,17 @@ def making_in(keep: Path | None) -> Iterator[Path]:
 
 
 def main() -> int:
-    """Run, print what lives, and return 1 if it is too much."""
+    """Run the mutants, print the survivors, and return 1 if a rate is too low."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="*", help="a path from the root, or a pattern of several; all files without one")
-    parser.add_argument("--sample", type=int, default=40, metavar="N", help="so many of each file, by chance")
+    parser.add_argument("file", nargs="*", help="a path from the root, or a part of several; default: all files")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="the number of mutants per file")
     parser.add_argument(
-        "--cases", type=int, default=running.CASES, metavar="N", help="so many of each test function; 0: all"
+        "--cases", type=int, default=running.CASES, metavar="N", help="the number of cases per test function; 0: all"
     )
-    parser.add_argument("--all", action="store_true", help="every change")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="so many at a time")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where what is made stays")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="where the rates are written")
+    parser.add_argument("--all", action="store_true", help="run all mutants")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="parallel jobs")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the trees here")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the rates here")
     options = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     rates: dict[str, dict[str, float]] = {}

@@ -1,9 +1,9 @@
-"""Faults put in by hand where users' calls go, and the test that notices each.
+"""Injects handwritten faults into the code of users' calls, and checks that a test detects each.
 
-    PYTHONPATH=tests python -m mutants.faults [WORD ...]      those whose file or effect has a word; all without one
+    PYTHONPATH=tests python -m mutants.faults [WORD ...]      faults whose file or effect contains a word; default: all
 
-Each is one edit of one file, in a copy of the tree. The tests that table.py names for the file run until one fails;
-without the fault that one must pass. Prints a line for each, and ends with 1 if one is not noticed.
+Each fault is one edit of one file, in a copy of the tree. The tests that table.py lists for the file run until one
+fails, which must pass without the fault. Prints a line for each fault. The exit code is 1 if one is not detected.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .running import ROOT
 
 @dataclass(frozen=True)
 class Fault:
-    """One edit of a file, which has the old text once."""
+    """An edit of a file that contains the old text exactly once."""
 
-    file: str  # from src/maxops/, or from the root if it is native
+    file: str  # relative to src/maxops/, or to the root if it is native
     effect: str
     old: str
     new: str
 
     @property
     def path(self) -> str:
-        """The file, from the root."""
+        """Return the file's path from the root."""
         return self.file if self.file.startswith("native/") else f"src/maxops/{self.file}"
 
     def put(self) -> str:
-        """The file's text with the fault."""
+        """Return the file's text with the fault."""
         text = (ROOT / self.path).read_text(encoding="utf-8")
         if (count := text.count(self.old)) != 1:
             raise ValueError(f"{self.path} has the text of '{self.effect}' {count} times")
@@ -401,7 +401,7 @@ FAULTS = (
 
 
 class Judge:
-    """Runs the tests of a file on a tree that holds a fault."""
+    """Runs the tests of a file on a tree with a fault."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = running.make_tree(folder, running.installed())
@@ -409,7 +409,7 @@ class Judge:
         self.broken: set[str] = set()  # tests that fail without a fault
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the tree, and build what comes of it."""
+        """Write a file of the tree, and rebuild the native modules if it is native."""
         if not path.startswith("native/"):
             running.write(self.tree, path, text)
             return
@@ -420,7 +420,7 @@ class Judge:
         self.compile()
 
     def compile(self) -> None:
-        """The native modules as the tree's sources have them."""
+        """Build the native modules from the tree's sources."""
         assert self.build is not None
         done = self.build.run("cmake", "--build", str(self.build.place), "-j2")
         if done.returncode:
@@ -429,8 +429,8 @@ class Judge:
             shutil.copy(library, self.tree / "src" / "maxops")
 
     def run(self, tests: Sequence[str]) -> str:
-        """What notices something: the first test that fails, or how the process ends."""
-        # Those that are known to fail anyway are left out by their names.
+        """Run tests and return the first test that fails, or the way in which the process crashes, or ""."""
+        # Tests that also fail without a fault are deselected.
         options = [f"--deselect={name}" for name in self.broken]
         pid = running.fork(self.tree, lambda: running.run_tests(self.tree, [*tests, *options], (), None))
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -440,7 +440,7 @@ class Judge:
         return "" if code == 0 else running._fate(code, False, ()).removeprefix("killed: ")
 
     def noticed_by(self, fault: Fault) -> tuple[str, float]:
-        """The test that notices a fault, and after how many seconds."""
+        """Return the test that detects a fault, and the seconds until it does."""
         tests = table.tests_of(fault.path)
         sound = (ROOT / fault.path).read_text(encoding="utf-8")
         while True:
@@ -455,7 +455,7 @@ class Judge:
 
 
 def main() -> int:
-    """Try the faults that are asked for."""
+    """Try the selected faults."""
     words = sys.argv[1:]
     asked = [each for each in FAULTS if not words or any(word in f"{each.path} {each.effect}" for word in words)]
     unseen = 0

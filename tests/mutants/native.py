@@ -1,7 +1,7 @@
-"""The native core with all mutants of one file in one build: a variable of the environment switches one of them on.
+"""Builds the native core with all mutants of one file in one build; an environment variable enables one of them.
 
-places_native.py finds the places and wraps them in the switches of switches.h. Kernels, and what leads to them, are
-built as the miniature, on which the short enumerations run beside the tests; all else with the ordinary constants.
+places_native.py finds the places, and wraps them in the switches of switches.h. Kernels and their drivers are built as
+the miniature, on which the short enumerations run after the tests; other files have the ordinary constants.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MINIATURE = (
     "api*", "core/*", "kernels/*", "drivers/argmax*", "drivers/fold*", "drivers/initial.h", "drivers/iterate.*",
     "drivers/reduce.cpp", "drivers/scatter.cpp", "drivers/segment*",
 )  # fmt: skip
-# Narrowing is of constants that are none any more; what overflows goes on.
+# A mutated constant is no longer constant, so narrowing is allowed; signed overflow wraps around.
 COMPILED = f"-include {HERE / 'switches.h'} -w -fpermissive -Wno-narrowing -fwrapv"
 ISAS = {"x86_64_v3": ("-mavx2", "-mbmi", "-mbmi2", "-mpopcnt", "-msse4.2"), "baseline": ()}
 
 
 class Build:
-    """A tree whose native module has every mutant of one file."""
+    """A tree whose native modules contain every mutant of one file."""
 
     def __init__(self, tree: Path, name: str) -> None:
         self.tree, self.name, self.place = tree, name, tree / "build"
@@ -58,14 +58,14 @@ class Build:
         self.run("cmake", "-S", str(tree), "-B", str(self.place), *(f"-D{each}" for each in options))
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a tool of the build."""
+        """Run a build tool; errors of the compiler are returned, and others raised."""
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode and command[1] != "--build":
             raise RuntimeError(done.stdout + done.stderr)
         return done
 
     def mutants(self) -> list[Mutant]:
-        """Find the places, wrap them, and build; what does not compile is left out."""
+        """Find the places, wrap them, build, and return the mutants; omit places that do not compile."""
         import numpy as np  # noqa: PLC0415
 
         from . import places_native as places  # noqa: PLC0415  (it needs libclang)
@@ -80,7 +80,7 @@ class Build:
         own += ['-DMAXOPS_SOURCES=""', '-DMAXOPS_COMPILER=""', '-DMAXOPS_FLAGS=""']
         if self.name.endswith(".cpp"):
             finder.parse(native / self.name, own)
-        else:  # by the sources that include it
+        else:  # a header is parsed in the sources that include it
             for source in sorted(native.glob("**/*.cpp")):
                 if "testing" in source.parts or source.name in ("limits.cpp", "sources.cpp"):
                     continue
@@ -118,7 +118,7 @@ class Build:
         ]  # fmt: skip
 
     def lines_of_errors(self, said: str) -> set[int]:
-        """The lines of this file that errors speak of, or that asked for the template which they are in."""
+        """Return the lines of this file in compiler errors: of the error, or of the instantiation of its template."""
         blocks = re.split(r"(?=^[^\n]*: error: )", said, flags=re.M)[1:]
         pattern = rf"^(?:In file included from )?\S*native/{re.escape(self.name)}:(\d+)"
         return {int(found[1]) for block in blocks if (found := re.search(pattern, block, flags=re.M))}
@@ -127,7 +127,7 @@ class Build:
 def judge_native(
     file: str, folder: Path, jobs: int, cases: int
 ) -> Iterator[tuple[str, list[Mutant], Callable[[Sequence[Mutant], float], dict[Mutant, str]]]]:
-    """A native source, its mutants, and what judges some of them."""
+    """Yield a native file with its mutants and a function that runs them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
     build = Build(trees[0], file.removeprefix("native/"))

@@ -1,9 +1,9 @@
-"""Where the native sources can be broken, and the sources with each of these places wrapped in a switch.
+"""Finds the places of native sources that can be mutated, and wraps each of them in a switch.
 
-libclang says what is an operator, a condition, a constant, a statement; mutants.h has the switches. A place is a
-stretch of a file's text, so that what is a template, or is compiled for three instruction sets, is one place. What a
-compiler evaluates (constexpr, template arguments, bounds of arrays, static_assert, if constexpr, cases, default
-arguments) is left out and counted, and so is what macros spell.
+libclang finds operators, conditions, constants and statements; switches.h has the switches. A place is a range of a
+file's text, so a template, or code that is compiled for three instruction sets, has each place only once. Constant
+expressions (constexpr, template arguments, array bounds, static_assert, if constexpr, cases, default arguments) and the
+text of macros are omitted and counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from clang.cindex import Cursor, Index, TranslationUnit, _CXString, conf
 from clang.cindex import CursorKind as Kind
 
-# By operator: the switch of mutants.h, and what it puts instead.
+# For each operator: the switch of switches.h, and the replacement.
 BINARY = {
     "<": ("less", "<="), "<=": ("less_equal", "<"), ">": ("greater", ">="), ">=": ("greater_equal", ">"),
     "==": ("equal", "!="), "!=": ("not_equal", "=="), "+": ("plus", "-"), "-": ("minus", "+"),
@@ -35,35 +35,35 @@ CONSTANT = (
     Kind.TYPEDEF_DECL, Kind.ENUM_DECL, Kind.TEMPLATE_NON_TYPE_PARAMETER, Kind.TEMPLATE_TYPE_PARAMETER,
     Kind.CXX_UNARY_EXPR,
 )  # fmt: skip
-NAMES = (Kind.DECL_REF_EXPR, Kind.OVERLOADED_DECL_REF, Kind.TYPE_REF, Kind.TEMPLATE_REF)  # what lies in them: <...>
+NAMES = (Kind.DECL_REF_EXPR, Kind.OVERLOADED_DECL_REF, Kind.TYPE_REF, Kind.TEMPLATE_REF)  # may have template arguments
 
 
 @dataclass(frozen=True)
 class Place:
-    """A stretch of text, the mutants that it has, and how it is wrapped around."""
+    """A range of a file's text, its mutants, and the text that wraps it."""
 
-    file: str  # from native/
+    file: str  # relative to native/
     start: int
     end: int
     kind: str
     function: str
-    changes: tuple[str, ...]  # what each of its mutants does
-    before: str  # with {} for the number of its first mutant
+    changes: tuple[str, ...]  # the description of each mutant
+    before: str  # {} is replaced by the number of the first mutant
     after: str = ")"
-    cut: tuple[int, int, str] = (0, 0, "")  # what is put in the place of what lies within
-    level: int = 0  # of places with the same stretch: the higher one lies within
+    cut: tuple[int, int, str] = (0, 0, "")  # a part to replace, and its replacement
+    level: int = 0  # of places with the same range, the one with the higher level is the inner one
 
 
 @dataclass
 class Found:
-    """All places, and how many were left out, by why."""
+    """All places, and the omitted ones with the reason."""
 
     places: dict[tuple[str, int, int, str], Place] = field(default_factory=dict)
     left_out: dict[tuple[str, int], str] = field(default_factory=dict)
 
 
 def resource_dir() -> str:
-    """Where a compiler's own headers are, of which libclang has none; those of a newer one it does not understand."""
+    """Return the folder of the compiler's own headers, which libclang lacks; headers of a newer clang do not work."""
     version: Any = conf.lib.clang_getClangVersion
     version.restype, version.errcheck = _CXString, _CXString.from_result
     newest = int("".join(re.findall(r"version (\d+)", version())))
@@ -88,7 +88,7 @@ class Finder:
         self.macros: dict[str, list[tuple[int, int]]] = {}
 
     def parse(self, source: Path, flags: list[str]) -> None:
-        """Add what a source and the headers that it includes have."""
+        """Add the places of a source and of the headers that it includes."""
         options = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
         unit = Index.create().parse(str(source), args=flags, options=options)
         errors = [str(each) for each in unit.diagnostics if each.severity >= 3]
@@ -101,7 +101,7 @@ class Finder:
         self.children(unit.cursor)
 
     def name_of(self, cursor: Cursor) -> str:
-        """The file that a cursor is in, from native/, if it is one of those that are looked at."""
+        """Return the file of a cursor relative to native/, or "" if it is not one of the files to mutate."""
         if cursor.location.file is None:
             return ""
         path = Path(cursor.location.file.name).resolve()
@@ -109,7 +109,7 @@ class Finder:
         return name if name in self.files else ""
 
     def children(self, cursor: Cursor) -> None:
-        """Each declaration of a scope."""
+        """Visit each declaration of a scope."""
         for child in cursor.get_children():
             if child.kind.is_preprocessing() or not (name := self.name_of(child)):
                 continue
@@ -120,10 +120,10 @@ class Finder:
             else:
                 self.visit(child, None)
 
-    # ------------------------------------------------------------------ what is a place
+    # ------------------------------------------------------------------ places
 
     def visit(self, cursor: Cursor, parent: Cursor | None) -> None:
-        """This one's place, if it is one, and those within it."""
+        """Add the place of a cursor, if it is one, and the places inside it."""
         kind = cursor.kind
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
         if kind in CONSTANT or self.is_constant(cursor, parent, start):
@@ -150,8 +150,8 @@ class Finder:
             self.function.pop()
 
     def is_constant(self, cursor: Cursor, parent: Cursor | None, start: int) -> bool:
-        """Whether this is of what the compiler evaluates."""
-        if cursor.kind == Kind.VAR_DECL:  # one of a file has its value before the switch has
+        """Return whether the compiler evaluates an expression."""
+        if cursor.kind == Kind.VAR_DECL:  # a global variable is initialized before the switch
             return parent is None or b"constexpr" in self.text[start : cursor.location.offset]
         if parent is None or not (cursor.kind.is_expression()):
             return False
@@ -160,7 +160,7 @@ class Finder:
             return True
         if self.text[start:].startswith(b"__builtin_shufflevector"):
             return True
-        if parent.kind == Kind.VAR_DECL:  # arguments of its type, bounds
+        if parent.kind == Kind.VAR_DECL:  # template arguments of its type, array bounds
             between = self.text[parent.location.offset : start]
             return start < parent.location.offset or (b"[" in between and not re.search(rb"[={(]", between))
         if parent.kind == Kind.CASE_STMT:
@@ -172,13 +172,13 @@ class Finder:
         return False
 
     def leave_out(self, cursor: Cursor, why: str) -> None:
-        """Count what would have been places."""
+        """Count the places inside an omitted node."""
         for each in cursor.walk_preorder():
             if each.kind in (Kind.BINARY_OPERATOR, Kind.INTEGER_LITERAL, Kind.UNARY_OPERATOR):
                 self.found.left_out[self.file, each.extent.start.offset] = why
 
     def add(self, start: int, end: int, kind: str, changes: tuple[str, ...], before: str, **more: Any) -> None:
-        """A place, unless macros or instructions' own constants have it."""
+        """Add a place, unless a macro contains it."""
         text = self.text[start:end]
         balanced = all(text.count(pair[:1]) == text.count(pair[1:]) for pair in (b"()", b"{}", b"[]"))
         within = any(first < end and start < last for first, last in self.macros.get(self.file, ()))
@@ -190,7 +190,7 @@ class Finder:
         self.found.places.setdefault((self.file, start, end, kind), place)
 
     def binary(self, cursor: Cursor, start: int, end: int) -> None:
-        """An operator; operands of && and ||."""
+        """Add the places of a binary operator, and of the operands of && and ||."""
         children = list(cursor.get_children())
         if len(children) != 2:
             return
@@ -203,7 +203,7 @@ class Finder:
             cut = (at, at + len(op), ",")
             self.add(start, end, "operator", (f"{op} -> {other}",), f"maxops_mutation::{name}({{}}, ", cut=cut, level=2)
         elif op in ("&&", "||"):
-            # Its operands are converted to bool there, as they are here.
+            # The switch converts the operands to bool, as the operator does.
             other, neutral = ("||", "true") if op == "&&" else ("&&", "false")
             flip = "maxops_mutation::flip({}, "
             cut = (at, at + 2, f") {op} {flip}")
@@ -214,7 +214,7 @@ class Finder:
                 self.add(*stretch, "operand", (f"{neutral} for the operand of {op}",), before, level=1)
 
     def summand(self, cursor: Cursor) -> None:
-        """What += and -= take."""
+        """Add the place of the right operand of += and -=."""
         a, b = (child.extent for child in cursor.get_children())
         op = self.text[a.end.offset : b.start.offset].strip().decode(errors="replace")
         if op in ("+=", "-="):
@@ -222,7 +222,7 @@ class Finder:
             self.add(b.start.offset, b.end.offset, "summand", changes, "maxops_mutation::summand({}, ", level=0)
 
     def step(self, start: int, end: int) -> None:
-        """++ and --, before a variable."""
+        """Add the place of a prefix ++ or --."""
         text = self.text[start:end].decode(errors="replace")
         if text[:2] in ("++", "--"):
             other = "--" if text[:2] == "++" else "++"
@@ -230,7 +230,7 @@ class Finder:
             self.add(start, end, "step", (f"{text[:2]} -> {other}",), before, level=2)
 
     def constant(self, start: int, end: int) -> None:
-        """A number or a truth, but a template's argument or an instruction's own."""
+        """Add the place of an integer or a bool, except constant arguments of templates and instructions."""
         text = self.text[start:end].decode(errors="replace")
         around = self.text[start - 1 : start], self.text[end : end + 1]
         if around[0] == b"<" or around[1] == b">" or self.is_of_instruction(start):
@@ -247,7 +247,7 @@ class Finder:
         self.add(start, end, "constant", changes, before, level=3)
 
     def is_of_instruction(self, start: int) -> bool:
-        """Whether it is an argument of an intrinsic or a builtin that takes constants alone."""
+        """Return whether a constant is an argument of an intrinsic or a builtin, which may require constants."""
         line = self.text[max(0, start - 400) : start]
         opened = 0
         for at in range(len(line) - 1, -1, -1):
@@ -265,21 +265,21 @@ class Finder:
         return False
 
     def condition(self, cursor: Cursor, kind: Kind) -> None:
-        """What a branch or a loop asks."""
+        """Add the place of the condition of a branch or a loop."""
         found = self.asked(cursor, kind)
         if found is None:
             return
         start, end = found.extent.start.offset, found.extent.end.offset
         text = self.text[start:end].decode(errors="replace")
         if text in ("true", "1") or (kind == Kind.CONDITIONAL_OPERATOR and re.search(r"\.v\b", text)):
-            return  # of lanes, which have no truth
+            return  # a condition on lanes, which is not a bool
         branch = kind in (Kind.IF_STMT, Kind.CONDITIONAL_OPERATOR)
         changes = ("negated", "never", "always") if branch else ("negated", "never")
         name = "condition" if branch else "loop"
         self.add(start, end, name, changes, f"maxops_mutation::condition({{}}, {len(changes)}, ")
 
     def asked(self, cursor: Cursor, kind: Kind) -> Cursor | None:
-        """The condition's cursor."""
+        """Return the cursor of a condition, or None."""
         children = list(cursor.get_children())
         if kind == Kind.CONDITIONAL_OPERATOR:
             return children[0] if len(children) == 3 else None
@@ -298,7 +298,7 @@ class Finder:
         return within[-1] if within else None
 
     def is_statement(self, cursor: Cursor, child: Cursor) -> bool:
-        """Whether an expression is a statement by itself."""
+        """Return whether an expression is a statement."""
         if cursor.kind == Kind.COMPOUND_STMT:
             return True
         if cursor.kind in (Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT):
@@ -306,7 +306,7 @@ class Finder:
         return False
 
     def statement(self, child: Cursor) -> None:
-        """One that is left out."""
+        """Add the place of a statement, which its mutant omits."""
         start, end = child.extent.start.offset, child.extent.end.offset
         if self.text[end : end + 1] != b";":
             return
@@ -320,7 +320,7 @@ def _text(path: Path) -> bytes:
 
 
 def _parentheses(text: bytes, start: int) -> tuple[int, int]:
-    """What lies between the first parentheses from here on."""
+    """Return the range between the first parentheses from `start` on."""
     first = text.index(b"(", start)
     depth = 0
     for at in range(first, len(text)):
@@ -331,7 +331,7 @@ def _parentheses(text: bytes, start: int) -> tuple[int, int]:
 
 
 def _between_semicolons(text: bytes, first: int, last: int) -> tuple[int, int]:
-    """The second part of what a `for` says; nothing if it is one over a range."""
+    """Return the range of the condition of a `for`; it is empty for a range-based `for`."""
     depth, semicolons = 0, []
     for at in range(first, last):
         depth += {40: 1, 41: -1, 123: 1, 125: -1}.get(text[at], 0)
@@ -340,12 +340,12 @@ def _between_semicolons(text: bytes, first: int, last: int) -> tuple[int, int]:
     return (semicolons[0] + 1, semicolons[1]) if len(semicolons) == 2 else (last, last)
 
 
-# ---------------------------------------------------------------------- the sources with switches
+# ---------------------------------------------------------------------- sources with switches
 
 
 def wrapped(text: bytes, places: Iterable[tuple[int, Place]]) -> bytes:
-    """A file's text with each place wrapped, whose first mutant has the number beside it."""
-    # At one offset: what ends there, the innermost first, then what is cut, then what begins, the outermost first.
+    """Return a file's text with each place wrapped; `places` has the number of each place's first mutant."""
+    # At the same offset, ends come first, the innermost first, then cuts, then beginnings, the outermost first.
     edits: list[tuple[tuple[int, int, int, int], int, bytes]] = []
     for number, place in places:
         before, after, cut = (
@@ -363,7 +363,7 @@ def wrapped(text: bytes, places: Iterable[tuple[int, Place]]) -> bytes:
 
 
 def numbered(places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
-    """Each with the number of its first mutant, from 1 on."""
+    """Yield each place with the number of its first mutant; numbers begin at 1."""
     number = 1
     for place in sorted(places, key=lambda each: (each.file, each.start, -each.end, each.level)):
         yield number, place
@@ -371,11 +371,11 @@ def numbered(places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
 
 
 def line_starts(text: bytes) -> list[int]:
-    """Where each line begins, and the end."""
+    """Return the offset of each line, and an offset past the end."""
     return [0, *(found.end() for found in re.finditer(rb"\n", text)), len(text) + 1]
 
 
 def is_on_line(starts: list[int], place: Place, line: int) -> bool:
-    """Whether a place begins or ends on a line, the first of which is 1."""
+    """Return whether a place begins or ends on a line; the first line is 1."""
     first, last = starts[line - 1], starts[line]
     return first <= place.start < last or first < place.end <= last

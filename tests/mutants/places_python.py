@@ -1,8 +1,8 @@
-"""The places of a Python source that can be broken, and the source with one of them broken.
+"""Finds the places of a Python source that can be mutated, and makes the source of each mutant.
 
-`ast` finds operators, conditions, constants, calls, loops and statements, those that an import runs too. A mutant is
-the file's text with one expression or statement replaced. Left out and counted: annotations, assertions, overloads and
-`Literal`s, which are for type checkers, and texts that are not single words.
+`ast` finds operators, conditions, constants, calls, loops and statements, including those that run on import. A mutant
+is the file's text with one expression or statement replaced. Annotations, assertions, overloads and `Literal`s, which
+are for type checkers, and strings that are not single words are omitted and counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
-# As places_native.py has them for C++.
+# The same replacements as for C++ in places_native.py.
 BINARY: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr,
@@ -31,7 +31,7 @@ SPELLED = {
     ast.BitOr: "|", ast.BitXor: "^", ast.MatMult: "@", ast.Not: "not", ast.USub: "-", ast.UAdd: "+", ast.Invert: "~",
     ast.And: "and", ast.Or: "or",
 }  # fmt: skip
-NEGATED = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)  # whose other operator is the negation
+NEGATED = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)  # operators whose replacement is their negation
 QUANTIFIERS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 PLACES = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.AugAssign, ast.Call)
 TYPES, TEXT, NOT_WRITTEN = "for the type checker", "text", "cannot be written"
@@ -41,18 +41,18 @@ Slot = tuple[ast.AST, str, int | None]  # a field of a node, or an item of its l
 
 @dataclass(frozen=True)
 class Change:
-    """One change: what stands in its place, and the lines of the statement that it is in."""
+    """A change, the lines of its statement, and the changed source."""
 
     kind: str
-    what: str  # such as "< -> <="
+    what: str  # for example "< -> <="
     text: str
     function: str
     lines: range
-    source: str  # the whole file
+    source: str  # of the whole file
 
 
 class Finder:
-    """The changes of a source, and how many places were left out, by why."""
+    """Collects the changes of a source, and counts the omitted places by reason."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -60,12 +60,12 @@ class Finder:
         self.changes: list[Change] = []
         self.left_out: Counter[str] = Counter()
         self.function, self.lines = "", range(0)
-        self.whole: ast.JoinedStr | None = None  # nodes within have no positions of their own
+        self.whole: ast.JoinedStr | None = None  # nodes inside an f-string have no positions
         tree = ast.parse(source)
         self.inside(tree)
 
     def visit(self, node: ast.AST, slot: Slot) -> None:  # noqa: PLR0915  (a table of kinds)
-        """This node's own changes, and those of what it holds."""
+        """Add the changes of a node and of the nodes inside it."""
         if isinstance(node, ast.stmt):
             held = [each.lineno for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
             self.lines = range(node.lineno, min(held, default=(node.end_lineno or node.lineno) + 1))
@@ -145,7 +145,7 @@ class Finder:
         self.inside(node)
 
     def inside(self, node: ast.AST) -> None:
-        """What a node holds, but annotations and the form of what a text shows."""
+        """Visit the nodes inside a node, except annotations and format specifications."""
         for field, value in ast.iter_fields(node):
             if field in ("annotation", "returns", "format_spec", "pattern"):
                 if isinstance(value, ast.AST):
@@ -158,25 +158,25 @@ class Finder:
                         self.visit(each, (node, field, index))
 
     def leave_out(self, node: ast.AST, why: str) -> None:
-        """Count what would have been places."""
+        """Count the places inside an omitted node."""
         self.left_out[why] += sum(isinstance(each, PLACES) for each in ast.walk(node))
 
-    # ------------------------------------------------------------------ what is changed
+    # ------------------------------------------------------------------ changes
 
     def add(self, kind: str, what: str, node: ast.AST, slot: Slot, new: ast.AST) -> None:
-        """The file's text with `new` in a slot: written in the place of what was, or of the node around it."""
+        """Add the change that puts `new` into a slot, as text in place of the old node or of the node around it."""
         was = put(slot, new)
         try:
             place, by = (was, new) if hasattr(was, "lineno") else (slot[0], slot[0])
             if self.whole is not None:
                 place = by = self.whole
             text = ast.unparse(by)
-        except ValueError:  # a text within a text, for which there are no quotes left
+        except ValueError:  # a string inside an f-string, for which no quotes are left
             self.left_out[NOT_WRITTEN] += 1
             return
         finally:
             put(slot, was)
-        at: Any = place  # whose place is known
+        at: Any = place  # has a position
         first = sum(len(row) for row in self.rows[: at.lineno - 1]) + at.col_offset
         last = sum(len(row) for row in self.rows[: at.end_lineno - 1]) + at.end_col_offset
         whole = self.source.encode()
@@ -191,12 +191,12 @@ class Finder:
         self.changes.append(Change(kind, what, shown_text, self.function, self.lines, source))
 
     def swap(self, node: ast.AST, slot: Slot, op: ast.AST, others: Any) -> None:
-        """Another operator."""
+        """Add the change to another operator."""
         other = others[type(op)]
         self.add("operator", f"{SPELLED[type(op)]} -> {SPELLED[other]}", node, slot, other())
 
     def condition(self, test: ast.expr, slot: Slot, *, loop: bool = False) -> None:
-        """What a branch asks; where its only operator has the negation as another, that stands for it."""
+        """Add the changes of a condition; a negation that equals the replacement of its only operator is omitted."""
         alone = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], NEGATED)
         if not alone and not isinstance(test, ast.UnaryOp):
             self.add("condition", "negated", test, slot, ast.UnaryOp(ast.Not(), test))
@@ -205,13 +205,13 @@ class Finder:
             self.add("condition", "always", test, slot, ast.Constant(True))
 
     def first(self, several: ast.expr, slot: Slot) -> None:
-        """The first of what a loop goes over."""
+        """Add the change that ends a loop after its first item."""
         listed = ast.Call(ast.Name("list", ast.Load()), [several], [])
         only = ast.Subscript(listed, ast.Slice(None, ast.Constant(1)), ast.Load())
         self.add("loop", "the first alone", several, slot, only)
 
     def call(self, node: ast.Call, slot: Slot) -> None:
-        """A keyword left out, the first two arguments swapped, the other quantifier."""
+        """Add the changes that omit a keyword, swap the first two arguments, or replace a quantifier."""
         for at, keyword in enumerate(node.keywords):
             new = copy.copy(node)
             new.keywords = node.keywords[:at] + node.keywords[at + 1 :]
@@ -225,7 +225,7 @@ class Finder:
 
 
 def put(slot: Slot, value: Any) -> Any:
-    """Put a value into a slot; what was there."""
+    """Put a value into a slot and return the old value."""
     owner, field, index = slot
     if index is None:
         was = getattr(owner, field)
@@ -237,5 +237,5 @@ def put(slot: Slot, value: Any) -> Any:
 
 
 def shown(node: ast.AST, owner: ast.AST) -> ast.AST:
-    """What shows a constant: what it stands in, since it alone says little."""
+    """Return the node to print for a constant: the node around it, because the constant alone says little."""
     return owner if hasattr(owner, "lineno") and not isinstance(owner, ast.stmt) else node

@@ -1,4 +1,4 @@
-"""Putting a mutant into a process that has maxops imported."""
+"""Applies a mutant in a process that has already imported maxops."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import CodeType, FunctionType
 
 from .watching import Switch
 
-SWITCH = "MAXOPS_MUTANT"  # the number of a place's first mutant, and of the one that is on
+SWITCH = "MAXOPS_MUTANT"  # the numbers of a place's first mutant and of the enabled mutant
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """A code, and all that stand in it."""
+    """Yield a code object and all code objects inside it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -22,7 +22,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def put_in(path: Path, was: str, source: str) -> bool:
-    """Give functions of a module that is imported the code of another source; whether all that differs was given."""
+    """Replace the code of an imported module's functions with that of another source; return False on failure."""
     old, new = (list(codes(compile(text, str(path), "exec", dont_inherit=True))) for text in (was, source))
     if [each.co_qualname for each in old] != [each.co_qualname for each in new]:
         return False
@@ -37,7 +37,7 @@ def put_in(path: Path, was: str, source: str) -> bool:
 
 
 def switch_on(first: int, number: int) -> None:
-    """Switch a native mutant on, here and in what this process starts."""
+    """Enable a native mutant in this process and in its subprocesses."""
     os.environ[SWITCH] = f"{first} {number}"
     for switch in Switch.all():
         switch.first, switch.count, switch.chosen = first, 1, number

@@ -1,8 +1,8 @@
-"""Runs tests on a copy of the tree for each mutant, in a process that is forked, and says what noticed something.
+"""Runs the tests for each mutant on a copy of the tree, in a forked process, and reports which test detects it.
 
-Pytest collects the tests once (`serve`); for each mutant the process with the collected tests forks, and the child puts
-the mutant in: the code of Python's functions, or the switch of a native module. What an import runs cannot be put in
-afterwards: for such a mutant the tests are collected anew (`run_tests`).
+pytest collects the tests once (`serve`). For each mutant, the process with the collected tests forks, and the child
+applies the mutant: it replaces the code of Python functions, or sets the switch of a native module. Code that runs on
+import cannot be replaced afterwards, so the tests are collected again for such mutants (`run_tests`).
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from .watching import Watch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEMORY = 12 << 30
-# Of tests for a mutant: those that killed before and the quickest of each function first; more where a rate needs them.
+# Seconds of tests per mutant. Tests that killed before and the fastest of each function come first. If the rate of a
+# file is too low, its mutants get the next limit.
 SECONDS = 3.0, 15.0, 60.0
-CASES = 60  # of a test function, by chance
-COLLECTING = 1.0  # second that collecting another file of tests is taken to cost, where that is done for each mutant
-PATIENCE = 60.0  # beyond five times what the tests take without a mutant
-# Without what an editable install puts before PYTHONPATH.
+CASES = 60  # random cases of each test function
+COLLECTING = 1.0  # estimated seconds to collect a test file, if it is collected for each mutant
+PATIENCE = 60.0  # seconds in addition to five times the time without a mutant
+# Removes the import hooks of editable installs, which would take precedence over PYTHONPATH.
 NO_EDITABLE = """import sys
 sys.meta_path[:] = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable_")]
 """
-# What takes long to import, and is imported once: no backend starts before the fork.
+# Packages that are slow to import. They are imported once, before the fork, which starts no backend.
 FRAMEWORKS = (
     *("numpy", "pytest", "hypothesis", "onnx", "torch", "jax", "dask.array", "xarray", "pandas", "polars", "pyarrow"),
     *("scipy.sparse", "typer", "rich"),
@@ -52,38 +53,38 @@ FRAMEWORKS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change."""
+    """A change of a source file."""
 
-    file: str  # from the root
+    file: str  # relative to the root
     line: int
     function: str
     text: str
     kind: str
     change: str
-    lines: range = range(0)  # of its statement
-    source: str = ""  # of Python: the file with the change
-    number: int = 0  # of native code: its switch, and its place's first
+    lines: range = range(0)  # the lines of its statement
+    source: str = ""  # Python: the text of the file with the change
+    number: int = 0  # native code: the number of the mutant, and of the first one of its place
     first: int = 0
 
     def places(self) -> list[str]:
-        """What a watch notes where a test reaches it."""
+        """Return the keys that a watch records if a test reaches the mutant."""
         return [str(self.number)] if self.number else [f"{self.file}:{line}" for line in self.lines]
 
 
 @dataclass
 class Baseline:
-    """What tests do without a mutant: the seconds of each, and what reaches each mutant."""
+    """A test run without a mutant: the seconds of each test, the failures, and the tests that reach each mutant."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    reached: dict[str, list[str]] = field(default_factory=dict)  # by a mutant's keys; "" is the import
+    reached: dict[str, list[str]] = field(default_factory=dict)  # by the keys of mutants; "" means during import
 
 
 # ---------------------------------------------------------------------- trees
 
 
 def make_tree(folder: Path, libraries: Path) -> Path:
-    """A copy of the tree with the compiled modules, which comes before what is installed."""
+    """Make a copy of the tree with the compiled modules, which takes precedence over the installed package."""
     for name in ("native", "src", "tests", "docs", "examples", "conformance", "proofs", ".ci", "third_party"):
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "*.so")
@@ -99,7 +100,7 @@ def make_tree(folder: Path, libraries: Path) -> Path:
 
 
 def installed() -> Path:
-    """Where the installed package has its compiled modules."""
+    """Return the folder of the installed package, which contains the compiled modules."""
     done = subprocess.run(
         [sys.executable, "-c", "from maxops import _native; print(_native.__file__)"],
         check=True, capture_output=True, text=True, cwd="/",
@@ -108,26 +109,26 @@ def installed() -> Path:
 
 
 def write(tree: Path, file: str, source: str) -> None:
-    """A Python source in the place of the tree's, and nothing that was compiled of that."""
+    """Replace a Python source of the tree, and delete its bytecode."""
     path = tree / file
     path.write_text(source, encoding="utf-8")
     for each in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
         each.unlink()
 
 
-# ---------------------------------------------------------------------- a process
+# ---------------------------------------------------------------------- processes
 
 
 def processor_seconds() -> float:
-    """What this process and those that it waited for have taken."""
+    """Return the CPU time of this process and of its finished children."""
     used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 class Plugin:
-    """A plugin of pytest: runs the tests that are named in this order, and notes what fails and the seconds of each.
+    """A pytest plugin: runs the listed tests in this order, and records the failures and the time of each test.
 
-    They are the processor's, which do not depend on what else it does; of what waits, a quarter of the clock's.
+    The time is CPU time, which does not depend on other programs, but at least a quarter of the wall time.
     """
 
     def __init__(self, order: Sequence[str] = (), watch: Watch | None = None) -> None:
@@ -136,25 +137,25 @@ class Plugin:
         self.began = 0.0
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """The tests that are named; all if none is."""
+        """Select the listed tests, or all tests if none is listed."""
         if self.order:
             items[:] = chosen(items, self.order)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note what failed, and the clock's seconds."""
+        """Record failures and wall time."""
         if report.failed:
             self.baseline.failed.append(report.nodeid)
         seconds = self.baseline.seconds
         seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration / 4
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Note what it reaches, and the processor's seconds."""
+        """Start recording the CPU time of a test and the mutants that it reaches."""
         self.began = processor_seconds()
         if self.watch is not None:
             self.watch.before(item.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Note it no more."""
+        """Stop recording the test."""
         seconds = self.baseline.seconds
         seconds[nodeid] = max(processor_seconds() - self.began, seconds.get(nodeid, 0.0))
         if self.watch is not None:
@@ -162,20 +163,20 @@ class Plugin:
 
 
 def chosen(items: Sequence[Any], order: Sequence[str]) -> list[Any]:
-    """Tests by their names."""
+    """Return the tests with these names, in this order."""
     by_name = {item.nodeid: item for item in items}
     return [by_name[name] for name in order if name in by_name]
 
 
 class Server(Plugin):
-    """A plugin of pytest: runs no test, but for each question that comes, in a child, those that it names."""
+    """A pytest plugin: for each request, forks a child that runs the requested tests."""
 
     def __init__(self, tree: Path, connection: socket.socket, watch: Watch | None, more: Sequence[str]) -> None:
         super().__init__()
         self.tree, self.connection, self.watched, self.more = tree, connection, watch, more
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        """Say what was collected, and answer until nobody asks: a child's number, then what it ended with."""
+        """Write the collected tests to a file, then answer each request with the id of a child and its exit code."""
         collected = {
             "tests": [item.nodeid for item in session.items],
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
@@ -196,7 +197,7 @@ class Server(Plugin):
         return True
 
     def answer(self, session: Any, order: Sequence[str], change: Mapping[str, Any], watched: bool, stop: bool) -> int:
-        """In a child: run tests with a change; 1 if one fails, and CANNOT if the change cannot be put in."""
+        """Run tests with a mutant, in a child; return 1 if a test fails, and CANNOT if the mutant cannot be applied."""
         gc.unfreeze()
         if change and not self.put(**change):
             return CANNOT
@@ -215,7 +216,7 @@ class Server(Plugin):
         return int(bool(failed)) or (more_notices(self.more) if change else 0)
 
     def put(self, file: str, source: str, first: int, number: int) -> bool:
-        """Put a mutant in."""
+        """Apply a mutant; return False if that is impossible."""
         if number:
             switch_on(first, number)
             return True
@@ -223,21 +224,21 @@ class Server(Plugin):
 
 
 def has_jax_backend() -> bool:
-    """Whether JAX's threads run, which a child would not have."""
+    """Return whether JAX has started its threads, which a forked child would lack."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     return bridge is not None and bool(bridge.backends_are_initialized())
 
 
-CANNOT = 98  # what a child ends with where a mutant cannot be put in
+CANNOT = 98  # the exit code of a child that cannot apply its mutant
 
 
 def more_notices(more: Sequence[str]) -> int:
-    """What another command that looks at a mutant ends with."""
+    """Run an additional command on a mutant and return its exit code."""
     return subprocess.run([sys.executable, *more], check=False).returncode if more else 0
 
 
 def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch | None, *more: str) -> int:
-    """Pytest's own code, on a tree."""
+    """Run pytest on a tree and return its exit code."""
     paths = [str(tree / name) for name in ("site", "src", "tests")]
     sys.path[:0] = paths
     sys.meta_path[:] = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable_")]
@@ -255,12 +256,12 @@ def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch |
 
 
 def serve(tree: Path, files: Sequence[str], connection: socket.socket, watch: Watch | None, more: Sequence[str]) -> int:
-    """In a child: collect tests, and answer questions."""
+    """Collect tests and answer requests, in a child."""
     return pytest_main(tree, files, Server(tree, connection, watch, more), watch)
 
 
 def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Watch | None, *more: str) -> int:
-    """In a child: what pytest ends with; what it found is in the tree's found.json."""
+    """Run tests in a child; return pytest's exit code, and write the results to found.json in the tree."""
     plugin = Plugin(order, watch)
     code = pytest_main(tree, files, plugin, watch, *more)
     found = plugin.baseline
@@ -271,7 +272,7 @@ def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Wat
 
 
 def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
-    """A process of its own group that does this in a tree; its id."""
+    """Fork a child that runs act() in a tree, in its own process group; return its id."""
     (tree / "found.json").unlink(missing_ok=True)
     sys.stdout.flush()
     if pid := os.fork():
@@ -289,7 +290,7 @@ def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))  # tests change it
         code = act()
         sys.stdout.flush()
-    except BaseException:  # noqa: BLE001 - a child that fails has noticed something
+    except BaseException:  # noqa: BLE001 - an error in a child counts as detection
         sys.excepthook(*sys.exc_info())
     finally:
         sys.stderr.flush()
@@ -297,7 +298,7 @@ def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
 
 
 def group_seconds(pid: int) -> float:
-    """What the processes of a child's group have taken of the processor."""
+    """Return the CPU time of a child's process group."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -308,19 +309,19 @@ def group_seconds(pid: int) -> float:
 
 
 def end(pid: int) -> None:
-    """End what is left of a child's group."""
+    """End the remaining processes of a child's group."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def finished(tree: Path) -> Baseline:
-    """What a child wrote; nothing if it did not come to that."""
+    """Return the results that a child wrote; empty if it wrote none."""
     path = tree / "found.json"
     return Baseline(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else Baseline()
 
 
 class Tree:
-    """A copy of the tree, and the process that has its tests collected."""
+    """A copy of the tree, and the server process that has collected its tests."""
 
     def __init__(self, folder: Path, files: Sequence[str], watch: Watch | None, more: Sequence[str]) -> None:
         self.folder = folder
@@ -336,25 +337,25 @@ class Tree:
     def start(
         self, order: Sequence[str], change: Mapping[str, Any], *, watched: bool = False, stop: bool = True
     ) -> None:
-        """Run tests with a change in a child of the server."""
+        """Run tests with a mutant in a child of the server."""
         (self.folder / "found.json").unlink(missing_ok=True)
         question = {"order": order, "change": change, "watched": watched, "stop": stop}
         self.connection.sendall(json.dumps(question).encode() + b"\n")
         self.pid, self.is_served = self.number(), True
 
     def start_anew(self, act: Callable[[], int]) -> None:
-        """Do something in a child without what is collected."""
+        """Run act() in a child without the collected tests."""
         self.pid, self.is_served = fork(self.folder, act), False
 
     def number(self) -> int:
-        """The server's next number."""
+        """Receive the next number from the server."""
         number = self.connection.recv(4)
         if len(number) < 4:
             raise RuntimeError(f"the tests' process ended:\n{(self.folder / 'log.txt').read_text()[-6000:]}")
         return int(struct.unpack("i", number)[0])
 
     def ended(self) -> int | None:
-        """What the child ended with; None if it has not."""
+        """Return the exit code of the child, or None while it runs."""
         if self.is_served:
             return self.number() if select.select([self.connection], [], [], 0.0)[0] else None
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -364,7 +365,7 @@ class Tree:
         return os.waitstatus_to_exitcode(status)
 
     def wait(self) -> int:
-        """What the child ends with."""
+        """Wait for the child and return its exit code."""
         while (code := self.ended()) is None:
             time.sleep(0.02)
         return code
@@ -381,7 +382,7 @@ class Tree:
 
 @dataclass
 class Run:
-    """A mutant that tests are run with."""
+    """A test run with a mutant."""
 
     mutant: Mutant
     order: list[str]
@@ -391,7 +392,7 @@ class Run:
 
 
 def sampled(tests: Sequence[str], cases: int) -> list[str]:
-    """So many of each test function, in their order."""
+    """Return up to `cases` random cases of each test function, in the original order."""
     of: defaultdict[str, list[str]] = defaultdict(list)
     for name in tests:
         of[name.partition("[")[0]].append(name)
@@ -402,7 +403,7 @@ def sampled(tests: Sequence[str], cases: int) -> list[str]:
 
 
 class Runner:
-    """Tests of some files, on trees that each run one mutant at a time."""
+    """Runs mutants on trees; each tree runs one mutant at a time."""
 
     def __init__(
         self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = (), cases: int = CASES
@@ -421,7 +422,7 @@ class Runner:
         else:
             first.start_anew(lambda: run_tests(first.folder, files, tests, watch))
         self.found = self.without_mutant(first)
-        # Once more as mutants have it: what fails then, by chance or by the order, says nothing of a mutant.
+        # Repeat in the order for mutants: tests that fail now, by chance or because of the order, cannot judge mutants.
         while self.found.failed:
             self.leave_out(self.found.failed)
             order = self.ordered(self.found.seconds)
@@ -432,30 +433,30 @@ class Runner:
             self.found.failed = self.without_mutant(first).failed
 
     def close(self) -> None:
-        """End what runs."""
+        """End all servers."""
         for tree in self.trees:
             tree.close()
 
     @staticmethod
     def without_mutant(tree: Tree) -> Baseline:
-        """What a run of tests without a mutant found."""
+        """Wait for a test run without a mutant and return its results."""
         if (code := tree.wait()) not in (0, 1):
             raise RuntimeError(f"the tests ended with {code}:\n{(tree.folder / 'log.txt').read_text()[-6000:]}")
         return finished(tree.folder)
 
     def leave_out(self, failed: Sequence[str]) -> None:
-        """Leave out tests that fail without a mutant."""
+        """Remove tests that fail without a mutant."""
         for name in sorted(set(failed)):
             print(f"  left out, since it fails without a mutant: {name}", flush=True)
             self.found.seconds.pop(name, None)
 
     @staticmethod
     def files_of(order: Sequence[str]) -> list[str]:
-        """The files of tests."""
+        """Return the files of tests, each once."""
         return list(dict.fromkeys(name.partition("::")[0] for name in order))
 
     def ordered(self, tests: Iterable[str], limit: float = math.inf, *, anew: bool = False) -> list[str]:
-        """Those that killed before, then the quickest of each function, then the next of each, to a limit of time."""
+        """Return tests up to a time limit: those that killed before, then the fastest of each function, and so on."""
         seconds = self.found.seconds
         rounds: defaultdict[str, int] = defaultdict(int)
         keyed = []
@@ -475,19 +476,19 @@ class Runner:
         return order
 
     def can_put_in(self, mutant: Mutant) -> bool:
-        """Whether it can be put in where tests are collected: nothing of it ran before, and a test is known to."""
+        """Return whether a mutant can be applied after collection: a test reaches its code, and no import runs it."""
         keys = mutant.places()
         return self.can_serve and self.imported.isdisjoint(keys) and any(self.found.reached.get(key) for key in keys)
 
     def tests_of(self, mutant: Mutant, limit: float, *, anew: bool) -> list[str]:
-        """The tests that reach a mutant; all of them where none is known to, as in processes that tests start."""
+        """Return the tests that reach a mutant; if none is known, all, because a subprocess of a test may reach it."""
         reached = {
             name for key in mutant.places() for name in self.found.reached.get(key, ()) if name in self.found.seconds
         }
         return self.ordered(reached or self.found.seconds, limit, anew=anew)
 
     def start(self, tree: Tree, mutant: Mutant, limit: float, *, anew: bool) -> Run:
-        """Run the tests of a mutant, with what is collected or anew."""
+        """Start the tests of a mutant, with the collected tests or with a new collection."""
         order = self.tests_of(mutant, limit, anew=anew)
         if mutant.source:
             write(tree.folder, mutant.file, mutant.source)
@@ -499,13 +500,13 @@ class Runner:
         return Run(mutant, order, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected)
 
     def noticed_by(self, folder: Path, mutant: Mutant, order: Sequence[str]) -> int:
-        """In a child: the tests, then the other command if they notice nothing; what the first to notice ends with."""
+        """Run the tests in a child, and the additional command if all pass; return the first nonzero exit code or 0."""
         if mutant.number:
             os.environ[SWITCH] = f"{mutant.first} {mutant.number}"
         return run_tests(folder, self.files_of(order), order, None, "-x") or more_notices(self.more)
 
     def fates(self, mutants: Sequence[Mutant], limit: float) -> dict[Mutant, str]:
-        """What becomes of each within so many seconds of tests: killed (and by what), or survived."""
+        """Run each mutant with a limit on the seconds of tests; return "survived", or "killed: " and the reason."""
         todo = [(each, not self.can_put_in(each)) for each in mutants]
         fates: dict[Mutant, str] = {}
         free, running = list(self.trees), dict[Tree, Run]()
@@ -519,7 +520,7 @@ class Runner:
             for tree, run in list(running.items()):
                 code = tree.ended()
                 if code is None:
-                    # where others take the processor, a child has more time
+                    # On a busy machine, a child has more time.
                     took = time.monotonic() - run.began
                     if not run.is_late and (
                         took > 3 * run.most or (took > run.most and group_seconds(tree.pid) > run.most / 2)

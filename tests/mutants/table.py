@@ -1,4 +1,4 @@
-"""Which tests speak of which files: the first row whose pattern a file has."""
+"""The tests of each source file: the first row whose pattern matches the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CALLS = (
     "segment_max real integer_lists operator_versions changed_arrays types interchange engines portable_elsewhere "
     "id_types long_values doctests"
 )
-# Pattern of files, and names of tests/test_*.py, which may be patterns, too.
+# Patterns of files, and names of test files without "test_" and ".py", which may be patterns as well.
 TABLE = (
     ("native/bindings/onnxruntime*", "onnxruntime"),
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
@@ -76,9 +76,9 @@ TABLE = (
     ("src/maxops/machine.py", "environment cli*"),
     ("src/maxops/spec.py", f"{CALLS} model operator_versions checker_rules conformance_cases"),
 )  # fmt: skip
-# What every call may go through.
+# The tests of files that any call may use.
 OTHERS = f"{CALLS} cli program package extras counted environment conformance_saved larger_than_memory out_of_memory"
-# Without a branch of its own, or of benchmarks, which measure and are no part of a call.
+# Files without branches, and files of benchmarks and tests, which are not part of a call.
 LEFT_OUT = (
     "src/maxops/bench/*", "*/__main__.py", "native/testing/*", "native/limits.cpp", "*_abi.h", "native/kernels/isa.h",
     "native/bindings/numpy.h", "native/kernels/*.cpp", "native/bindings/sources.*", "native/core_table.*",
@@ -86,14 +86,14 @@ LEFT_OUT = (
 
 
 def tests_of(file: str) -> list[str]:
-    """The files of tests that speak of a file, from the root."""
+    """Return the paths of the test files for a source file, from the root."""
     names = next((names for pattern, names in TABLE if fnmatch(file, pattern)), OTHERS)
     paths = {path for name in names.split() for path in (ROOT / "tests").rglob(f"test_{name}.py")}
     return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 
 def files(patterns: Sequence[str]) -> list[str]:
-    """The files that patterns name; all that are looked at without one."""
+    """Return the files that match the patterns; without patterns, all files to mutate."""
     found = (path for kind in ("native/**/*.cpp", "native/**/*.h", "src/maxops/**/*.py") for path in ROOT.glob(kind))
     every = sorted(path.relative_to(ROOT).as_posix() for path in found)
     if not patterns:

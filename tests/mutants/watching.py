@@ -1,4 +1,4 @@
-"""Which tests reach which mutants: lines of Python that run, places of a native module whose values would differ."""
+"""Records which tests reach which mutants: Python lines that run, and native places whose value would differ."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ DIFFERS = 2  # kDiffers of switches.h
 
 
 class Watch(Protocol):
-    """What notes which mutants a test reaches."""
+    """Records which mutants a test reaches."""
 
     def start(self) -> None:
-        """Before maxops is imported, and again before tests run."""
+        """Start recording: called before maxops is imported, and again before tests run."""
 
     def before(self, test: str) -> None:
-        """Before each test."""
+        """Start recording a test."""
 
     def after(self, test: str) -> None:
-        """After it."""
+        """Stop recording a test."""
 
     def found(self) -> dict[str, list[str]]:
-        """The tests by what they reach; "" is what is reached outside of tests."""
+        """Return the tests that reach each key; the test "" means code that runs outside of tests."""
 
 
 class Lines:
-    """Notes the lines of some Python sources of a tree."""
+    """Records the lines that run in some Python files of a tree."""
 
     def __init__(self, tree: Path, files: Sequence[str]) -> None:
         self.paths = {file: str(tree / file) for file in files}
 
     def start(self) -> None:
-        """Count from here on."""
+        """Start coverage.py."""
         import coverage  # noqa: PLC0415  (only this needs it)
 
         self.counted = coverage.Coverage(
             data_file=None, config_file=False, include=[*self.paths.values()], messages=False
         )
-        self.counted.set_option("run:disable_warnings", ["no-data-collected"])  # as where only tests import the files
+        self.counted.set_option("run:disable_warnings", ["no-data-collected"])  # if only tests import the files
         self.counted.start()
 
     def before(self, test: str) -> None:
-        """The lines from here on are this test's."""
+        """Assign the next lines to this test."""
         self.counted.switch_context(test)
 
     def after(self, test: str) -> None:
-        """The next ones are nobody's."""
+        """Assign the next lines to no test."""
         self.counted.switch_context("")
 
     def found(self) -> dict[str, list[str]]:
-        """The tests by file and line."""
+        """Return the tests by file and line."""
         self.counted.stop()
         return {
             f"{file}:{line}": contexts
@@ -65,7 +65,7 @@ class Lines:
 
 
 class Switch(ctypes.Structure):
-    """As in switches.h."""
+    """The struct MutantSwitch of switches.h."""
 
     _fields_ = (
         ("first", ctypes.c_uint),
@@ -76,22 +76,22 @@ class Switch(ctypes.Structure):
 
     @classmethod
     def all(cls) -> Iterator[Switch]:
-        """Those of the native modules of the maxops that is imported."""
+        """Yield the switches of the imported package's native modules."""
         for path in sorted(Path(importlib.import_module("maxops").__file__ or "").parent.glob("_*.so")):
-            with suppress(ValueError):  # has none
+            with suppress(ValueError):  # the module has no switch
                 yield cls.in_dll(ctypes.CDLL(str(path)), "maxops_mutants")
 
 
 class Differences:
-    """Notes the mutants of a native module at whose place a test's values would be others."""
+    """Records the native mutants that would change a value in a test."""
 
     def __init__(self, last: int) -> None:
-        self.seen = mmap.mmap(-1, last + 1)  # that children of a test write into, too
+        self.seen = mmap.mmap(-1, last + 1)  # shared with child processes of a test
         self.reached: defaultdict[str, list[str]] = defaultdict(list)
         self.is_imported = False
 
     def start(self) -> None:
-        """Note from here on: at first an import, whose modules are not there yet."""
+        """Start recording; the first call comes before the import, when no module exists yet."""
         if self.is_imported:
             for switch in Switch.all():
                 switch.first, switch.count, switch.chosen = 0, 0xFFFFFFFF, 0
@@ -99,15 +99,15 @@ class Differences:
         self.is_imported = True
 
     def before(self, test: str) -> None:
-        """Nothing was seen yet."""
+        """Clear the record."""
         self.seen[:] = bytes(len(self.seen))
 
     def after(self, test: str) -> None:
-        """What was."""
+        """Assign the recorded mutants to a test."""
         for number, how in enumerate(self.seen[:]):
             if how & DIFFERS:
                 self.reached[str(number)].append(test)
 
     def found(self) -> dict[str, list[str]]:
-        """The tests by the mutant's number."""
+        """Return the tests by the number of the mutant."""
         return dict(self.reached)
