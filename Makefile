@@ -1,4 +1,4 @@
-# The few commands a contributor needs; `make` lists them.
+# The commands for contributors; `make` lists them.
 PYTHON ?= python
 SANITIZED ?= build/sanitized
 SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py reduce_max.py segment_max.py paths.py \
@@ -49,7 +49,7 @@ fuzz:  ## check a million mutated models
 fuzz-values:  ## test random values, shapes and types until Ctrl-C
 	PYTHONPATH=tests $(PYTHON) tests/fuzz_values.py
 
-# A second environment with a core whose constants are two and three, so that small calls cross every boundary.
+# A second environment with the miniature core: its constants are very small, so that small calls cross every boundary.
 miniature:  ## test every small call on a miniature of each kernel
 	$(PYTHON) -m venv $(MINIATURE)
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
@@ -63,7 +63,7 @@ verify:  ## verify every claim, and update evidence.json and its page; run `make
 specification:  ## prove the lemmas of the Why3 specification of SONNX's Max, and compare its program with the reference
 	$(PYTHON) proofs/specification/check.py
 
-# torch is pinned, because its newest wheels on PyPI require gigabytes of CUDA libraries; the others are the newest.
+# torch is pinned, because its newest wheels on PyPI require gigabytes of CUDA libraries. Other packages are the newest.
 findings:  ## test the newest release of each runtime (or RUNTIMES=...), and regenerate the ledger and the pages
 	$(PYTHON) -m venv $(FINDINGS)
 	$(FINDINGS)/bin/python -m pip install -q --upgrade ".[onnx]" -r .ci/frameworks.txt
@@ -89,7 +89,7 @@ faults:  ## inject faults, and check that claims or the miniature's enumerations
 	$(PYTHON) proofs/seeded.py
 	$(PYTHON) tests/breaks.py
 
-# A second environment with a core that checks every access and every undefined operation. The interpreter is not
+# A second environment with a core that checks memory accesses and undefined behavior. The interpreter is not
 # instrumented, so LD_PRELOAD loads the runtime first. A test that requests 2^62 bytes from operator new is deselected,
 # because it would end the process. With `load`, each process checks for leaks once, after its last test.
 sanitize:  ## run the native, ONNX Runtime and XLA tests under AddressSanitizer, UBSan and LeakSanitizer

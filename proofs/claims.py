@@ -99,7 +99,7 @@ class Program:
         with TemporaryDirectory() as folder:
             run(["g++", "-std=c++17", self.optimised, "-w", *sanitizer, *flags, source, "-o", f"{folder}/program"])
             done = run([f"{folder}/program"], check=False)
-        # With a wrong address, the program ends before it prints.
+        # If a kernel accesses a wrong address, the program crashes before it prints.
         found = json.loads(done.stdout or '{"states":0,"wrong":1}')
         wrong = (f"{found['wrong']} wrong: {done.stderr[:400]}",) if found["wrong"] or done.returncode else ()
         return Claim(
@@ -128,7 +128,7 @@ def digests(paths: Iterable[str]) -> dict[str, str]:
 
 
 def included(source: str) -> tuple[str, ...]:
-    """Return a C++ file, its includes in this tree as the compiler finds them, and this module."""
+    """Return the paths of a C++ file, of the files in this tree that it includes, and of this module."""
     command = ["g++", "-std=c++17", "-MM", "-MG", *include_flags(), source]
     words = run(command).stdout.replace("\\\n", " ").split()[1:]
     inside = ((ROOT / word).resolve() for word in words)

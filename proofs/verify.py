@@ -131,7 +131,7 @@ def problems(before: Json, after: Json) -> list[str]:
 
 
 def difference(before: Json, after: Json, ignored: tuple[str, ...] = ()) -> list[str]:
-    """Return the differences between two pieces of evidence, except circumstances and ignored fields of claims."""
+    """Return the differences between two versions of the evidence, except circumstances and ignored fields."""
     found = [name for name in ("format", "build", "files") if name not in ignored and before.get(name) != after[name]]
     was, now = (
         {claim["id"]: {name: value for name, value in claim.items() if name not in ignored} for claim in each["claims"]}

@@ -148,7 +148,7 @@ class Matrix:
         return facts
 
     def _said(self, table: str, row: Spec, short: str) -> list[Any]:
-        """Return the entries of a clause in a table, the most specific last."""
+        """Return the entries of a clause in a table, with the most specific entry last."""
         found = []
         for key in _keys(row, short):
             self.used.add((table, key))

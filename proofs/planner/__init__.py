@@ -192,5 +192,5 @@ def claim(name: str, *, all_calls: bool = True) -> Claim:
     return Claim(name, says.says, "exhaustive", tool, FILES, len(wrong), tuple(still_open), cases, bounds, ASSUMES)
 
 
-# The longest first.
+# The longest checks first.
 CHECKS = tuple(Check(name, partial(claim, name)) for name in ("planner.ids", *(RULES.keys() - {"planner.ids"})))

@@ -84,7 +84,7 @@ def pool_words(dtype: DType) -> tuple[int, ...]:
     chosen = around | {top - word for word in around}  # integers around every power of two, and their complements
     half = dtype.bits // 2
     ends = {0, 1, (1 << half - 1) - 1, 1 << half - 1, (1 << half) - 1}
-    chosen |= {high << half | low for high in ends for low in ends}  # halves that are equal, opposite, or decide alone
+    chosen |= {high << half | low for high in ends for low in ends}  # halves that are equal, opposite, or decisive
     if dtype.kind == "float":
         smallest_normal = 1 << dtype.mantissa_bits
         one = ((1 << dtype.exponent_bits - 1) - 1) << dtype.mantissa_bits

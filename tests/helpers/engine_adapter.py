@@ -45,10 +45,10 @@ class Adapter:
 
     @property
     def is_here(self) -> bool:
-        """True if the package is installed."""
+        """Return whether the package is installed."""
         try:
             return self.package is None or find_spec(self.package) is not None
-        except ModuleNotFoundError:  # of the parent package
+        except ModuleNotFoundError:  # if the parent package is missing
             return False
 
     def need(self) -> None:

@@ -170,7 +170,7 @@ _saved("sparse_initializer", "sparse initializers are not supported: 'w'")(
     )
 )
 
-# protobuf can read such a name but not set it
+# protobuf can read such a name, but cannot set it
 _of_bytes("name_not_text", MAX.SerializeToString().replace(b"top", b"t\xffp"), "not UTF-8", "b't\\xffp'")
 _of_bytes(
     "attribute_not_text",

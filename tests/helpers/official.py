@@ -25,6 +25,6 @@ def official_cases() -> tuple[Any, ...]:
     The onnx package creates the cases once in a process, on first use.
     """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        warnings.simplefilter("ignore")  # casts overflow in them
+        warnings.simplefilter("ignore")  # some cases cast values that overflow
         patch.setattr(op_pool_common, "pool", _zeros)
         return tuple(load_model_tests(kind="node"))

@@ -19,7 +19,7 @@ Word = tuple[Run, ...]
 
 
 def word_of(text: str) -> Word:
-    """Parse a word: runs separated by commas."""
+    """Parse the text of a word, which is a list of runs separated by commas."""
     runs = []
     for part in text.split(","):
         *resume, name, rows = part.split()
