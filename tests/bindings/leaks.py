@@ -1,9 +1,9 @@
-"""Calls many times over, and what each leaves behind: objects, memory, mappings, open files, references.
+"""Measures leaks by repeated calls: objects, memory, mappings, open files and references.
 
     PYTHONPATH=tests python tests/bindings/leaks.py GROUP
 
-prints a line for each call that leaks; test_leaks.py runs the groups. A process of its own for each group, since what
-others leave to be collected would be counted here.
+The script prints a line for each call that leaks. test_leaks.py runs each group in a separate process, because garbage
+of other groups would be counted as well.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from helpers.engine_adapters import ADAPTERS, NUMPY
 from maxops import _native as native_module
 from maxops.compat import numpy as compat
 
-mo: Any = maxops  # calls of every kind, wrong ones too
+mo: Any = maxops  # of any type, because some calls are invalid
 _native: Any = native_module
 
 Call = Callable[[], object]
 ROUNDS = 3
-# Calls of a round. Where something seems to be left, four times as many follow, and again: what a library keeps for
-# a while and lets go does not grow with them.
+# Calls per round. If a round seems to leak, rounds with four times as many calls follow, because the growth of a
+# temporary cache in a library does not depend on the number of calls.
 TIMES = {"numpy": 340, "natives": 340, "errors": 340, "where memory ends": 3, "interrupted": 4}
-FEW = 15  # of the others, which cost a millisecond
+FEW = 15  # for slow calls, which take a millisecond
 MORE = (1, 4, 16, 64, 256)
-MOST_KIB = 3 << 20  # of memory: what leaks so much is known
-BYTES = 40  # of a leak for each call, at the least
-# ONNX Runtime itself leaves up to 130 bytes for each session, of any model. What our C++ allocates for one and does not
-# free, LeakSanitizer finds (make sanitize).
+MOST_KIB = 3 << 20  # a process with more memory than this certainly leaks
+BYTES = 40  # the smallest leak per call that counts
+# ONNX Runtime itself leaks up to 130 bytes per session of any model. LeakSanitizer finds leaks of our C++ code (make
+# sanitize).
 BYTES_OF_A_SESSION = 400
 
 
@@ -58,12 +58,12 @@ _mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
 if _mallinfo is not None:
     _mallinfo.restype = _Memory
 
-# What calls hand around without owning it, and every argument below.
+# Objects that calls pass on without owning them, and all arguments below.
 f4, i8 = np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(24).reshape(4, 6)
 ids, mixed, narrow = np.array([0, 0, 1, 3]), np.array([3, 0, 1, 0]), np.array([0, 0, 1, 3], np.int8)
 swapped, halves = f4.astype(">f4"), f4.astype(ml_dtypes.bfloat16)
 out, row, scalar, axes = np.empty((4, 6), np.float32), np.empty((1, 6), np.float32), np.float32(3), [0, 1]
-large = np.zeros(5 << 18, np.float32)  # results come from the cache
+large = np.zeros(5 << 18, np.float32)  # results use the cache
 WATCHED: dict[str, object] = {
     **{name: value for name, value in vars().copy().items() if isinstance(value, (np.ndarray, np.generic, list))},
     **{name: np.dtype(name) for name in ("float32", "int64", "int8", "bool")},
@@ -77,7 +77,7 @@ NAMES = ["objects", "bytes", "mappings", "files", *(f"references to {name}" for 
 
 
 def state(values: array[int]) -> None:
-    """What is there now, by NAMES; into an array, since new numbers would be counted, too."""
+    """Write the current counts of NAMES into an array, because new integers would change the counts."""
     for at, value in enumerate(WATCHED.values(), 4):
         values[at] = sys.getrefcount(value)
     if sys.platform == "linux":
@@ -90,7 +90,7 @@ def state(values: array[int]) -> None:
 
 
 def left_by(call: Call, times: int, least: int = BYTES) -> dict[str, int]:
-    """What grows, or goes, in each round of calls, however many: once a call, or some bytes a call."""
+    """Return the names that grow or shrink in each round of calls, whatever their number."""
     for _ in range(times // 4 + 2):
         call()
     left: dict[str, int] = {}
@@ -102,14 +102,14 @@ def left_by(call: Call, times: int, least: int = BYTES) -> dict[str, int]:
 
 
 def resident_kib() -> int:
-    """The memory that this process has now; its peak would be that of the process that started it."""
+    """Return the resident memory of this process; its peak may be inherited from the parent process."""
     if sys.platform != "linux":
-        return 0  # rounds go on
+        return 0  # continues the rounds
     return int(Path("/proc/self/statm").read_text().split()[1]) * (resource.getpagesize() // 1024)
 
 
 def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
-    """The same, for so many calls in a round; it ends with the round that leaves nothing behind."""
+    """Like left_by, with a given number of calls per round; stop after the first round without growth."""
     before, after = (array("q", [0] * len(NAMES)) for _ in range(2))
     least = array("q", [2**62] * len(NAMES))
     left: dict[str, int] = {}
@@ -131,7 +131,7 @@ def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
 
 
 def is_leak(name: str, growth: int, times: int, least_bytes: int) -> bool:
-    """Whether it is as much as a leak of each call would be; references that go are as bad."""
+    """Return whether a growth is as large as a leak in each call; a lost reference counts as well."""
     least = times * least_bytes if name == "bytes" else times * 9 // 10
     return growth >= least or (name.startswith("references") and -growth >= least)
 
@@ -140,7 +140,7 @@ def is_leak(name: str, growth: int, times: int, least_bytes: int) -> bool:
 
 
 def operators(give: Callable[[Any], Any]) -> dict[str, Call]:
-    """Each operator by the ways that an engine has."""
+    """Return calls of each operator with the options of an engine."""
     data, other, index, any_index, bounds = map(give, (f4, f4[::-1].copy(), ids, mixed, np.array([0, 1, 4])))
     zero: dict[str, Any] = {"fill_mode": "ZERO"}
     columns = data.T
@@ -163,7 +163,7 @@ def operators(give: Callable[[Any], Any]) -> dict[str, Call]:
 
 
 def numpys() -> Iterator[tuple[str, Call]]:
-    """The native entry and the planner, with every kind of argument."""
+    """Yield calls of the native entry and of the planner, with every kind of argument."""
     yield from operators(lambda array: array).items()
     zero: dict[str, Any] = {"fill_mode": "ZERO"}
     eight = mo.operator("ONNX", "Max", version=8)
@@ -210,7 +210,7 @@ def numpys() -> Iterator[tuple[str, Call]]:
 
 
 class _ByDLPack:
-    """An array of no library that is known."""
+    """An array that exposes only DLPack."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -223,7 +223,7 @@ class _ByDLPack:
 
 
 def natives() -> Iterator[tuple[str, Call]]:
-    """The functions of the native module that are not operators."""
+    """Yield calls of native functions other than operators."""
     rules: dict[str, Any] = mo.ops._native_rules(mo.operator("ONNX", "Max", version=13).spec)
     yield from {
         "build": _native.build,
@@ -268,7 +268,7 @@ def _refused(call: Call, errors: Any) -> Call:
 
 
 def errors() -> Iterator[tuple[str, Call]]:
-    """Every wrong call of test_bad_input."""
+    """Yield every invalid call of test_bad_input."""
     from test_bad_input import CASES  # noqa: PLC0415
 
     for case in CASES:
@@ -277,7 +277,7 @@ def errors() -> Iterator[tuple[str, Call]]:
         yield case.id, _refused(partial(case.call, given), Exception)
 
 
-# Here memory may end within calls of Python's functions, whose arguments CPython 3.11 then keeps now and then.
+# If memory runs out in a call of a Python function, CPython 3.11 occasionally keeps the arguments.
 BY_PLANNER = (
     "a large integer", "noop", "ids in a list", "ids of uint64", "rationals", "DLPack", "an operator", "operators",
     "threads", "a large result", "empty_cache",
@@ -285,9 +285,9 @@ BY_PLANNER = (
 
 
 def where_memory_ends() -> Iterator[tuple[str, Call]]:
-    """The calls of NumPy's arrays and the native functions, with each of their allocations failing in turn.
+    """Yield calls on NumPy arrays and native functions in which each allocation fails in turn.
 
-    failing_malloc.c has to stand before malloc, and Python's objects have to come from there.
+    Requires failing_malloc.c in place of malloc, and Python objects that are allocated with malloc.
     """
     library = ctypes.CDLL(None)
     fail, failed = library.fail_allocations, library.failed_allocations
@@ -296,14 +296,14 @@ def where_memory_ends() -> Iterator[tuple[str, Call]]:
     def each_failing(call: Call) -> None:
         first, ended = 0, False
         while not ended:
-            with suppress(Exception):  # test_out_of_memory.py looks at which
+            with suppress(Exception):  # test_out_of_memory.py checks the error
                 fail(first, 1)
                 call()
             while True:
                 try:
                     fail(0, 0)
                     break
-                except (MemoryError, ctypes.ArgumentError):  # what was left to fail was this
+                except (MemoryError, ctypes.ArgumentError):  # the injected failure was in this call
                     pass
             first, ended = first + 1, failed() == 0
 
@@ -317,13 +317,13 @@ class _StoppedError(Exception):
 
 
 def interrupted() -> Iterator[tuple[str, Call]]:
-    """Calls that a signal's handler ends: they ask for one after 50 ms."""
+    """Yield calls that a signal handler interrupts after 50 ms."""
 
     def stop(*_: object) -> None:
         raise _StoppedError
 
     signal.signal(signal.SIGALRM, stop)
-    # much data in little memory, whose rows begin one element apart
+    # many rows in little memory: each begins one element after the one before
     rows = np.lib.stride_tricks.as_strided(np.zeros((1 << 22) + 512, np.float16), (1 << 22, 512), (2, 2))
     one = np.broadcast_to(np.int64(0), len(rows))
     more = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
@@ -342,7 +342,7 @@ def interrupted() -> Iterator[tuple[str, Call]]:
 
 
 def columns() -> Iterator[tuple[str, Call]]:
-    """Tables and columns of pandas, Polars and Arrow."""
+    """Yield calls on tables and columns of pandas, Polars and Arrow."""
     import pandas  # noqa: PLC0415
     import polars  # noqa: PLC0415
     import pyarrow  # noqa: PLC0415
@@ -358,7 +358,7 @@ def columns() -> Iterator[tuple[str, Call]]:
 
 
 def onnxruntimes() -> Iterator[tuple[str, Call]]:
-    """Sessions of ONNX Runtime with the operators of this package, and their runs."""
+    """Yield sessions and runs of ONNX Runtime with the operators of this package."""
     import onnxruntime  # noqa: PLC0415
     from onnx import TensorProto, helper  # noqa: PLC0415
 
@@ -376,7 +376,7 @@ def onnxruntimes() -> Iterator[tuple[str, Call]]:
     model = made.SerializeToString()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = 1  # threads of a session leave memory of their own for a while
+    options.intra_op_num_threads = 1  # threads of a session keep memory for a while
     ours.register(options)
 
     def session() -> Any:
@@ -389,8 +389,8 @@ def onnxruntimes() -> Iterator[tuple[str, Call]]:
 
 
 def gradients() -> Iterator[tuple[str, Call]]:
-    """Gradients and transforms of torch."""
-    WATCHED["None"] = WATCHED  # each autograd.Function of torch 2.13 takes a reference to None, an empty one too
+    """Yield gradients and transforms of torch."""
+    WATCHED["None"] = WATCHED  # in torch 2.13, each autograd.Function takes a reference to None
     import torch  # noqa: PLC0415
 
     x, y, index = torch.tensor(f4, requires_grad=True), torch.tensor(f4), torch.tensor(ids)
@@ -410,7 +410,7 @@ def gradients() -> Iterator[tuple[str, Call]]:
 
 
 def engine(adapter: Adapter) -> Iterator[tuple[str, Call]]:
-    """Each operator on a framework's arrays."""
+    """Yield calls of each operator on a framework's arrays."""
     yield from operators(adapter.give).items()
 
 
@@ -430,7 +430,7 @@ NEEDS = {"columns": ("pandas", "polars", "pyarrow"), "onnxruntime": ("onnxruntim
 
 
 def main() -> None:
-    """Run a group; a line for each call that leaks."""
+    """Run a group and print a line for each leak."""
     group = sys.argv[1]
     mo.set_num_threads(1)
     around = ENGINES.get(group, NUMPY).around
@@ -438,7 +438,7 @@ def main() -> None:
         os.chdir(folder)
         looked = 0
         calls = [*GROUPS[group]()]
-        gc.freeze()  # each collection looks at nothing that was there before
+        gc.freeze()  # garbage collections skip existing objects
         for name, call in calls:
             least = BYTES_OF_A_SESSION if name == "a session" else BYTES
             if left := left_by(call, TIMES.get(group, FEW), least):

@@ -1,7 +1,7 @@
-"""What other threads may do while a call runs without the GIL, done at the moment that the core gives it up.
+"""A program that changes the arrays of a call at the moment when the core releases the GIL, as another thread might.
 
-A program: it replaces the entry of PyEval_SaveThread in the core's table of imported functions (ELF's relocations) by
-one that keeps the GIL and gives every array of the call another shape. NumPy then reuses the memory of the former one.
+In the core's table of imported functions (ELF relocations), it replaces PyEval_SaveThread with a function that keeps
+the GIL and gives every array of the call another shape. NumPy then reuses the memory of the old shapes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Arrays = dict[str, Any]
 
 
 def addresses_of(name: str, library: str) -> list[int]:
-    """Where a loaded 64-bit library has the address of an imported function."""
+    """Return the addresses at which a loaded 64-bit library stores the address of an imported function."""
     image = Path(library).read_bytes()
     header, count = struct.unpack_from("<Q", image, 40)[0], struct.unpack_from("<H", image, 60)[0]
     sections = [struct.unpack_from("<IIQQQQIIQQ", image, header + 64 * k) for k in range(count)]
@@ -55,10 +55,10 @@ def replace(name: str, function: Any) -> None:
         ctypes.c_void_p.from_address(place).value = ctypes.cast(function, ctypes.c_void_p).value
 
 
-# Of a call with these it is decided after a first step without the GIL whether arrays have the right shapes: ids of one
-# byte are widened first, and the shape of a SegmentMax's output follows from the ids.
+# Arguments for which a call checks shapes after a first step without the GIL: ids of one byte are widened first, and
+# the output shape of a SegmentMax depends on the ids.
 LATE = {"short", "sorted bytes", "out of segments"}
-changed: Arrays = {}  # the arrays of the call that runs
+changed: Arrays = {}  # the arrays of the current call
 kept: list[Any] = []
 times = 0
 
@@ -72,18 +72,18 @@ def change() -> int:
         rank = array.ndim
         array.shape = (*array.shape, 1) if rank < 3 else (array.size,)
         kept.extend(np.empty((3,) * rank, np.int8) for _ in range(4))
-    return 1  # a thread's state, which nobody looks at
+    return 1  # a thread state, which is not used
 
 
 save = ctypes.PYFUNCTYPE(ctypes.c_void_p)(change)
 restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)
 
 
-AXES = (-1, 2, 2, 2, 5, 5, 5, 5, 2)  # of many inputs: their shapes and strides take more than a block of memory
+AXES = (-1, 2, 2, 2, 5, 5, 5, 5, 2)  # for many inputs, whose shapes and strides exceed one block of memory
 
 
 def arrays_of(rows: int) -> Arrays:
-    """Arrays of their own, some 8 bytes for each row."""
+    """Return new arrays of about 8 bytes per row."""
     random = np.random.default_rng(rows)
     table = random.permutation(4 * rows).astype(np.float32).reshape(2 * rows, 2)
     ids = np.arange(2 * rows) // 2
@@ -117,7 +117,7 @@ def arrays_of(rows: int) -> Arrays:
 
 
 def strided_like(array: Any) -> Any:
-    """A copy in memory of its own, contiguous or every other element of a row."""
+    """Return a copy in new memory with the same kind of strides: contiguous, or every other element."""
     if array.flags.c_contiguous:
         return array.copy()
     return np.repeat(array, 2, axis=-1)[..., ::2]
@@ -154,7 +154,7 @@ CALLS: list[tuple[list[str], Callable[..., Any]]] = [
     (["apart offsets"], lambda ids: native.check_indices(ids, True, True, True, None, 9) or ()),
     (["short"], native.widened),
 ]
-# With the caller's output, whose values a call has in `held` even where it then finds another shape.
+# Calls with the caller's output, which may contain the result even if the call then finds that its shape has changed.
 INTO: list[tuple[list[str], Callable[..., Any]]] = [
     (["table", "other", "out"], lambda a, b, out: mo.maximum(a, b, out=out)),
     (["column", "other", "out apart"], lambda a, b, out: mo.maximum(a, b, out=out)),

@@ -499,7 +499,7 @@ def test_out_is_a_read_only_memory_map(tmp_path: Any) -> None:
 @pytest.mark.parametrize("position", [0, 1, 2, 1022, 1023, 1024, 4095, 4096, 4097, 65_535, 65_536, (1 << 20) + 3, -1])
 @pytest.mark.parametrize("layout", ["contiguous", "strided", "swapped"])
 def test_every_id_is_checked(position: int, layout: str) -> None:
-    """Wherever it stands among many, the one wrong id is found and named."""
+    """Test that a single invalid id is found and named at every position."""
     n = (1 << 20) + 70_000
     data = np.zeros(n, np.int8)
     right = np.arange(n, dtype=np.int32) // 2 + 1
@@ -567,7 +567,7 @@ def test_errors_are_also_the_exceptions_that_one_expects() -> None:
 
 
 def test_clauses_of_plain_functions_are_maxopss_own() -> None:
-    """And those of a named version its standard's; each is listed."""
+    """Test that plain functions cite clauses of maxops, and named versions those of their standard; each is listed."""
     listed = {clause.id: operator for operator in mo.operators() for clause in operator.clauses}
     for bad in CASES:
         assert listed[bad.clause].spec.name == bad.operator, bad.id

@@ -22,7 +22,7 @@ from maxops import _native
 from maxops.errors import AxesError, DTypeError, MaxopsError, OffsetsError, OutputError, SegmentIdsError
 
 NATIVE: Any = _native
-ANYHOW: Any = mo  # with arguments that its types forbid, too
+ANYHOW: Any = mo  # of any type, because some arguments are invalid
 FLOATS, IDS = np.array([1.5, -2, 3], np.float32), np.array([0, 0, 1])
 
 # ---------------------------------------------------------------------------------------------- types that are not ours
@@ -33,7 +33,7 @@ def _quad() -> Any:
 
 
 def _scaled_float() -> Any:
-    """A type without a number, of NumPy's own for tests; a user's types are of this kind."""
+    """Return a dtype without a type number, from NumPy's own tests; user-defined dtypes are of this kind."""
     return np._core._multiarray_umath._get_sfloat_dtype()(1.0)  # type: ignore[attr-defined]
 
 
@@ -54,12 +54,12 @@ TYPES: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(params=TYPES)
 def other(request: pytest.FixtureRequest) -> Any:
-    """A type that no operator takes."""
+    """Return a type that no operator supports."""
     return TYPES[request.param]()
 
 
 def _zeros(dtype: Any, shape: Any) -> Array:
-    """Arrays whose memory is zeros, also of types that cannot be made so."""
+    """Return an array of zero bytes, also for types that cannot be constructed."""
     size = int(np.prod(shape)) * dtype.itemsize
     made: Array = np.ndarray(shape, dtype, np.zeros(size, np.uint8)) if dtype.kind != "T" else np.zeros(shape, dtype)
     return made
@@ -84,7 +84,7 @@ def _segments(**options: Any) -> Any:
 
 
 def _calls(dtype: Any) -> Iterator[tuple[str, Any, Callable[[Any], Any], type[Exception]]]:
-    """Each argument with an array or a scalar of the type: its name, its value, the call, and the error."""
+    """Yield, for each argument, its name, a value of the type, the call, and the error."""
     one, three = _zeros(dtype, (1,)), _zeros(dtype, (3,))
     for position in range(3):
         arrays = [FLOATS] * position + [three] + [FLOATS] * (2 - position)
@@ -115,12 +115,12 @@ def _calls(dtype: Any) -> Iterator[tuple[str, Any, Callable[[Any], Any], type[Ex
 
 
 def _written(value: Any) -> object:
-    """What a call could have written to; each copy of a scalar has its own padding."""
+    """Return the content that a call could have changed; each copy of a scalar has its own padding."""
     return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 
 def test_types_that_are_not_ours(other: Any) -> None:
-    """By every argument, with the planner and without; nothing is written."""
+    """Test an unsupported type in every argument, with and without the planner; nothing is written."""
     count = 0
     for name, value, call, error in _calls(other):
         before = _written(value)
@@ -227,7 +227,7 @@ def test_what_a_users_class_raises_comes_out_and_its_code_runs_once(call: str, e
             CALLS[call](given)
         except BaseException as caught:  # noqa: BLE001 - whatever it is
             actual = caught
-        if hook == "__array__" and isinstance(actual, DTypeError):  # which says whose array it is
+        if hook == "__array__" and isinstance(actual, DTypeError):  # the error names the class of the array
             actual = actual.__cause__
         assert not raised or (actual is raised[0] and len(raised) == 1), (kind, hook, raised, actual)
         count += 1
@@ -256,7 +256,7 @@ NATIVE_SOURCES = Path(__file__).resolve().parents[2] / "native" / "bindings"
 
 
 def _balanced(text: str, start: int) -> str:
-    """From an opening parenthesis to the one that closes it."""
+    """Return the text from an opening parenthesis to the matching closing one."""
     depth = 0
     for end in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[end], 0)
@@ -266,7 +266,7 @@ def _balanced(text: str, start: int) -> str:
 
 
 def _released_work() -> Iterator[tuple[str, str]]:
-    """What runs without the GIL: each call of run_released with the lambdas that it names, and what comes before."""
+    """Yield the code that runs without the GIL: each call of run_released with its lambdas, and the code before it."""
     text = (NATIVE_SOURCES / "operators.cpp").read_text()
     for found in re.finditer(r"\brun_released\(", text):
         before = text[text.rindex("\n}", 0, found.start()) : found.start()]
@@ -278,9 +278,9 @@ def _released_work() -> Iterator[tuple[str, str]]:
 
 
 def test_nothing_of_pythons_is_read_without_the_gil() -> None:
-    """A lambda that runs there names none of its functions, and each array that it names has a shape of its own."""
+    """Test that code without the GIL uses no Python function, and that the shapes of its arrays are copied."""
     works = list(_released_work())
-    assert len(works) == 6  # Max, ReduceMax, SegmentMax's two steps, ids that are checked, and that are widened
+    assert len(works) == 6  # Max, ReduceMax, two steps of SegmentMax, and ids that are checked and widened
     of_arrays = 0
     for work, before in works:
         inside = work.replace("PyObject", "").replace("poll_signals", "")
@@ -300,7 +300,7 @@ def test_nothing_of_pythons_is_read_without_the_gil() -> None:
 
 
 def test_one_function_alone_looks_at_an_arrays_shape() -> None:
-    """Beside comparisons of sizes, and copies, that are done while the GIL is held."""
+    """Test that only one function reads an array's shape, except comparisons and copies that hold the GIL."""
     uses = [
         (path.name, line.strip())
         for path in sorted(NATIVE_SOURCES.iterdir())
@@ -317,7 +317,7 @@ def test_one_function_alone_looks_at_an_arrays_shape() -> None:
 
 @pytest.mark.parametrize("named", ["segment_ids", "offsets"])
 def test_ids_that_another_thread_puts_right_meanwhile(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core has seen a fault, and finds none when it looks for the first."""
+    """Test the error if another thread corrects a fault between its detection and the search for its position."""
     monkeypatch.setattr(_native, "check_indices", lambda *_: ("", 0, 0, 0))
     given = {"segment_ids": None, named: np.array([0, 2, 1])}
     kind, clause = {"segment_ids": (SegmentIdsError, "ids"), "offsets": (OffsetsError, "offsets")}[named]
@@ -340,7 +340,7 @@ def test_arguments_that_another_thread_changes_after_the_plan(name: str, monkeyp
 
 
 class _Text(str):
-    """Words that only the planner takes."""
+    """A str subclass, which only the planner accepts."""
 
 
 # ------------------------------------------------------------------------------- unchecked offsets that are wrong
@@ -465,7 +465,7 @@ print(len(CALLS))
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
 def test_the_cache_gives_back_what_a_call_needs() -> None:
     command = [sys.executable, "-X", "faulthandler", "-c", LIMITED]
-    # Of AddressSanitizer (make sanitize): it would end the process where malloc fails.
+    # For AddressSanitizer (make sanitize), which would end the process if malloc fails.
     options = f"{os.environ.get('ASAN_OPTIONS', '')}:allocator_may_return_null=1"
     environment = os.environ | {"MAXOPS_OUTPUT_CACHE": "1G", "MALLOC_MMAP_THRESHOLD_": "65536", "ASAN_OPTIONS": options}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)

@@ -17,7 +17,7 @@ from maxops import _native
 from maxops.errors import MaxopsError, OutputError
 
 PLANNED = {
-    operator: getattr(mo, operator).__wrapped__  # past the native way in, which runs no line of Python
+    operator: getattr(mo, operator).__wrapped__  # skips the native entry, which runs no Python code
     for operator in ("maximum", "reduce_max", "segment_max")
 }
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -43,7 +43,7 @@ def _arrays() -> Arrays:
     }
 
 
-# What each call takes: its operator, arrays by position and by name, and the rest.
+# The arguments of each call: the operator, arrays by position and by name, and other options.
 CALLS: dict[str, tuple[str, list[str], dict[str, str], dict[str, Any]]] = {
     "max": ("maximum", ["row", "scalar"], {"out": "out of row"}, {}),
     "reduce": ("reduce_max", ["rows", "axes"], {"out": "out of rows", "initial": "scalar"}, {"return_indices": True}),
@@ -103,7 +103,7 @@ def _fill(array: np.ndarray[Any, Any]) -> None:
         array[...] = 100
 
 
-# None but the last changes a result of a call that has its views already.
+# Only the last change affects the result of a call that has already made its views.
 CHANGES: list[Callable[[np.ndarray[Any, Any]], None]] = [_reshape, _view_as_bytes, _view_as_void, _swap, _lock, _fill]
 
 
@@ -114,7 +114,7 @@ def _call(name: str, arrays: Arrays) -> Any:
 
 
 def _outcome(name: str, arrays: Arrays) -> list[bytes] | None:
-    """The bits of a call's results; None for an error of ours."""
+    """Return the bits of a call's results, or None for an error of maxops."""
     try:
         result = _call(name, arrays)
     except MaxopsError:
@@ -123,7 +123,7 @@ def _outcome(name: str, arrays: Arrays) -> list[bytes] | None:
 
 
 def _outcome_with_change(name: str, changed: str, change: Any, line: int) -> tuple[list[bytes] | None, bool]:
-    """The outcome if an array changes before a line of maxops, by its number; and whether so many lines run."""
+    """Return the outcome if an array changes before this line of maxops, and whether so many lines run."""
     arrays, lines, before = _arrays(), 0, sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -148,7 +148,7 @@ def _outcome_with_change(name: str, changed: str, change: Any, line: int) -> tup
 @pytest.mark.parametrize("change", CHANGES, ids=[each.__name__.strip("_") for each in CHANGES])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_change_before_each_line(name: str, change: Callable[[np.ndarray[Any, Any]], None]) -> None:
-    """The result is that of the call before the change or after it, or there is an error of ours."""
+    """Test that the result is that of the call before or after the change, or an error of maxops."""
     _, by_position, by_name, _ = CALLS[name]
     count = 0
     for changed in [*by_position, *by_name.values()]:
@@ -185,7 +185,7 @@ def test_the_callers_output_is_what_a_planned_call_returns(operator: str, tmp_pa
 
 @pytest.mark.parametrize("change", CHANGES, ids=[each.__name__.strip("_") for each in CHANGES])
 def test_an_output_that_changes_while_the_core_runs(change: Callable[[np.ndarray[Any, Any]], None]) -> None:
-    """By a signal's handler, which runs where other threads may: the output that is copied at the end may not fit."""
+    """Test a signal handler that changes the output, so that the result may no longer fit."""
     data = np.arange(1 << 24, dtype=np.float32).reshape(-1, 2)
     out = np.zeros(len(data), np.float32)
     changed: list[int] = []
@@ -219,7 +219,7 @@ def test_ids_that_need_no_widening_are_an_error_of_the_core() -> None:
 
 
 def _hooked(base: Any, calls: list[str]) -> Any:
-    """A subclass of int or float, all of whose conversions and comparisons are hooks that lie."""
+    """Return a subclass of int or float whose conversions and comparisons return wrong values."""
 
     def hook(name: str) -> Callable[..., Any]:
         def run(*_: Any) -> Any:
@@ -233,7 +233,7 @@ def _hooked(base: Any, calls: list[str]) -> Any:
 
 
 def test_subclasses_of_pythons_numbers_give_the_number_that_they_hold() -> None:
-    """By every argument that takes a number. Python itself takes them so: operator.index runs no hook of theirs."""
+    """Test every argument that accepts numbers; like Python's operator.index, maxops calls no hook of a subclass."""
     calls: list[str] = []
     integer, real = _hooked(int, calls), _hooked(float, calls)
     rows, ids = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([0, 0, 1])

@@ -44,7 +44,7 @@ def report(**variables: str) -> tuple[str, int, str]:
 
 @pytest.fixture
 def configure() -> Iterator[Callable[..., tuple[str, int]]]:
-    """Reads variables as the import does; afterwards what there was."""
+    """Yield a function that reads the variables as the import does; restore the settings afterwards."""
     before = _native.isa(), mo.get_num_threads(), mo.memory_info().limit
 
     def configured(**variables: str) -> tuple[str, int]:
@@ -58,7 +58,7 @@ def configure() -> Iterator[Callable[..., tuple[str, int]]]:
 
 
 def test_an_import_reads_the_variables() -> None:
-    """The bits do not depend on them."""
+    """Test that an import reads the variables, and that they do not change any bit."""
     best, worst = _native.isas()[0], _native.isas()[-1]
     isa, threads, digest = report()
     assert (isa, threads) == (best, usable_cpus())
@@ -88,7 +88,7 @@ def test_baseline_is_always_there_and_last() -> None:
 def test_instruction_sets_by_name(configure: Callable[..., tuple[str, int]]) -> None:
     for isa in _native.isas():
         assert configure(MAXOPS_ISA=isa)[0] == isa
-        assert configure(MAXOPS_ISA="")[0] == isa  # which asks for none
+        assert configure(MAXOPS_ISA="")[0] == isa  # an empty value selects no instruction set
 
 
 @pytest.mark.parametrize("isa", ["avx1024", "BASELINE", "x86-64", " baseline", "baseline ", "0"])
@@ -114,7 +114,7 @@ def test_a_wrong_number_of_threads_is_an_error(count: str, configure: Callable[.
         configure(MAXOPS_NUM_THREADS=count)
 
 
-NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # most of them are to `int`
+NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # int() accepts most of these
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text[:12]))
@@ -122,7 +122,7 @@ NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9
 def test_what_is_no_number_in_digits_is_an_error(
     name: str, text: str, configure: Callable[..., tuple[str, int]]
 ) -> None:
-    """The error is maxops's own."""
+    """Test that text other than digits is an error of maxops."""
     threads = mo.get_num_threads()
     for unit in [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]:
         with pytest.raises(ConfigurationError, match=f"{name} must be "):
@@ -184,7 +184,7 @@ def test_openmp_number_where_ours_is_not_set(text: str, count: int, configure: C
 def test_an_openmp_number_that_is_none_is_a_warning(text: str, configure: Callable[..., tuple[str, int]]) -> None:
     with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS=.* is not a number of threads"):
         assert configure(OMP_NUM_THREADS=text)[1] == min(usable_cpus(), 1024)
-    assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="2")[1] == 2  # which does not ask for it
+    assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="2")[1] == 2  # the second variable has priority
 
 
 def test_one_cpu_is_one_thread() -> None:
@@ -228,7 +228,7 @@ def test_of_another_system():
     ids=["in_ci", "here"],
 )
 def test_a_skip_for_a_missing_package_fails_in_ci(tmp_path: Path, in_ci: str, code: int, summary: str) -> None:
-    """And no other skip does."""
+    """Test that only skips for a missing package fail in CI."""
     for name, text in (("a", SKIPPED), ("b", SKIPPED_MODULE), ("c", SKIPPED_FOR_A_REASON)):
         (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
     (tmp_path / "helpers").mkdir()

@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def compiled(source: str, into: Path, *options: str) -> Path:
-    """A program of the tests' and the core's sources, with little optimisation."""
+    """Return a program compiled from sources of the tests and of the core, with little optimization."""
     if COMPILER is None:
         pytest.skip("not installed: a C++ compiler")
     program = into / Path(source).stem
@@ -57,7 +57,7 @@ def output(program: Path, given: str = "") -> str:
 
 
 def test_a_fence_follows_every_streaming_store(tmp_path: Path) -> None:
-    """A thread's stores reach memory with its fence: without one, or with one before them, an output lacks them."""
+    """Test that a fence follows every streaming store; without it, the output lacks the stores."""
     right, streamed = output(compiled("delayed_stores.cpp", tmp_path, "-DMAXOPS_MINIATURE")).split()
     assert int(right) == 3 * 4 * 7 * 36 * 4
     assert int(streamed) > int(right)
@@ -72,13 +72,13 @@ def test_a_fence_follows_the_streaming_stores_of_the_bench(tmp_path: Path) -> No
 
 
 def test_pages_at_any_place_leave_what_was_asked_for(tmp_path: Path) -> None:
-    """Huge pages begin at multiples of their size; what is mapped before and after them is given back."""
+    """Test that huge pages begin at multiples of their size, and that unused pages around them are unmapped."""
     assert int(output(compiled("odd_mappings.cpp", tmp_path))) == 3 * 28
 
 
 # ------------------------------------------------------------------------------------------ instruction sets
 
-# What a processor with the one has, too: the compiler's options imply it, and who asks for the one need not ask for it.
+# Features that another feature implies, for the compiler and for processors, so that dispatch does not check them.
 IMPLIED = {
     "avx": "avx2", "xsave": "avx2", "crc32": "sse4.2", "evex256": "avx512f", "evex512": "avx512f",
     "fma": "avx512f", "f16c": "avx512f",
@@ -86,7 +86,7 @@ IMPLIED = {
 
 
 def options_of_sets() -> dict[str, list[str]]:
-    """The compiler's options for each instruction set, as CMakeLists.txt has them; best first."""
+    """Return the compiler options of each instruction set in CMakeLists.txt, best first."""
     text = (NATIVE.parent / "CMakeLists.txt").read_text(encoding="utf-8")
     found: dict[str, list[str]] = {"baseline": []}
     for name, options in re.findall(r"^  set\((x86_64_v\d) ([^)]*)\)", text, re.MULTILINE)[:3]:
@@ -100,7 +100,7 @@ def options_of_sets() -> dict[str, list[str]]:
 
 
 def features_of(options: list[str]) -> set[str]:
-    """What code may use that is compiled so, by the compiler's own macros."""
+    """Return the features that the compiler may use with these options, from its macros."""
     assert COMPILER is not None
 
     def macros(*more: str) -> set[str]:
@@ -112,7 +112,7 @@ def features_of(options: list[str]) -> set[str]:
 
 
 def test_a_set_runs_only_where_all_is_that_its_code_may_use(tmp_path: Path) -> None:
-    """A processor that lacks a feature that the compiler may use for an instruction set runs none of its kernels."""
+    """Test that a processor without a feature of an instruction set runs none of its kernels."""
     sets = options_of_sets()
     names = {name: name.replace("x86_64_", "x86-64-") for name in sets}
     lines = "".join(f'MAXOPS_INSTRUCTION_SET({name}, "{shown}")\n' for name, shown in names.items())

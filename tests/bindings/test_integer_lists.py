@@ -32,7 +32,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def outcome(call: Any) -> Any:
-    """The bits of the results, or the error."""
+    """Return the bits of the results, or the error."""
     try:
         results = call()
     except MaxopsError as error:
@@ -55,7 +55,7 @@ def check_same(first: Any, second: Any) -> None:
 @pytest.mark.parametrize("options", OPTIONS, ids=repr)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_short_list_is_its_array(name: str, options: dict[str, Any]) -> None:
-    """All lists of up to four integers in -1..3: the same bits, or the same error."""
+    """Test that each list of up to four integers from -1 to 3 has the same result or error as its array."""
     for values in (each for length in range(5) for each in product(range(-1, 4), repeat=length)):
         expected = segments(**{name: np.array(values, np.int64)}, **options)
         for given in (list(values), values):
@@ -69,7 +69,7 @@ def test_ranges_and_integers_of_numpy() -> None:
         assert_same_bits(mo.segment_max(DATA, ids, fill_mode="ZERO"), expected)
 
 
-LONG = 1 << 16  # past which ranges are not made into lists
+LONG = 1 << 16  # longer ranges are not converted to lists
 
 
 @pytest.mark.parametrize("count", [LONG - 1, LONG, LONG + 1, 3 * LONG])

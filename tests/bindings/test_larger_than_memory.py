@@ -26,7 +26,7 @@ def test_the_store_and_its_maxima(tmp_path: Path) -> None:
     said = run("maximum_of_store.py", path, "--limit", "600 MB")
     assert "0.06 GB in 8 chunks, on two workers of 600 MB" in said
     assert "100% Completed" in said
-    # 128 hours of January: the highest is in the afternoon, at the equator
+    # 128 hours in January: the maximum is in the afternoon, at the equator
     found = re.search(r"highest: ([\d.]+) degree Celsius, in hour (\d+)", said)
     assert found is not None
     assert found[1] == re.search(r"of each month: ([\d.]+)\n", said)[1]  # type: ignore[index]

@@ -38,15 +38,15 @@ def test_nothing_is_left_behind(group: str, request: pytest.FixtureRequest) -> N
 
 
 def test_a_leak_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an object, of memory, of a mapping and of a file; a reference too many, and one too few."""
+    """Test that leaks of an object, memory, a mapping and a file are found, and a reference too many or too few."""
     monkeypatch.setattr(leaks, "MORE", (1,))
-    monkeypatch.setattr(gc, "collect", lambda: 0)  # which looks at all that the tests have imported
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # a collection would visit all objects of imported modules
     kept: list[object] = []
     many = iter(range(10**9))
     watched, libc = leaks.WATCHED["f4"], ctypes.CDLL(None)
     cases = {
         "objects": lambda: kept.append(object()),
-        "bytes": lambda: libc.malloc(2000),  # more than what glibc keeps for each thread
+        "bytes": lambda: libc.malloc(2000),  # more than glibc keeps for each thread
         "mappings": lambda: kept.append(_mapping(next(many))),
         "files": lambda: kept.append(os.open(os.devnull, os.O_RDONLY)),
         "references to f4": lambda: ctypes.pythonapi.Py_IncRef(ctypes.py_object(watched)),

@@ -18,12 +18,12 @@ from maxops import _native
 from maxops.errors import AxesError, MaxopsError
 
 mo: Any = maxops
-MOST = 64  # axes of an array of NumPy's
+MOST = 64  # NumPy's maximum number of axes
 LENGTHS = [MOST - 1, MOST, MOST + 1, 2 * MOST, 2 * MOST + 1, 1000, 20_000]
 
 
 def listed(length: int) -> Iterator[Sequence[int]]:
-    """One axis repeated; each once; from the end; and one that is there after many that are not."""
+    """Yield lists of axes: one axis repeated, all axes, negative axes, and a valid axis after many invalid ones."""
     yield [0] * length
     yield [-1] * length
     yield range(length)
@@ -32,7 +32,7 @@ def listed(length: int) -> Iterator[Sequence[int]]:
 
 
 def spelled(axes: Sequence[int]) -> Iterator[Any]:
-    """The same axes in each class of arguments that holds several."""
+    """Yield the axes in each type of argument that may have several axes."""
     array = np.array(axes, np.int64)
     yield from (list(axes), tuple(axes), axes, array, swapped(array), strided(array), array[::-1][::-1])
     yield [*map(np.int64, axes)]
@@ -42,7 +42,7 @@ def spelled(axes: Sequence[int]) -> Iterator[Any]:
 
 
 def versions() -> Iterator[Callable[[Any, Any], Any]]:
-    """ReduceMax by the plain function's two names for axes, and under each standard's version."""
+    """Yield ReduceMax with both argument names of the plain function, and each standard's version."""
     yield mo.reduce_max
     yield lambda data, axes: mo.reduce_max(data, axis=axes, return_indices=True)
     yield lambda data, axes: mo.reduce_max(data, axes, keepdims=False, initial=1)
@@ -54,7 +54,7 @@ def versions() -> Iterator[Callable[[Any, Any], Any]]:
 
 
 def by_the_core(data: Array, axes: Any) -> Any:
-    """Without the planner."""
+    """Call the core without the planner."""
     if (result := _native.reduce_max(data, axes)) is None:
         raise AxesError("the core leaves it to the planner", "maxops.reduce_max.axes")
     return result
@@ -78,7 +78,7 @@ def test_more_axes_than_there_are(rank: int, length: int) -> None:
 
 @pytest.mark.parametrize("rank", [31, 32, 33, 63, MOST])
 def test_arrays_of_many_axes(rank: int) -> None:
-    """Each axis by itself, all but one, and all in another order; by each operator."""
+    """Test each axis alone, all axes but one, and all axes in another order, with each operator."""
     random = np.random.default_rng(rank)
     shape = [1] * rank
     for axis in random.permutation(rank)[:3]:
@@ -112,7 +112,7 @@ FORMS: list[Callable[[int], Any]] = [
 
 @pytest.mark.parametrize("count", INPUTS)
 def test_many_inputs(count: int) -> None:
-    """Of each form and of all at once, the highest at places all over; by contracts, too."""
+    """Test many inputs of each kind and of mixed kinds, also with named versions; maxima are in all inputs."""
     versions = [mo.maximum, mo.operator("ONNX", "Max", 13), mo.operator("SONNX", "Max"), mo.operator("ONNX", "Max", 8)]
     for winner in sorted({0, 1, 7, 8, 9, 63, 64, 65, count // 2, count - 2, count - 1} & {*range(count)}):
         for number in range(len(FORMS) + 1):
@@ -122,7 +122,7 @@ def test_many_inputs(count: int) -> None:
             shape = np.broadcast_shapes(*{np.shape(each) for each in inputs})
             for call in versions:
                 if call is versions[2] and any(type(each) in (int, float) for each in inputs):
-                    continue  # it takes no numbers of Python's own
+                    continue  # the version does not accept Python numbers
                 assert_same_bits(call(*inputs), np.full(shape, 5, np.float32))
 
 
@@ -144,7 +144,7 @@ def test_many_axes_and_inputs_by_every_engine(adapter: Adapter) -> None:
 
 
 def model_of(axes: Sequence[int], opset: int, rank: int) -> Any:
-    """ReduceMax along axes that are an attribute, or a constant input."""
+    """Return a model of ReduceMax with axes as an attribute or as a constant input."""
     parser = pytest.importorskip("onnx").parser
     of = ", ".join(f"d{axis}" for axis in range(rank))
     listed = ", ".join(map(str, axes))
@@ -174,7 +174,7 @@ def test_many_axes_in_onnxruntime(opset: int) -> None:
         for axes in ([0] * length, range(length), [-1] * length):
             with pytest.raises(Exception, match=r"axes"):
                 sessions.session(model_of(axes, opset, 2)).run(None, {"x": np.zeros((1, 1), np.float32)})
-            if opset >= 18:  # axes that are known when it runs
+            if opset >= 18:  # axes that are known only at run time
                 text = f'<ir_version: 10, opset_import: ["": {opset}]> g (float[a, b] x, int64[k] axes) => (float y) '
                 session = sessions.session(parser.parse_model(text + "{ y = ReduceMax (x, axes) }"))
                 with pytest.raises(Exception, match=r"axes"):

@@ -22,7 +22,7 @@ LARGE = (4 << 20) // 4  # float32 elements: the smallest output that the cache s
 
 @pytest.fixture(autouse=True)
 def emptied() -> Iterator[None]:
-    """A cache without blocks, of 64 MiB; afterwards the limit that was."""
+    """Empty the cache and set its limit to 64 MiB; restore the limit afterwards."""
     before = mo.memory_info().limit
     _native.set_cache_limit(0)
     _native.set_cache_limit(64 << 20)
@@ -65,7 +65,7 @@ def test_the_threshold(elements: int) -> None:
 
 
 def test_the_limit_holds() -> None:
-    """The oldest blocks go first; one that is larger than the limit is never kept."""
+    """Test that the oldest blocks are released first, and that a block above the limit is never kept."""
     data = np.zeros(LARGE * 10, np.float32)
     results = [mo.maximum(data[: LARGE * size], np.float32(0)) for size in (1, 2, 3, 4, 5, 6, 7)]
     del results
@@ -90,14 +90,14 @@ def test_without_the_cache() -> None:
 def test_every_operator_and_layout() -> None:
     data = np.arange(LARGE * 2, dtype=np.float32).reshape(2048, -1)
     ids = np.arange(2048)
-    for _ in range(2):  # the second time from kept blocks, which hold old values
+    for _ in range(2):  # the second time, in cached blocks with old values
         assert_same_bits(mo.maximum(data.T, data.T), data.T)
         assert_same_bits(mo.reduce_max(data[None], (0,)), data[None])
         assert_same_bits(mo.segment_max(data, ids, 4096, fill_mode="LOWEST")[:2048], data)
 
 
 def test_resize() -> None:
-    """NumPy's own ways to change an array's memory."""
+    """Test NumPy's methods that reallocate an array's memory."""
     data = np.arange(LARGE, dtype=np.float32)
     result = mo.maximum(data, data)
     result.resize(LARGE * 3, refcheck=False)
@@ -145,7 +145,7 @@ MIB = 1 << 20
 
 
 def output_of(mebibytes: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
-    """An output of this size, of an input of one element."""
+    """Return an output of this size, from an input of one element."""
     return mo.maximum(np.broadcast_to(np.int8(3), (mebibytes * MIB,)), np.int8(5))
 
 
@@ -176,7 +176,7 @@ def test_a_block_past_the_limit_takes_the_place_of_none() -> None:
 
 
 def mapped() -> int:
-    """Bytes of the process's addresses."""
+    """Return the size of the process's address space in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
 
@@ -184,7 +184,7 @@ def mapped() -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the addresses that Linux lists")
 @pytest.mark.parametrize("limit", [0, 64 * MIB])
 def test_mappings_are_given_back(limit: int) -> None:
-    """Of outputs that are made, resized to more and to less, and freed."""
+    """Test that the mappings of outputs that are made, resized and freed are released."""
 
     def turn(mebibytes: int) -> None:
         output = output_of(mebibytes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ALLOWED = 8 * 2**20  # stacks of threads, partial results, the first use of the pool
+ALLOWED = 8 * 2**20  # for stacks of threads, partial results, and the first use of the pool
 
 # Inputs are filled in place, so that no temporary array raises the peak before the call.
 PROGRAM = """

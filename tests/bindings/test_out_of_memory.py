@@ -21,7 +21,7 @@ from maxops import _native
 
 HANGS_AFTER = 120.0  # seconds
 
-# Calls that write into `out`, with its shape and type: of all ways that ask for memory.
+# Calls that write to `out`, with its shape and type, for every code path that allocates memory.
 CALLS = """
 import numpy as np
 import maxops as mo
@@ -133,8 +133,8 @@ for name, (call, shape, dtype) in CALLS.items():
 print(FAILS)
 """
 
-# What begins an import of the native module, its own functions, and calls whose last objects are Python's, where each
-# of Python's own allocations fails, too: the objects that it keeps for the next of their kind are all in use.
+# The import of the native module, its functions, and calls that create Python objects last. Each of Python's own
+# allocations fails as well, because its free lists are empty.
 OBJECTS = """
 import ctypes, gc, ml_dtypes
 import numpy as np
@@ -189,7 +189,7 @@ for name, call in CALLS.items():
     print(errors)
 """
 
-# The same of the native module's import, each in a process of its own: what one has found is found.
+# The same for the import of the native module, in one process per failure, because types are initialized only once.
 IMPORT = """
 import _imp, ctypes, gc, importlib.util, os, sys, threading
 import ml_dtypes
@@ -237,7 +237,7 @@ while ends[-1:] != [ENDED]:
 print(ends.count(ERROR))
 """
 
-# A thread's first call asks for what its calls work with, before anything else.
+# A thread's first call allocates its scratch memory before anything else.
 FIRST_CALL = """
 import ctypes, threading
 import numpy as np
@@ -368,7 +368,7 @@ print("right")
 
 
 def run(code: str, *arguments: str, **variables: str) -> str:
-    """What a fresh process prints, which must end well."""
+    """Run code in a new process, which must succeed, and return its output."""
     command = [sys.executable, "-X", "faulthandler", "-c", code, *arguments]
     environment = os.environ | variables
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
@@ -384,7 +384,7 @@ def test_nothing_is_written_under_any_limit_of_memory() -> None:
 
 @pytest.fixture(scope="module")
 def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library that stands before malloc, compiled."""
+    """Compile and return the library that replaces malloc."""
     if platform.libc_ver()[0] != "glibc":
         pytest.skip("it stands before glibc's own malloc")
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
@@ -397,7 +397,7 @@ def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_nothing_is_written_whichever_allocation_fails(failing_malloc: str) -> None:
-    """Alone, or with two that follow it, which come when Python says what went wrong."""
+    """Test that nothing is written if any allocation fails, alone or with the next two, which report the error."""
     assert int(run(CALLS + FAILING, LD_PRELOAD=failing_malloc)) > 50
 
 
@@ -444,6 +444,6 @@ assert np._core.multiarray.get_handler_name() == handler
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
 @pytest.mark.parametrize("limit", [0, 64 << 20], ids=["without the cache", "from the cache"])
 def test_an_array_that_cannot_be_allocated(limit: int) -> None:
-    """NumPy's error says how much was asked for; what NumPy allocates afterwards comes from where it came before."""
+    """Test that NumPy's error names the requested size, and that NumPy's allocator is restored afterwards."""
     said = run(NOT_ALLOCATED, str(limit), OPENBLAS_NUM_THREADS="1")
     assert "Unable to allocate 1.00 GiB for an array with shape (268435456,) and data type float32" in said

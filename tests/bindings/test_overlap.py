@@ -21,18 +21,18 @@ Shape = tuple[int, ...]
 
 
 def laid_out(memory: Array, dtype: Any, offset: int, shape: Shape, strides: Shape) -> Array:
-    """An array in the memory, with strides in bytes."""
+    """Return an array in the memory, with strides in bytes."""
     return np.ndarray(shape, dtype, memory, offset, strides)
 
 
 def bytes_of(offset: int, itemsize: int, shape: Shape, strides: Shape) -> list[set[int]]:
-    """The bytes of each element."""
+    """Return the set of bytes of each element."""
     places = [offset + sum(i * s for i, s in zip(at, strides, strict=True)) for at in np.ndindex(*shape)]
     return [set(range(place, place + itemsize)) for place in places]
 
 
 def layouts(itemsize: int, rank: int) -> Iterator[tuple[Shape, Shape]]:
-    """Shapes and strides of a rank: of one and two axes every stride up to some elements, of three some."""
+    """Yield shapes and strides of a rank: all small strides for one and two axes, and some for three."""
     lengths = {1: range(4), 2: (1, 2, 3), 3: (1, 2)}[rank]
     steps = {
         1: range(-3 * itemsize, 3 * itemsize + 1),
@@ -43,13 +43,13 @@ def layouts(itemsize: int, rank: int) -> Iterator[tuple[Shape, Shape]]:
 
 
 def first_place(shape: Shape, strides: Shape) -> int:
-    """How far an array reaches to below its first element."""
+    """Return the offset of an array's lowest byte from its first element."""
     return sum((size - 1) * -stride for size, stride in zip(shape, strides, strict=True) if stride < 0 < size)
 
 
 @pytest.mark.parametrize(("itemsize", "rank"), [(1, 1), (2, 1), (4, 1), (8, 1), (1, 2), (2, 2), (4, 2), (2, 3)])
 def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> None:
-    """Never taken for free of overlap when two elements share a byte; always if each axis steps over the others."""
+    """Test that an output with shared bytes is never accepted, and an output with nested strides always."""
     memory, elsewhere = np.zeros(400, np.uint8), np.zeros(1, f"u{itemsize}")
     found = {True: 0, False: 0}
     for shape, strides in layouts(itemsize, rank):
@@ -59,7 +59,7 @@ def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> No
         says = _native.can_write_through(out, elsewhere, False)
         assert is_free or not says, (shape, strides)
         if not says:
-            within = itemsize  # from the innermost axis outwards, does each step over all that lies within?
+            within = itemsize  # is each stride larger than the extent of the axes inside it?
             for stride, size in sorted(
                 (abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1
             ):
@@ -75,7 +75,7 @@ def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> No
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 @pytest.mark.parametrize(("written", "read"), [(1, 1), (1, 8), (8, 1), (2, 4), (4, 2), (4, 4), (8, 4)])
 def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read: int, rank: int) -> None:
-    """At each place of a byte before, in and behind an input: shared if the bytes from first to last meet."""
+    """Test each byte offset before, inside and after an input: they overlap if their byte ranges do."""
     memory = np.zeros(300, np.uint8)
     shapes: dict[int, list[tuple[Shape, Shape]]] = {
         0: [((), ())],
@@ -93,7 +93,7 @@ def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read:
             out = laid_out(memory, f"u{written}", offset, out_shape, out_strides)
             own = [min(each) for each in bytes_of(offset, written, out_shape, out_strides)]
             if not low or not own:
-                continue  # nothing is read, or nothing written: either answer is right
+                continue  # without elements, either answer is correct
             meet = min(own) < max(low) + read and min(low) < max(own) + written
             assert _native.can_write_through(out, data, False) == (not meet), (shape, strides, out_shape, place)
             found[meet] += 1
@@ -101,7 +101,7 @@ def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read:
 
 
 def test_in_place_is_the_same_array_and_no_other() -> None:
-    """Same memory, shape, strides and byte order."""
+    """Test that "in place" requires the same memory, shape, strides and byte order."""
     memory = np.zeros(64, np.uint8)
     places = [(0, (2, 2), (4, 2)), (0, (2, 2), (2, 4)), (0, (4,), (2,)), (2, (2, 2), (4, 2)), (0, (2, 1), (4, 2))]
     for (k, one), (n, other), kind in product(enumerate(places), enumerate(places), ("<i2", ">i2")):
@@ -138,7 +138,7 @@ def _by_offsets(data: Array, offsets: Array, out: Array | None = None) -> Any:
 
 
 CALLS: dict[str, tuple[Any, tuple[Shape, ...], tuple[tuple[int, ...] | None, ...]]] = {
-    # the call, the shapes of its inputs, and the values of those that are ids or offsets
+    # the call, the shapes of its inputs, and the values of ids or offsets
     "maximum": (_maximum, ((ROWS, WIDTH), (ROWS, WIDTH)), (None, None)),
     "maximum of a row": (_maximum, ((ROWS, WIDTH), (1, WIDTH)), (None, None)),
     "reduce_max": (_reduce, ((ROWS, WIDTH),), (None,)),
@@ -153,7 +153,7 @@ CALLS: dict[str, tuple[Any, tuple[Shape, ...], tuple[tuple[int, ...] | None, ...
 @pytest.mark.parametrize("index", ["int64", "int32", "uint8"])
 @pytest.mark.parametrize("name", CALLS)
 def test_an_output_anywhere_in_the_memory_of_an_argument(name: str, index: str, kind: str) -> None:
-    """The result is that of the same call of copies, and nothing else of the memory changes."""
+    """Test that the result equals that of a call on copies, and that no other memory changes."""
     call, shapes, indices = CALLS[name]
     if index != "int64" and indices == (None,) * len(indices):
         return
@@ -163,7 +163,7 @@ def test_an_output_anywhere_in_the_memory_of_an_argument(name: str, index: str, 
     begins = [40, *(40 + np.cumsum(sizes)).tolist()]
     start = random.integers(0, 256, begins[-1] + 60, np.uint8)
     if kind == "float32":
-        start &= 0x3F  # numbers, and no NaN
+        start &= 0x3F  # finite numbers
     for begin, size, listed, of in zip(begins, sizes, indices, dtypes, strict=False):
         if listed is not None:
             start[begin : begin + size] = np.array(listed, of).view(np.uint8)
@@ -187,7 +187,7 @@ def test_an_output_anywhere_in_the_memory_of_an_argument(name: str, index: str, 
 @pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
 @pytest.mark.parametrize("kind", ["uint8", "int16"])
 def test_an_output_that_overlaps_itself_holds_a_result_in_each_place(name: str, kind: str) -> None:
-    """Of two axes, by every stride: as assigning the result to it, one element after another, would leave it."""
+    """Test outputs of two axes with every stride: they end up as after assigning the results one by one."""
     itemsize = np.dtype(kind).itemsize
     data = np.arange(1, 13, dtype=kind).reshape(2, 2, 3)
     calls: dict[str, Any] = {

@@ -33,8 +33,8 @@ from maxops.dtypes import FLOAT32
 from maxops.errors import AttributeValueError, AxesError, DTypeError, OutputTooLargeError, SegmentIdsError, ShapeError
 from maxops.plan import LARGEST_OUTPUT
 
-BLOCK = 1 << 20  # ids that are looked at together, one by one (native/api_segments.cpp)
-FLUSHES = 0x8040  # subnormals are taken for zero, as an input and as a result
+BLOCK = 1 << 20  # ids between two polls (native/api_segments.cpp)
+FLUSHES = 0x8040  # flush to zero, and denormals are zero
 
 
 def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
@@ -91,7 +91,7 @@ def test_the_first_fault_lies_behind_the_first_block_of_ids(dtype: type) -> None
 
 
 def test_indices_of_strided_rows_that_fill_the_buffer() -> None:
-    """Of rows that are gathered, and too wide for that at once."""
+    """Test indices of gathered rows that are too wide to be gathered at once."""
     whole = mixed(FLOAT32, (7, 2 * 5000))
     data, ids = whole[:, ::2], np.array([0, 0, 1, 3, 3, 3, 4])
     values, rows = mo.segment_max(data, ids, fill_mode="ZERO", return_indices=True)
@@ -123,14 +123,14 @@ def test_columns_of_long_rows_in_reverse() -> None:
 
 
 def test_a_row_whose_parts_are_of_several_streams_each() -> None:
-    """Without a highest value, which would end them early."""
+    """Test a row in parts of several streams each, without a highest value that would stop the search early."""
     data = np.random.default_rng(0).random(6_000_000, np.float32)
     expected = data.max(keepdims=True)
     on_each_isa(lambda: assert_same_bits(mo.reduce_max(data), expected))
 
 
 def test_reduced_rows_that_are_long_and_apart() -> None:
-    """Longer than are taken together (native/drivers/reduce.cpp), and one among ones that are not."""
+    """Test long rows with gaps, longer than a strip (native/drivers/reduce.cpp), and one among contiguous rows."""
     for length in (100, 20_000):
         data = mixed(FLOAT32, (5, length + 3))[:, :length]
         assert_same_bits(mo.reduce_max(data, (0, 1)), fast_reduce_max(data.copy(), (0, 1)))
@@ -171,7 +171,7 @@ def test_an_instruction_set_that_is_none() -> None:
 
 
 def test_a_build_says_what_it_is_made_of() -> None:
-    """As `maxops evidence` compares it; which sources they are, tests/evidence/test_evidence.py looks at."""
+    """Test that a build reports its origin as `maxops evidence` compares it."""
     build = _native.build()
     assert re.fullmatch("[0-9a-f]{64}", build["sources"])
     assert re.fullmatch(r"\w+ \d+(\.\d+)+", build["compiler"])
@@ -181,7 +181,7 @@ def test_a_build_says_what_it_is_made_of() -> None:
 
 # ------------------------------------------------------------------------------------- arguments that are no plain ones
 
-ANYHOW: Any = mo  # with arguments that its types forbid, too
+ANYHOW: Any = mo  # of any type, because some arguments are invalid
 DATA = np.array([[1, 5, 2], [7, 2, 3]], np.float32)
 
 
@@ -190,14 +190,14 @@ def of_segments(**options: Any) -> Any:
 
 
 class RaisingInteger(np.int64):
-    """An integer by its class, whose value cannot be asked."""
+    """An np.int64 subclass whose conversion raises."""
 
     def __index__(self) -> int:
         raise ZeroDivisionError("it has no value")
 
 
 class HugeInteger(np.int64):
-    """An integer of NumPy's that says a value past its type's."""
+    """An np.int64 subclass that returns a value beyond its type."""
 
     def __index__(self) -> int:
         return 2**70
@@ -291,7 +291,7 @@ def test_arguments_that_the_native_way_in_leaves_to_the_planner(
 
 
 def test_names_and_words_that_are_spelled_when_called() -> None:
-    """Python interns what stands in a program's text, and not what it puts together."""
+    """Test strings that Python does not intern, because the program builds them at run time."""
     option = "".join(["keep", "dims"])
     assert ANYHOW.reduce_max(DATA, 1, **{option: False}).tolist() == [5, 7]
     assert mo.reduce_max(DATA, axis=1).tolist() == [5, 7]
@@ -316,7 +316,7 @@ def test_an_argument_of_another_library_names_ours(function: str) -> None:
 
 # ------------------------------------------------------------------------------------------ the native module's own
 
-NATIVE: Any = _native  # as ANYHOW
+NATIVE: Any = _native  # of any type, like ANYHOW
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ NATIVE: Any = _native  # as ANYHOW
         (("reduce_max", {"broadcast": "some"}), ValueError, "broadcast must be none, numpy or strict, got some"),
         (("reduce_max", {"positional": -2}), ValueError, "'reduce_max' has no -2 parameters"),
         (("reduce_max", {"positional": 12}), ValueError, "'reduce_max' has no 12 parameters"),
-        (("maximum", {"positional": 1}), ValueError, "'maximum' has no 1 parameters"),  # arrays, and no parameters
+        (("maximum", {"positional": 1}), ValueError, "'maximum' has no 1 parameters"),  # takes arrays, not parameters
     ],
 )
 def test_an_entry_of_wrong_rules(rules: Any, error: type[Exception], says: str) -> None:
@@ -466,7 +466,7 @@ for name, look in LOOKS.items():
 
 
 def test_a_signal_ends_a_look_at_ids() -> None:
-    """Each would take hours: only the poll ends it."""
+    """Test that a signal ends the validation of ids, which would otherwise take hours."""
     command = [sys.executable, "-X", "faulthandler", "-c", LONG_LOOK]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     looks = re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE)
@@ -499,7 +499,7 @@ def test_an_output_that_is_read_only_when_its_values_are_there() -> None:
 
 
 def test_a_planned_call_says_that_memory_ended() -> None:
-    """The planner has looked at the call: nobody is left to say so."""
+    """Test that a planned call raises MemoryError itself, because it no longer falls back to the planner."""
     assert NATIVE.planned_maximum(DATA, "x") is None
     NATIVE.set_largest_output(8)
     references = sys.getrefcount(DATA.dtype)
@@ -508,7 +508,7 @@ def test_a_planned_call_says_that_memory_ended() -> None:
             assert NATIVE.maximum(DATA, DATA) is None
             with pytest.raises(MemoryError, match="larger than the 8 bytes of memory"):
                 NATIVE.planned_maximum(DATA, DATA)
-        assert sys.getrefcount(DATA.dtype) < references + 50  # none is kept by each
+        assert sys.getrefcount(DATA.dtype) < references + 50  # the failed calls keep no references
     finally:
         NATIVE.set_largest_output(LARGEST_OUTPUT)
     assert NATIVE.planned_maximum(DATA, DATA).tolist() == DATA.tolist()
@@ -551,7 +551,7 @@ print(load().isas() != [])
 
 
 def test_an_import_beside_modules_that_lack_something() -> None:
-    """Each is the error of what is missing; nothing of it stays when it is there again."""
+    """Test that importing the core raises the error of a missing module or attribute, and succeeds afterwards."""
     command = [sys.executable, "-X", "faulthandler", "-c", BROKEN_IMPORTS, _native.__file__]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from maxops import _native
 
 HANGS_AFTER = 120.0  # seconds
 
-# Arrays with a page before and a page behind that may be neither read nor written.
+# Arrays between two inaccessible pages.
 FENCED = """
 import ctypes, mmap, sys
 import ml_dtypes, numpy as np
@@ -329,9 +329,9 @@ print("left")
 
 
 def run(code: str, *arguments: str) -> str:
-    """What a fresh process prints, which must end well."""
+    """Run code in a new process, which must succeed, and return its output."""
     command = [sys.executable, "-X", "faulthandler", "-c", code, *arguments]
-    # Of AddressSanitizer (make sanitize): it would keep freed memory, which the test of leaks takes for a leak.
+    # For AddressSanitizer (make sanitize), which would keep freed memory, so that the test would report a leak.
     options = f"{os.environ.get('ASAN_OPTIONS', '')}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
     done = subprocess.run(
         command,
@@ -351,7 +351,7 @@ def test_nothing_beside_the_arrays_is_touched(isa: str) -> None:
 
 
 def test_nothing_beside_scalars_and_few_elements_is_touched() -> None:
-    """Each argument at either end of memory that may be touched, of each type, layout and size up to nine."""
+    """Test scalars and small arrays of each type and layout at either end of accessible memory."""
     assert int(run(FENCED + SCALARS, _native.isa())) == 13 * 4 + 8 * 4
 
 
@@ -369,7 +369,7 @@ def test_ids_that_are_garbage_stay_in_bounds_unchecked(isa: str) -> None:
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc", reason="of x86-64 and glibc")
 @pytest.mark.parametrize("isa", OWN_SOURCE)
 def test_every_float_mode_of_the_processor(isa: str) -> None:
-    """Whatever rounding, flushing, and exceptions that would end the process: there is no arithmetic with floats."""
+    """Test every rounding, flushing and trapping mode: results do not change, because there is no float arithmetic."""
     assert int(run(FENCED + MODES, isa)) == 4 * 5 * 4 * 4
 
 
@@ -425,8 +425,8 @@ thread.join()
 
 
 def test_arguments_are_reshaped_during_a_call() -> None:
-    """Assigning to `shape` frees the sizes that a call without the GIL would read."""
-    # which NumPy 2.5 warns of, and does
+    """Test that assigning to `shape`, which frees the old sizes, is safe during a call without the GIL."""
+    # NumPy 2.5 deprecates this
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", RESHAPED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -436,7 +436,7 @@ def test_arguments_are_reshaped_during_a_call() -> None:
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="reads ELF's 64-bit relocations"
 )
 def test_arguments_are_reshaped_the_moment_the_gil_is_released() -> None:
-    """Each array of each call that releases it, and never by chance."""
+    """Test the same for each array of each call that releases the GIL, at a fixed moment."""
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(Path(__file__).with_name("released.py"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")

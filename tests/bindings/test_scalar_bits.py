@@ -24,14 +24,14 @@ from maxops.dtypes import BFLOAT16, BOOL, FLOAT32, FLOAT64, DType
 
 
 def kinds_of_nans(dtype: DType) -> list[int]:
-    """Both signs, quiet and signalling, with the lowest, the highest and all bits of the payload, and with none."""
+    """Return NaNs of both signs, quiet and signaling, with the lowest, the highest, all and no bits of the payload."""
     infinity, quiet = dtype.infinity_bits, 1 << dtype.mantissa_bits - 1
     payloads = [quiet, quiet | 1, quiet | quiet >> 1, 2 * quiet - 1, 1, quiet >> 1, quiet - 1]
     return [sign | infinity | payload for sign in (0, 1 << dtype.bits - 1) for payload in payloads]
 
 
 def kinds_of_values(dtype: DType) -> list[int]:
-    """Bits of each kind of value: both zeros, subnormals, normal numbers, infinities, NaNs; integers' extremes."""
+    """Return the bits of each kind of value: zeros, subnormals, normal numbers, infinities, NaNs and integer limits."""
     sign = 1 << dtype.bits - 1
     if dtype is BOOL:
         return [0, 1]
@@ -52,30 +52,30 @@ def kinds_of_values(dtype: DType) -> list[int]:
 
 
 def result_of(dtype: DType, word: int) -> int:
-    """The bits that a maximum of this value alone has."""
+    """Return the bits of the maximum of this value alone."""
     is_nan = dtype.kind == "float" and word & (1 << dtype.bits - 1) - 1 > dtype.infinity_bits
     return dtype.nan_bits if is_nan else word
 
 
 def forms_of(dtype: DType, word: int) -> Iterator[Any]:
-    """A scalar of NumPy's own class, arrays of rank 0 in each layout, and Python's numbers, if one holds the value."""
+    """Yield a NumPy scalar, arrays of rank 0 in each layout, and Python numbers that represent the value."""
     array = of_words(dtype, [word])[0:1].reshape(())
     yield array[()]
     yield array
     yield swapped(array)
     yield at_offset(array, 1)
     yield of_words(dtype, [0, word, 0])[::-1][1:2].reshape(())
-    with np.errstate(invalid="ignore"):  # of signalling NaNs
+    with np.errstate(invalid="ignore"):  # for signaling NaNs
         number = array.astype(np.float64).item()
     if dtype.kind == "float":
         yield number
-        if word == dtype.nan_bits:  # a Python float has a payload, too
+        if word == dtype.nan_bits:  # a Python float keeps its payload
             yield from of_words(FLOAT64, kinds_of_nans(FLOAT64)).tolist()
     else:
         yield array.item()
     if dtype is BOOL and word:
-        yield np.array([7], np.uint8).view(bool).reshape(())  # any byte but 0 is True
-    if dtype.kind == "float" and number.is_integer() and word != 1 << dtype.bits - 1:  # no integer is -0
+        yield np.array([7], np.uint8).view(bool).reshape(())  # any nonzero byte is True
+    if dtype.kind == "float" and number.is_integer() and word != 1 << dtype.bits - 1:  # -0 is not an integer
         yield int(number)
 
 
@@ -83,7 +83,7 @@ ROWS, SEGMENTS = 6, 5
 SORTED, UNSORTED = np.array([0, 0, 2, 2, 2, 2]), np.array([2, 0, 2, 2, 0, 2])
 OFFSETS, EMPTY = np.array([0, 2, 2, 6, 6, 6]), [1, 3, 4]
 Function = Callable[[Array, Any], Any]
-mo: Any = maxops  # with arguments that its types know from other arguments alone
+mo: Any = maxops  # of any type, because type checkers cannot follow the arguments
 
 
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
@@ -103,7 +103,7 @@ ROUTES: dict[str, dict[str, Any]] = {
     "unsorted, everything": {"segment_ids": UNSORTED, "sorted": False, **EVERYTHING},
     "offsets, everything": {"offsets": OFFSETS, **EVERYTHING},
 }
-# The data's layouts: rows of one element, of some, of none beside others, and far from each other.
+# Layouts of the data: rows of one element, of several, of none, and rows that are far apart.
 LAID: dict[str, Callable[[Array], Array]] = {
     "column": lambda rows: rows[:, 0].copy(),
     "rows": lambda rows: rows,
@@ -112,19 +112,19 @@ LAID: dict[str, Callable[[Array], Array]] = {
 
 
 def lowest(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """An array of the value below all others."""
+    """Return an array of the lowest value."""
     return of_words(dtype, np.full(shape, dtype.lowest_bits, dtype.word))
 
 
 def _first(result: Any) -> Array:
-    """The values of a result that may have indices beside them."""
+    """Return the values of a result that may include indices."""
     values: Array = result[0] if isinstance(result, tuple) else result
     return values
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_inputs_of_max(dtype: DType) -> None:
-    """Beside arrays of rank 0 to 2, contiguous or strided; before, after and among others; with and without out."""
+    """Test scalars before, after and between arrays of rank 0 to 2, with and without `out`."""
     arrays = [lowest(dtype, ()), lowest(dtype, (5,)), lowest(dtype, (2, 6))[:, ::2], lowest(dtype, (1, 40))]
     functions: list[Function] = [
         mo.maximum,
@@ -145,7 +145,7 @@ def test_inputs_of_max(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_initial_of_reduce_max(dtype: DType) -> None:
-    """Of few and of many elements, of none, of rank 0, in one block and in strides; by the planner alone, too."""
+    """Test `initial` with few, many and no elements, strided data and rank 0, also by the planner alone."""
     arrays: list[tuple[Array, Any]] = [
         (lowest(dtype, (2, 3)), (1,)),
         (lowest(dtype, (2, 0)), (1,)),
@@ -171,7 +171,7 @@ def test_initial_of_reduce_max(dtype: DType) -> None:
 @pytest.mark.parametrize("name", ["fill_value", "initial"])
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_fill_value_and_initial_of_segment_max(dtype: DType, name: str) -> None:
-    """By each route and layout, with and without out, by the planner alone, too."""
+    """Test each code path and layout, with and without `out`, also by the planner alone."""
     whole = lowest(dtype, (ROWS, 6))
     for word in kinds_of_values(dtype):
         for scalar, (route, options), (layout, lay) in product(forms_of(dtype, word), ROUTES.items(), LAID.items()):
@@ -197,7 +197,7 @@ def test_fill_value_and_initial_of_segment_max(dtype: DType, name: str) -> None:
 @pytest.mark.parametrize("name", ["fill_value", "initial"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_nans_of_many_segments(dtype: DType, name: str) -> None:
-    """Past the sizes that one thread and one task take, and where most segments are empty."""
+    """Test sizes beyond one thread and one task, and mostly empty segments."""
     rows = 40_000
     for word in kinds_of_nans(dtype)[::3]:
         for ids, options in (
@@ -218,7 +218,7 @@ FRAMEWORKS = [adapter for adapter in ADAPTERS if adapter.name != "numpy"]
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS, ids=lambda adapter: adapter.name)
 def test_nans_by_every_engine(adapter: Adapter) -> None:
-    """A negative NaN, quiet or signalling, and -0 as scalars of NumPy's own classes."""
+    """Test negative NaNs, quiet and signaling, and -0 as NumPy scalars, on every engine."""
     adapter.need()
     ids = np.array([0, 0, 2])
     with adapter.around():

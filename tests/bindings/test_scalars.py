@@ -114,7 +114,7 @@ def test_python_numbers_that_are_not_held(dtype: DType, values: list[float]) -> 
     assert_same_bits(out, of_words(dtype, [1, 1]))
 
 
-# Each way from a Python float to the bits of the array's type: of the core, and of the planner.
+# Each conversion from a Python float to the array's type: by the core and by the planner.
 LOWEST = {dtype: of_words(dtype, [dtype.lowest_bits]) for dtype in FLOATS}
 WAYS: dict[str, Callable[[DType, float], int]] = {
     "core": lambda dtype, number: int(words(mo.maximum(LOWEST[dtype], number))[0]),
@@ -126,7 +126,7 @@ each_way = pytest.mark.parametrize("way", WAYS)
 @each_way
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
 def test_floats_beside_two_bytes_are_rounded_to_nearest(dtype: DType, way: str) -> None:
-    """Each number of the type, each middle between two, and what is next to these."""
+    """Test each number of a 16-bit type, each midpoint between two numbers, and the floats next to these."""
     bits_of = WAYS[way]
     finite = np.arange(dtype.infinity_bits, dtype=np.uint16)
     numbers = finite.view(dtype.numpy).astype(np.float64)
@@ -136,7 +136,7 @@ def test_floats_beside_two_bytes_are_rounded_to_nearest(dtype: DType, way: str) 
         assert bits_of(dtype, -number) == bits | 1 << 15
         if number == int(number):
             assert float(mo.maximum(LOWEST[dtype], int(number))[0]) == number
-    past = 2 * numbers[-1] - numbers[-2]  # the next number, if the type had it
+    past = 2 * numbers[-1] - numbers[-2]  # the next number if the range were larger
     middles = (numbers + np.append(numbers[1:], past)) / 2
     for bits, middle in zip(finite.tolist()[:-1:step], middles.tolist()[:-1:step], strict=True):
         below, above = np.nextafter(middle, 0), np.nextafter(middle, np.inf)
@@ -169,7 +169,7 @@ def test_integers_out_of_range_have_the_message_of_floats(dtype: DType) -> None:
     limit = int(float(of_words(dtype, [dtype.infinity_bits - 1])[0]))
     for sign in (1, -1):
         for value, message in (
-            (limit + 1, "cannot represent exactly"),  # rounds to the limit
+            (limit + 1, "cannot represent exactly"),  # would round to the limit
             (2 * limit, rf"out of range for {dtype}, .*limit {sign * float(limit)!r}".replace("+", r"\+")),
             (10**400, rf"write float\('{sign * float('inf')}'\)"),
         ):
@@ -285,7 +285,7 @@ ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: Any, entry: str) -> None:
     if entry == "operator" and dtype not in mo.operator("ONNX", "Max", 13).types:
-        return  # refused for its type
+        return  # an error of the type
     array = np.array([0, 0], dtype.numpy)
     try:
         ENTRIES[entry](array, value)
@@ -296,7 +296,7 @@ def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: An
     if dtype.kind not in KINDS[type(value)]:
         assert f"is the Python {type(value).__name__} {value!r}, but " in text
         assert f" is {dtype}; a Python {type(value).__name__} combines only with " in text
-        if match := re.search(r"write (\w[\w.-]*) \[", text):  # the next step is right
+        if match := re.search(r"write (\w[\w.-]*) \[", text):  # the suggestion in the error works
             ENTRIES[entry](array, eval(match[1], {}))
     elif text:
         assert "cannot represent exactly" in text

@@ -37,7 +37,7 @@ def segment_max(*args: Any, **options: Any) -> Any:
 
 
 def same(found: Any, expected: Any) -> None:
-    """The core took both calls, and the results are the same."""
+    """Check that the core handled both calls, and that the results are equal."""
     assert found is not None
     found, expected = (each if type(each) is tuple else (each,) for each in (found, expected))
     assert len(found) == len(expected)
@@ -49,7 +49,7 @@ def same(found: Any, expected: Any) -> None:
 
 
 def _floats() -> Iterator[float]:
-    """Around the limits of each format: what it holds, and what lies a little beside."""
+    """Yield floats around the limits of each format."""
     for kind in (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
         info = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
         for limit in (info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, info.tiny - info.smallest_subnormal):
@@ -65,7 +65,7 @@ def _integers() -> Iterator[int]:
 
 
 def _stored(value: Any, dtype: DType) -> Any:
-    """A number in a type: a float as the nearest one, every other number exactly; None if the type has none."""
+    """Return a number in a type: a float rounded to nearest, other numbers exactly; None if it is out of range."""
     if dtype.name == "bool" or type(value) is bool:
         return value if dtype.name == "bool" and type(value) is bool else None
     if dtype.kind != "float":
@@ -74,7 +74,7 @@ def _stored(value: Any, dtype: DType) -> Any:
     if type(value) is float and not isfinite(value):
         return value
     if type(value) is int and not -(2**63) <= value < 2**63:
-        return None  # which the planner reads
+        return None  # the planner reads it
     bits = np.arange(dtype.infinity_bits, dtype=dtype.word) if dtype.bits == 16 else None
     if bits is None:
         with np.errstate(over="ignore"):
@@ -92,7 +92,7 @@ def _stored(value: Any, dtype: DType) -> Any:
 
 
 def _distance(number: float, value: float, numbers: Any) -> tuple[Fraction, int]:
-    """How far a number is from the magnitude of a value, and whether it is odd."""
+    """Return the distance of a number from the magnitude of a value, and whether the number is odd."""
     return abs(Fraction(float(number)) - abs(Fraction(value))), int(np.searchsorted(numbers, number)) % 2
 
 
@@ -101,7 +101,7 @@ NUMBERS = [sign * value for value in [*_floats(), *_integers()] for sign in (1, 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda row: row.name)
 def test_numbers_of_python(dtype: DType) -> None:
-    """Taken by each parameter where the type has them: floats rounded, others exactly. All else goes to the planner."""
+    """Test each parameter with Python numbers: floats are rounded, others exact, and all others go to the planner."""
     data = np.ones((1, 1), dtype.numpy)
     for value in NUMBERS:
         calls: list[Callable[[], Any]] = [
@@ -146,7 +146,7 @@ FLAGS = [
 
 @pytest.mark.parametrize(("function", "name"), FLAGS, ids=lambda each: getattr(each, "__name__", each))
 def test_flags(function: Callable[..., Any], name: str) -> None:
-    # Without axes, `noop_with_empty_axes` leaves the call to Python.
+    # Without axes, `noop_with_empty_axes` is left to the planner.
     options = {"axes": [1]} if name == "noop_with_empty_axes" else {}
     for value in (True, False):
         expected = function(**options, **{name: value})
@@ -167,7 +167,7 @@ def test_flags(function: Callable[..., Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", ["axes", "axis"])
 def test_axes(name: str) -> None:
-    """Reduced axes are kept with axes, and dropped with axis, of which none is the planner's."""
+    """Test that `axes` keeps reduced axes and `axis` drops them, and that the planner gets none of these calls."""
     wrong: Any
     data = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     is_kept = name == "axes"
@@ -335,7 +335,7 @@ def test_fill_modes() -> None:
             word.replace("e", "\xc5"),
         ):
             assert segment_max(fill_mode=wrong) is None, wrong
-    # Each letter is 32 from its other case, and the signs beside the letters are 32 from others.
+    # Letters and their other case differ by 32, as do some punctuation characters next to the letters.
     for wrong in ("", "\ud800", "ze\x12o", "ZER/", "zerO\0", "\x5aero\0", "[ero", "\x1aero", None, 0, "LOWER"):
         assert segment_max(fill_mode=wrong) is None, wrong
     for more in ({"fill_value": 1.0}, {"initial": 1.0}, {"fill_value": "1"}):
@@ -365,7 +365,7 @@ def test_parameters_by_position_and_by_name() -> None:
     out = np.empty(2, np.float32)
     assert core.reduce_max(X, [1], False, False, out) is out
     assert core.reduce_max(X, [1], False, False, None) is not None
-    assert core.reduce_max(X, [1], False, False, None, None) is None  # one more than by position
+    assert core.reduce_max(X, [1], False, False, None, None) is None  # one argument too many by position
     assert core.reduce_max(X, data=X) is None
     assert core.reduce_max() is None
     assert core.reduce_max(axes=[1]) is None
@@ -377,7 +377,7 @@ def test_parameters_by_position_and_by_name() -> None:
     assert core.maximum(out=X) is None
     for call in (core.maximum, core.reduce_max, segment_max):
         assert call(*(() if call is segment_max else (X,)), **{"nobody": 1}) is None
-    name = "".join(["keep", "dims"])  # a string that is not the interned one
+    name = "".join(["keep", "dims"])  # a string that is not interned
     same(core.reduce_max(X, [1], **{name: False}), X.max(1))
     for call in (reduce_max, segment_max):
         assert call(dim=0) is None
@@ -404,7 +404,7 @@ def test_any_number_of_inputs(count: int) -> None:
 
 
 def _is_alone(array: Any) -> bool:
-    """Whether an argument is an array that the core takes if there is no other."""
+    """Return whether the core accepts an array as the only argument."""
     return isinstance(array, np.ndarray) and array.dtype.kind != "c"
 
 
@@ -511,7 +511,7 @@ def test_indices_that_are_checked() -> None:
 
 
 def entry(operator: str, **rules: Any) -> Callable[..., Any]:
-    """An operator under rules; "asked" for what the core does not take."""
+    """Return an operator with these rules; it returns "asked" for calls that the core does not handle."""
     made: Callable[..., Any] = core.Entry(lambda *_, **__: "asked", operator, **rules)
     return made
 
@@ -560,7 +560,7 @@ def test_other_rules() -> None:
         calls = [(X, alike), (X,), (X, row), (X, X[:, :1]), (row, zero)]
         assert [is_taken(maximum(*arrays)) for arrays in calls] == taken
     assert is_taken(entry("maximum")(X, 1.0))
-    of_standard = entry("maximum", types=["float32"])  # whose numbers the planner reads
+    of_standard = entry("maximum", types=["float32"])  # the planner reads its Python numbers
     assert not is_taken(of_standard(X, 1.0))
     assert is_taken(of_standard(X, X))
     for axes in (-1, [-2], [0, -1]):

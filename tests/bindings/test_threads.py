@@ -44,7 +44,7 @@ def right():
 
 
 def run(code: str) -> str:
-    """What a fresh process prints, which must end well, with warnings as errors."""
+    """Run code in a new process with warnings as errors; it must succeed. Return its output."""
     command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PRELUDE + code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
     assert done.returncode == 0, done.stderr
@@ -56,7 +56,7 @@ def run(code: str) -> str:
 
 @functools.cache
 def _calls() -> list[tuple[Callable[[], Array], Array]]:
-    """Calls past the threshold, each with its result by the oracle."""
+    """Return calls above the threshold for threads, each with its result by the oracle."""
     a, b = mixed(FLOAT32, 700_000, 1, nans=1e-4), mixed(FLOAT32, 700_000, 2, nans=1e-4)
     table, halves = mixed(INT64, (1000, 700), 3), mixed(FLOAT16, (200_000, 13), 4, nans=1e-5)
     ids = np.sort(np.random.default_rng(5).integers(0, 5000, 200_000))
@@ -135,7 +135,7 @@ def test_more_threads_than_work() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux lists them")
 def test_workers_that_are_too_many_end() -> None:
-    """A post must not wake them in place of those that are at hand."""
+    """Test that surplus workers end, because a post might wake them instead of the needed ones."""
     code = """
 import time
 def workers():
@@ -156,7 +156,7 @@ for count in (6, 2, 5, 1, 3):
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads masks of signals as Linux lists them")
 def test_workers_take_no_signals() -> None:
-    """All go to the program's own threads, whose masks stay as they were."""
+    """Test that workers block all signals, and that the masks of the program's threads are unchanged."""
     code = """
 def blocked(task):
     with open(f"/proc/self/task/{task}/status") as file:
@@ -185,7 +185,7 @@ def test_wrong_numbers_of_threads(count: int) -> None:
 
 # ------------------------------------------------------------------------------------------------------- fork
 
-# Python 3.12 and later warn of any fork of a process with threads; that this one is safe is what is tested.
+# Python 3.12 and later warn about any fork of a process with threads; the test shows that this one is safe.
 FORK = """
 warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 def child_is_well(work=right):
@@ -219,7 +219,7 @@ def test_fork_before_the_first_use() -> None:
 
 
 def test_fork_while_other_threads_call() -> None:
-    """The child may find the pool's lock held by a thread that it does not have."""
+    """Test that a child works even if a thread that it lacks held the pool's lock."""
     code = """
 stop = threading.Event()
 def work():
@@ -273,7 +273,7 @@ LONG_CALLS = {
 
 @pytest.mark.parametrize("threads_count", [1, 4])
 def test_ctrl_c_ends_a_long_call_and_leaves_a_usable_process(threads_count: int) -> None:
-    """The calls would take many seconds more: only the signal ends them where it is said to."""
+    """Test that a signal ends calls that would take many more seconds."""
     code = f"""
 mo.set_num_threads({threads_count})
 from maxops import _native
@@ -302,7 +302,7 @@ for name, call in calls.items():
 
 @pytest.mark.parametrize("forked_by", ["the_main_thread", "another_thread", "a_child_of_another_thread"])
 def test_ctrl_c_ends_a_long_call_in_a_child_forked_by(forked_by: str) -> None:
-    """Python's main thread in a child is the one that forked."""
+    """Test a child in which Python's main thread is the one that forked."""
     code = f"""
 warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 from maxops import _native
@@ -358,7 +358,7 @@ print(len(seen))
 
 
 def test_a_signal_from_outside() -> None:
-    """A user's Ctrl-C comes from the terminal and may reach any thread of the process."""
+    """Test a Ctrl-C from a terminal, which may reach any thread of the process."""
     code = "print('ready', flush=True)\ntry:\n    " + LONG_CALLS["reduce_max"]
     code += "\nexcept KeyboardInterrupt:\n    right()\n    print('done', flush=True)\n"
     command = [sys.executable, "-W", "error", "-c", PRELUDE + code]
@@ -366,7 +366,7 @@ def test_a_signal_from_outside() -> None:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
-            threading.Event().wait(0.3)  # so that the call is most likely under way; the test holds if it is not
+            threading.Event().wait(0.3)  # usually long enough for the call to start; the test also passes if it has not
             process.send_signal(signal.SIGINT)
             printed, _ = process.communicate(timeout=HANGS_AFTER)
         finally:
@@ -379,7 +379,7 @@ def test_a_signal_from_outside() -> None:
 
 @pytest.mark.parametrize("threads_count", [1, 2])
 def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
-    """They see the call under way: some of its tasks done, and not yet all."""
+    """Test that other threads run during a call: they see that some, but not all, of its tasks are done."""
     before = mo.get_num_threads()
     mo.set_num_threads(threads_count)
     windows = sliding_window_view(np.zeros(40_000, np.float32), 20_000)
@@ -404,7 +404,7 @@ def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
 
 @pytest.fixture
 def four() -> Iterator[None]:
-    """Four threads, and afterwards what there was."""
+    """Set four threads, and restore the number afterwards."""
     before = mo.get_num_threads()
     mo.set_num_threads(4)
     yield
@@ -436,7 +436,7 @@ def test_a_block_with_a_wrong_number_does_not_begin(count: int) -> None:
     with pytest.raises(ConfigurationError, match=r"the number of threads must be an integer from 1 to 1024, got "):
         mo.num_threads(count).__enter__()
     assert mo.get_num_threads() == 4
-    with mo.num_threads(2):  # which finds nothing left of the others
+    with mo.num_threads(2):  # the other blocks have no effect
         assert mo.get_num_threads() == 2
     assert mo.get_num_threads() == 4
 
@@ -450,7 +450,7 @@ def test_a_function_with_a_number_has_it_in_each_call() -> None:
 @pytest.mark.usefixtures("four")
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 def test_blocks_of_threads_end_in_any_order(order: tuple[int, ...]) -> None:
-    """The last one begun counts; whoever is the last to end leaves what there was."""
+    """Test that the last block to begin takes effect, and that the last one to end restores the original number."""
     blocks = [mo.num_threads(10 + number) for number in range(3)]
     for block in blocks:
         block.__enter__()

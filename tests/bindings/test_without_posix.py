@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("typer")
 EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "detector")
-# What Windows' Python lacks of what maxops, or a library that it uses, might ask for.
+# Names that Python lacks on Windows, and that maxops or its dependencies might use.
 WITHOUT = """
 import os, signal, sys
 for name in ("resource", "fcntl", "pwd", "grp", "termios", "tty", "pty"):
@@ -32,7 +32,7 @@ print(mo.memory_info().limit == 1 << 30)
 """
 
 
-# Commands, each with its exit code and what it writes to the standard error.
+# Commands, each with its exit code and its output on stderr.
 COMMANDS = """
 import contextlib, json, tempfile
 from maxops.cli import main
@@ -68,7 +68,7 @@ def test_the_operators() -> None:
 
 
 def test_commands() -> None:
-    """What needs limits on resources says so."""
+    """Test that commands that need resource limits report that these are unavailable."""
     done = json.loads(run(COMMANDS, json.dumps([*WELL, *LIMITS.values()])))
     assert done[: len(WELL)] == [[0, ""]] * len(WELL)
     for what, (code, said) in zip(LIMITS, done[len(WELL) :], strict=True):

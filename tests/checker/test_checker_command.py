@@ -39,7 +39,7 @@ def run(*words: object) -> Any:
 
 
 def tables(*words: object) -> Any:
-    """As on a terminal."""
+    """Run a command and return its output as on a terminal."""
     return run(*words, "--format", "text")
 
 
@@ -173,7 +173,7 @@ def test_counts_are_of_every_finding() -> None:
 
 # ------------------------------------------------------------------------------------------------------- SARIF
 
-# What SARIF 2.1.0 requires of the objects that are used here: the properties that an object must have, and may have.
+# The objects of SARIF 2.1.0 that are used here: their required properties and their allowed properties.
 OBJECTS: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
     "run": ({"tool"}, {"results", "artifacts", "invocations"}),
@@ -278,7 +278,7 @@ def test_nodes_of_one_name_have_fingerprints_of_their_own(standard: str | None, 
         [if] y = If(c) <then_branch = t {branch.format("t")}, else_branch = e {branch.format("e")}> }}"""
     report = check(parsed(text), standard)
     log = as_sarif([report], "1", everything=everything)
-    assert_sarif(log)  # in which no two are the same
+    assert_sarif(log)  # results must be unique
     names = [result["locations"][0]["logicalLocations"][0]["name"] for result in log["runs"][0]["results"]]
     assert names.count("node 'twin' (Max)") > 3
     assert as_sarif([report], "1", everything=everything) == log

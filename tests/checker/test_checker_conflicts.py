@@ -22,7 +22,7 @@ World = frozenset[tuple[Any, ...]]
 
 
 def tensor(form: str, elem_type: int, dims: tuple[int | str, ...] | None) -> TypeProto:
-    """A type of tensors; a size may be a name, or "" for one that nothing is said of."""
+    """Return a tensor type; a size may be a name, or "" if it is unknown."""
     made = TypeProto()
     part = getattr(made, form)
     part.elem_type = elem_type
@@ -68,7 +68,7 @@ TYPES = [
 
 
 def values_of(info: TypeProto) -> World:
-    """The values of the world that are of a type."""
+    """Return the values of the world that have a type."""
     form = info.WhichOneof("value")
     if form is None:
         return EVERYTHING
@@ -102,7 +102,7 @@ def test_types_conflict_if_no_value_is_of_both() -> None:
 
 
 def test_what_a_type_leaves_open_another_fills() -> None:
-    """The values of both, for tensors; what else is written in detail stays as it is; nothing is changed in place."""
+    """Test that merging two types keeps the values of both, keeps other details, and changes nothing in place."""
     for first, second in product(PLAIN, repeat=2):
         before = first.SerializeToString(), second.SerializeToString()
         result = completed(first, second)
@@ -121,7 +121,7 @@ def test_what_a_type_leaves_open_another_fills() -> None:
     [(1, "n", 1), ("n", 1, 1), ("n", "m", "n"), ("", "n", "n"), ("n", "", "n"), ("", "", ""), ("", 2, 2), (2, "", 2)],
 )
 def test_names_of_sizes(first: int | str, second: int | str, expected: int | str) -> None:
-    """A number stands over a name, and the first name over the second."""
+    """Test that a number replaces a name, and that the first of two names remains."""
     made = completed(*(tensor("tensor_type", 1, (3, size)) for size in (first, second)))
     assert made == tensor("tensor_type", 1, (3, expected))
 

@@ -15,7 +15,7 @@ NEWEST = onnx.defs.onnx_opset_version()
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These models are harmless, and a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
@@ -25,7 +25,7 @@ def model(operator: str = "Max", *, ir_version: int = 10, size: int | str = 2, e
 
 
 def said(proto: ModelProto, *, full: bool = True) -> list[tuple[str, str]]:
-    """The verdicts and messages."""
+    """Return the verdicts and messages."""
     found = onnx_checker.findings(proto, full=full)
     assert all((each.node, each.clause) == ("model", "model") for each in found)
     return [(each.verdict, each.message) for each in found]
@@ -57,7 +57,7 @@ def test_inference_knows_no_model_before_operator_sets(ir_version: int) -> None:
     proto = model(ir_version=ir_version, size=3)
     del proto.opset_import[:]
     assert said(proto) == []
-    assert [verdict for verdict, _ in said(model(ir_version=ir_version))] == ["broken"]  # imports are of version 3
+    assert [verdict for verdict, _ in said(model(ir_version=ir_version))] == ["broken"]  # the imports require version 3
     assert [verdict for verdict, _ in said(model(ir_version=3, size=3))] == ["broken"]
 
 
@@ -149,7 +149,7 @@ def test_what_else_it_raises_says_nothing_of_the_model(error: Exception, monkeyp
 
 
 def test_weights_are_left_out_of_what_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the checker large weights are empty; inference gets their sizes."""
+    """Test that the checker gets empty weights for large ones, and inference their sizes."""
     proto = model()
     proto.graph.initializer.append(
         TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[100_000], raw_data=bytes(400_000))

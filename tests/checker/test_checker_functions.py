@@ -18,7 +18,7 @@ HEAD = '<ir_version: 10, opset_import: ["": 18, "own": 1]> '
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These models are harmless, and a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
@@ -35,7 +35,7 @@ def graph(*nodes: NodeProto) -> GraphProto:
 
 
 def branches(*nodes: NodeProto) -> NodeProto:
-    """An If whose last branch has these nodes, and whose first one has one."""
+    """Return an If whose else branch has these nodes, and whose then branch has one node."""
     return helper.make_node("If", ["c"], ["y"], then_branch=graph(neg()), else_branch=graph(*nodes))
 
 
@@ -89,7 +89,7 @@ def test_every_call_counts(place: str, turn: int, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("excess", [0, 1])
 def test_types_are_followed_through_so_many(excess: int) -> None:
-    """100000 nodes, or 64 levels of calls."""
+    """Test the limits: 100000 nodes, or 64 levels of calls."""
     deep = [function(f"f{level}", call(f"f{level - 1}") if level else neg()) for level in range(64 + excess)]
     assert bool(Functions(model(deep)).fault) == excess
     made = model([function("top", *[neg()] * 1000), function("more", *[neg()] * excess)])
@@ -127,7 +127,7 @@ def test_the_name_of_a_function(key: tuple[str, str, str], name: str) -> None:
 
 
 def attributes(node: NodeProto) -> dict[str, int | str]:
-    """The attributes by name: their numbers, or what they refer to."""
+    """Return the attributes by name: their numbers, or the attributes that they refer to."""
     return {each.name: each.ref_attr_name or each.i for each in node.attribute}
 
 
@@ -142,7 +142,7 @@ def attributes(node: NodeProto) -> dict[str, int | str]:
     ids=str,
 )
 def test_attributes_in_a_body(given: Mapping[str, int] | None, outer: object, inner: object) -> None:
-    """A call's, then the function's defaults; where no call is known, what has no default stays open."""
+    """Test that a call's attributes come before defaults; without either, an attribute is unknown."""
     nodes = [helper.make_node("Own", ["x"], ["y"], c=5), helper.make_node("Own", ["x"], ["z"])]
     for node, names in zip(nodes, ("de", "ke"), strict=True):
         for name, refers in zip("ab", names, strict=True):
@@ -163,7 +163,7 @@ def test_attributes_in_a_body(given: Mapping[str, int] | None, outer: object, in
 
 
 def expected_message(report: Report, short: str) -> list[tuple[str, str]]:
-    """What is said of a clause, by the value that the node makes."""
+    """Return the verdicts and messages about a clause, with the value that the node computes."""
     return [(each.node.split("'")[-2], each.message) for each in report.findings if each.clause.endswith(short)]
 
 
@@ -172,14 +172,14 @@ def parsed(text: str) -> ModelProto:
 
 
 def test_each_call_has_its_own_types() -> None:
-    """Those of functions that stand beside each other, and of calls within them."""
+    """Test calls of adjacent functions and calls inside functions."""
     report = check(
         parsed("""g (float[2] a, float[3] b) => (float[2] y, float[3] z, float[3] w) {
             y = own.f(a)  z = own.g(b)  w = own.f(b) }
         <domain: "own", opset_import: ["": 18]> f (p) => (r) { m = Abs(p)  r = Max(m, m) }
         <domain: "own", opset_import: ["": 18, "own": 1]> g (p) => (s) { n = Abs(p)  k = own.f(n) s = Max(k, n) }""")
     )
-    # twice f of three: of a value that the model writes the type of, and of one that it does not
+    # twice f of three elements: for a value with a declared type, and for one without
     makes = [(name, f"the inputs broadcast to ({size},)") for name, size in zip("rrrs", (2, 3, 3, 3), strict=True)]
     assert not report.faults
     assert sorted(expected_message(report, "-13.shape")) == makes
@@ -191,7 +191,7 @@ def test_each_call_has_its_own_types() -> None:
 def test_a_reference_to_an_attribute_that_a_function_does_not_declare(
     keeps: int | None, sizes: list[int], declares: bool
 ) -> None:
-    """Runtimes set it to the call's value; inference and clauses must agree."""
+    """Test that inference and clauses agree with runtimes, which use the value of the call."""
     given = "" if keeps is None else f" <k = {keeps}>"
     made = parsed(
         f"""g (float[2,3] a) => (float[p] y) {{ y = own.f{given}(a) }}
@@ -215,7 +215,7 @@ def test_a_reference_to_an_attribute_that_a_function_does_not_declare(
     ids=lambda text: text[:3],
 )
 def test_a_function_with_the_name_of_an_operator(call: str) -> None:
-    """Runtimes run max operators, not functions with their names."""
+    """Test that runtimes run max operators instead of functions with their names."""
     made = parsed(f"g (float[2] a, int64[2, 1] i) => (float[p] y) {{ y = {call} }}")
     node = made.graph.node[0]
     body = [helper.make_node("Max" if call == "Abs(a)" else "Identity", ["p"], ["q"])]

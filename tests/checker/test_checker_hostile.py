@@ -25,7 +25,7 @@ from maxops import errors
 from maxops.checker import Report, check, sandbox
 
 STANDARDS = [None, "onnx", "sonnx", "sonnx-draft", "openvino"]
-# What only a run meets: other operators, values that no max node reads, and weights that are not read here.
+# Errors that only a run detects: in other operators, in values that no max node reads, and in unread weights.
 NOT_OURS = {
     "ir_version_too_new", "opset_too_new", "map_input", "sparse_initializer", "constant_sparse",
     "initializer_bool_of_two", "external_link_inside", "external_hard_link",
@@ -34,19 +34,19 @@ NOT_OURS = {
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What onnx cannot end, ends soon."""
+    """Shorten the timeout of onnx, so that hanging models end soon."""
     monkeypatch.setattr(sandbox, "MAX_SECONDS", 1)
     monkeypatch.setattr(sandbox, "MAX_BYTES", 1 << 28)
 
 
 @pytest.fixture
 def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For models that are known to be harmless: thousands of processes take their time."""
+    """Check in this process, which is faster for thousands of harmless models."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def checked(path: Path, standard: str | None = None) -> Report | str:
-    """The report, or the text of the one error; anything else fails the test."""
+    """Return the report, or the text of the single error; any other outcome fails the test."""
     try:
         return check(path, standard)
     except errors.ModelError as error:
@@ -79,7 +79,7 @@ def test_every_truncation(tmp_path: Path) -> None:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """A protobuf field of bytes, for models that the onnx package would not build."""
+    """Return a protobuf field of bytes, for models that the onnx package cannot build."""
     length, varint = len(data), b""
     while length > 127:
         varint += bytes([length & 127 | 128])
@@ -88,7 +88,7 @@ def field(number: int, data: bytes) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """A model of If in If in If, with a Max in the innermost one."""
+    """Return a model of nested If nodes with a Max in the innermost one."""
     info = helper.make_tensor_value_info("y", FLOAT, None)
     graph = helper.make_graph([node("Max", ["x"], "y")], "g", [], [info]).SerializeToString()
     start = node("If", ["c"], "y").SerializeToString()
@@ -230,7 +230,7 @@ def messages(start: Any) -> Iterator[Any]:
 
 
 def mutate(made: ModelProto, choose: random.Random) -> None:
-    """Clear, double, exchange or overwrite one field somewhere in the model."""
+    """Clear, duplicate, exchange or overwrite one field somewhere in the model."""
     every = [*messages(made)]
     message = choose.choice(every)
     field = choose.choice(message.DESCRIPTOR.fields)
@@ -238,7 +238,7 @@ def mutate(made: ModelProto, choose: random.Random) -> None:
         message.ClearField(field.name)
     elif field.message_type is not None:
         same = [each for each in every if each.DESCRIPTOR is field.message_type]
-        # by way of bytes, since a message that becomes part of itself ends protobuf
+        # as bytes, because a message that contains itself crashes protobuf
         other = choose.choice(same).SerializeToString() if same else b""
         target = getattr(message, field.name)
         (target.add() if field.is_repeated else target).ParseFromString(other)
@@ -255,12 +255,12 @@ def mutate(made: ModelProto, choose: random.Random) -> None:
                 getattr(message, field.name).append(choose.choice(choices))
             else:
                 setattr(message, field.name, choose.choice(choices))
-        except ValueError:  # a number that the field is too narrow for
+        except ValueError:  # the number is too large for the field
             message.ClearField(field.name)
 
 
 def spoil(data: bytes, choose: random.Random) -> bytes:
-    """Bytes changed, taken out and doubled."""
+    """Change, remove and duplicate bytes."""
     spoiled = bytearray(data)
     for _ in range(choose.randint(1, 3)):
         at, kind = choose.randrange(len(spoiled)), choose.randrange(4)
@@ -296,7 +296,7 @@ def spoiled_ir(folder: Path, choose: random.Random) -> Path:
 @pytest.mark.parametrize("count", [50, pytest.param(300, marks=pytest.mark.release)])
 @pytest.mark.parametrize("make", [spoiled_onnx, mutated_onnx, spoiled_ir], ids=lambda make: make.__name__)
 def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path: Path, quick: None) -> None:
-    """A report or an error of ours comes back, whatever comes in."""
+    """Test that the outcome is a report or an error of maxops for any input."""
     seen = Counter[str]()
     for seed in itertools.count():
         if seed >= count and len(seen) > 1:
@@ -314,7 +314,7 @@ def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path:
 
 
 def test_the_fuzzer_finds_a_checker_that_fails(tmp_path: Path) -> None:
-    """One that takes every Max to have an input."""
+    """Test a faulty checker that assumes an input for every Max."""
 
     def fails(seed: int) -> bool:
         made = onnx.load(mutated_onnx(tmp_path, random.Random(seed)), load_external_data=False)

@@ -71,7 +71,7 @@ def test_the_documents_spelling_is_understood(tmp_path: Path) -> None:
 
 
 def test_small_constants_are_read_and_large_ones_are_not(tmp_path: Path) -> None:
-    for rows, verdict in ((5, "broken"), (512, "broken"), (513, "unknown")):  # up to 4096 bytes
+    for rows, verdict in ((5, "broken"), (512, "broken"), (513, "unknown")):  # constants of up to 4096 bytes are read
         const = f'element_type="i64" offset="0" size="{rows * 8}" shape="{rows}"'
         layers = [
             layer(0, "data", "Parameter", f'shape="{rows}" element_type="f32"', outputs=[(0, (rows,))]),
@@ -117,7 +117,7 @@ def test_only_constants_that_a_rule_reads_are_read(
 
 @pytest.mark.parametrize("sizes", ["-5", "9" * 19, "x"])
 def test_a_port_whose_sizes_are_wrong(sizes: str, tmp_path: Path) -> None:
-    """The type of its layer is known all the same, and the sizes are those of the data, if that has them."""
+    """Test that the type of the layer is still known, and that sizes of the data are used if it has them."""
     wrong = '<output><port id="0"><dim>3</dim>'
     text = reduce_net(8)
     assert text.count(wrong) == 1
@@ -140,7 +140,7 @@ def test_sizes_of_more_elements_than_can_be_counted(sizes: tuple[int, ...], is_b
 def test_what_an_operator_makes_has_the_type_of_its_first_input(
     operator: str, standard: str | None, tmp_path: Path
 ) -> None:
-    """What a port says else is a fault of the model, or where the operator has a row of its clause."""
+    """Test a port with another type: a fault of the model, or of its clause if the operator has a row."""
     counts = {"Maximum": 1, "ReduceMax": 2, "SegmentMax": 2}
     parts = [
         layer(0, "data", "Parameter", 'shape="1" element_type="f32"', outputs=[(0, (1,))]),
@@ -189,7 +189,7 @@ def test_a_constant_has_at_least_the_bytes_of_its_shape(size: int, is_valid: boo
 
 @pytest.mark.parametrize(("sizes", "verdict"), [((2, 3), "holds"), ((1, 1), "broken")])
 def test_no_axes_reduce_nothing(sizes: tuple[int, ...], verdict: str, tmp_path: Path) -> None:
-    """As OpenVINO has it, also against ONNX's clauses."""
+    """Test that empty axes reduce nothing, as in OpenVINO, also against ONNX's clauses."""
     parts = [
         layer(0, "x", "Parameter", 'shape="2,3" element_type="f32"', outputs=[(0, (2, 3))]),
         layer(1, "axes", "Const", 'element_type="i64" offset="0" size="0" shape="0"', outputs=[(0, (0,))]),
@@ -214,7 +214,7 @@ def test_axes_against_onnx(tmp_path: Path) -> None:
 
 
 def test_ports_tell_types(tmp_path: Path) -> None:
-    """Also behind layers that nobody here runs."""
+    """Test types from ports, also after layers that maxops does not support."""
     text = reduce_net(8).replace('id="1" name="b" type="Parameter"', 'id="1" name="b" type="MatMul"')
     unknown = check(saved(tmp_path, text), "onnx")
     assert finding(unknown, "T", "'m'").verdict == "unknown"
@@ -234,7 +234,7 @@ def test_a_parameter_of_any_rank(tmp_path: Path) -> None:
 @pytest.mark.parametrize("of", ["Parameter", "Const", "MatMul", "Maximum"])
 @pytest.mark.parametrize("any_rank", ["", "...", " ... ", "[...]"])
 def test_a_port_without_sizes_is_a_scalars_unless_ranks_are_open(any_rank: str, of: str, tmp_path: Path) -> None:
-    """A Parameter of any rank leaves the ranks behind it open, too: those of Parameters and of Const are written."""
+    """Test that a port without sizes means a scalar, unless a Parameter of any rank makes ranks unknown."""
     data = 'shape="" element_type="f32"' + (' offset="0" size="4"' if of == "Const" else "")
     made = layer(0, "x", of, data if of in ("Parameter", "Const") else "", outputs=[(0, ())])
     layers = [
@@ -258,7 +258,7 @@ def test_a_port_without_sizes_is_a_scalars_unless_ranks_are_open(any_rank: str, 
 def test_a_scalar_that_documents_write_as_one_size_of_0(
     port: int, sizes: tuple[int, ...], of: str, tmp_path: Path
 ) -> None:
-    """num_segments alone is read so; ids of size 0 are none."""
+    """Test that only num_segments of size 0 is read as a scalar; ids of size 0 are empty."""
     name, own = ("ids", 'shape="5"') if port == 1 else ("count", 'shape=""')
     old = f'name="{name}" type="Parameter"><data {own} element_type="i64"/><output><port id="0">'
     assert GOOD.count(old) == 1
@@ -270,7 +270,7 @@ def test_a_scalar_that_documents_write_as_one_size_of_0(
     )
     report = check(saved(tmp_path, made))
     says = [each for each in report.faults if "output port 0 has shape" in each.message]
-    if of == "Parameter":  # what the data says counts, and a port must not contradict it
+    if of == "Parameter":  # the data determines the type, and a port must not contradict it
         right = [(), (0,)] if port == 2 else [(), (-1,)]
         assert bool(says) is (sizes not in right)
         assert finding(report, "num_segments").verdict == "unknown"
@@ -394,7 +394,7 @@ def test_a_fault_is_a_finding(text: str, message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["Maximum", "Concat"])
 @pytest.mark.parametrize("edge", range(5))
 def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
-    """Of max operators, of Results and of all others: OpenVINO reads no IR in which one is not."""
+    """Test max operators, Results and other layers: OpenVINO reads no IR with an unconnected input port."""
     whole = reduce_net(8).replace('type="Maximum"', f'type="{kind}"')
     text = re.findall("<edge [^>]*>", whole)[edge]
     layer_id, port = re.findall('to-[a-z]*="([0-9])"', text)
@@ -412,7 +412,7 @@ def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
 def test_a_layer_has_so_many_input_ports(
     count: int, number: int, kind: str, standard: str | None, tmp_path: Path
 ) -> None:
-    """Of operators of which a clause speaks, it does so; OpenVINO reads no IR with another number."""
+    """Test that the clause of an operator reports it; OpenVINO reads no IR with another number of ports."""
     takes = {"Parameter": [0], "Const": [0], "Result": [1]}.get(kind, [2])
     if standard == "onnx" and kind in ("Maximum", "ReduceMax"):
         takes = [1, 2, 3] if kind == "Maximum" else [1, 2]

@@ -26,7 +26,7 @@ def _port(number: int, what: What) -> str:
 
 
 def _source(number: int, name: str, kind: str, own: What, said: What, version: str = "opset1") -> str:
-    """A Parameter or a Const, of what it is by its own data, and of what its port says."""
+    """Return a Parameter or a Const with the types of its own data and of its port."""
     element_type, sizes = own
     count = BYTES[element_type]
     for size in sizes:
@@ -38,7 +38,7 @@ def _source(number: int, name: str, kind: str, own: What, said: What, version: s
 
 
 def _segment(kind: str, data: tuple[What, What], ids: tuple[What, What], versions: dict[str, str] | None = None) -> str:
-    """SegmentMax of two sources, whose ports and results are as the sources' ports say."""
+    """Return a SegmentMax of two sources, whose ports and results have the types of the sources' ports."""
     of = (versions or {}).get
     out = (data[1][0], (-1, *data[1][1][1:]))
     parts = [
@@ -98,10 +98,10 @@ def test_the_layers_data_counts(
     report, is_refused = _checked(tmp_path, _segment(kind, given["data"], given["ids"]))
     if is_refused:
         assert report.broken
-    contradicts = other != right and (sizes != () or wrong == "data")  # a port without sizes says nothing of them
+    contradicts = other != right and (sizes != () or wrong == "data")  # a port without sizes does not contradict them
     assert bool(_says(report, layer)) is contradicts
     assert report.broken or not contradicts
-    # a node is judged by the data, not by the port
+    # the data determines the verdict of a node, not the port
     if own == right and layer == "ids":
         assert not [each for each in report.findings if each.verdict == "broken" and "SegmentMax-16" in each.clause]
 
@@ -152,7 +152,7 @@ def test_our_own_operators_have_a_version_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_table_of_versions_is_openvinos(tmp_path: Path) -> None:
-    """The newest operator set that OpenVINO has is the newest of the table."""
+    """Test that the newest operator set of OpenVINO is the newest one in the table."""
     newest = max(layers.EVERY)
     for number, is_there in ((newest, True), (newest + 1, False)):
         text = _segment("Parameter", (DATA, DATA), (IDS, IDS), {"Parameter": f"opset{number}"})

@@ -21,7 +21,7 @@ OPSET = 18
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These models are known to be harmless, and a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
@@ -31,7 +31,7 @@ def _node(operator: str, inputs: list[str], output: str, domain: str = "") -> No
 
 @dataclass
 class Part:
-    """What stands in a place: its nodes read x and c of the place, and make y; the place makes late after them."""
+    """The content of a place: nodes that read x and c and compute y; the place computes `late` after them."""
 
     nodes: list[NodeProto] = field(default_factory=lambda: [_node("Max", ["x", "x"], "y")])
     initializers: list[TensorProto] = field(default_factory=list)
@@ -103,7 +103,7 @@ def _in_training(part: Part, graph: str) -> ModelProto:
     result = _whole([_node("Neg", ["x"], "z")], "z")
     made = getattr(result.training_info.add(), graph)
     made.CopyFrom(_graph(Part([*part.nodes, _late()], part.initializers)))
-    if graph == "initialization":  # which sees nothing of the model
+    if graph == "initialization":  # it cannot see the values of the model
         for name, elem_type in (("x", FLOAT), ("c", BOOL)):
             made.initializer.append(
                 helper.make_tensor(name, elem_type, [2] if name == "x" else [], [1, 1][: 2 if name == "x" else 1])
@@ -135,7 +135,7 @@ PLACES: dict[str, Callable[[Part], ModelProto]] = {
     "training step": lambda part: _in_training(part, "algorithm"),
     "training initialization": lambda part: _in_training(part, "initialization"),
 }
-TRAINING = {"training step", "training initialization"}  # of which onnx.checker sees nothing
+TRAINING = {"training step", "training initialization"}  # onnx.checker does not check these
 SUBGRAPHS = {"branch", "branch in branch", "loop", "branch in function"}
 
 
@@ -238,7 +238,7 @@ RIGHT: dict[str, Callable[[], Part]] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_right_holds_everywhere(place: str, right: str) -> None:
     made = PLACES[place](RIGHT[right]())
-    # what graphs inside nodes leave without a name, too, those around them may have left
+    # an omitted output, which inner graphs may also have
     made.graph.node.insert(0, helper.make_node("Dropout", ["x"], ["dropped", ""]))
     assert not _refusal(made)
     report = check(made)
@@ -314,7 +314,7 @@ def test_functions_of_one_key(place: str, overload: str, count: int) -> None:
     first = made.functions[0]
     for _ in range(count - 1):
         made.functions.add().CopyFrom(first)
-    other = made.functions.add()  # which only the overload tells apart
+    other = made.functions.add()  # only the overload differs
     other.CopyFrom(first)
     other.overload = overload or "another"
     named = [each for each in _broken(check(made)) if f"defined {count} times" in each.message]
@@ -419,7 +419,7 @@ DOMAINS = ("", "ai.onnx", "own")
 @pytest.mark.parametrize("called", [None, *DOMAINS])
 @pytest.mark.parametrize("own", DOMAINS)
 def test_domains_of_functions_as_onnx_takes_them(own: str, called: str | None, imported: tuple[str, str]) -> None:
-    """Under each spelling of its domain, of its call's, and of what the model imports; one that nothing calls too."""
+    """Test each spelling of the domain of a function, of its call and of the import, and functions without calls."""
     function = helper.make_function(own, "f", ["p"], ["q"], [_node("Max", ["p", "p"], "q")], IMPORTS)
     node = _node("Neg", ["x"], "y") if called is None else _node("f", ["x"], "y", called)
     values = [helper.make_tensor_value_info(name, FLOAT, [2]) for name in "xy"]
@@ -427,7 +427,7 @@ def test_domains_of_functions_as_onnx_takes_them(own: str, called: str | None, i
     graph = helper.make_graph([node], "g", values[:1], values[1:])
     made = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=10)
     refusal = _refusal_of_onnx(made)
-    # maxops reads both names of ONNX's domain as one, also where onnx looks for the other in vain
+    # maxops treats both names of ONNX's domain as equal, even where onnx does not
     if "No opset import for domain 'ai.onnx'" not in refusal:
         assert bool(_broken(check(made))) is bool(refusal), refusal
 

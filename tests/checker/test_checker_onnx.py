@@ -24,7 +24,7 @@ from maxops.onnx import rewrite
 
 @pytest.fixture
 def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For models that are known to be harmless: a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
@@ -32,7 +32,7 @@ HEAD = '<ir_version: 10, opset_import: ["": 18, "local": 1, "maxops": 1]> '
 
 
 def parsed(text: str, head: str = HEAD) -> ModelProto:
-    """The model of a text, whose outputs get the types that the text leaves out: onnx.checker requires them."""
+    """Parse a model, and infer missing types of outputs, which onnx.checker requires."""
     made = parser.parse_model(head + text)
     inferred = onnx.shape_inference.infer_shapes(made)
     for info, found in zip(made.graph.output, inferred.graph.output, strict=True):
@@ -44,7 +44,7 @@ def parsed(text: str, head: str = HEAD) -> ModelProto:
 
 
 def verdicts(report: Report, short: str) -> dict[str, str]:
-    """Each node's verdict on one clause, by the last part of where it stands."""
+    """Return each node's verdict on a clause, by the last part of its location."""
     return {
         finding.node.rsplit(" / ", 1)[-1]: finding.verdict
         for finding in report.findings
@@ -85,7 +85,7 @@ def test_each_opset_has_its_row() -> None:
 def test_a_node_of_our_domain_follows_the_version_that_it_names(
     operator: str, versions: tuple[int, ...], standard: str | None, unsandboxed: None
 ) -> None:
-    """Whatever operator set the model imports, and wherever the attribute stands."""
+    """Test that the version attribute of a node determines its rules, whatever operator set the model imports."""
     for version, first in itertools.product((None, *range(22)), (True, False)):
         made = model([node(operator, ["x"], "y")], outputs=[value("y", (4 if operator == "Max" else 1,))], opset=7)
         made.graph.node[0].domain = "maxops"
@@ -104,7 +104,7 @@ def test_a_node_of_our_domain_follows_the_version_that_it_names(
         assert judged.row is None
         says = f"ONNX {operator} has no version {version}; known versions: {', '.join(map(str, versions))}"
         assert judged.note.startswith(says)
-        # of one that comes after those that are known nothing can be said
+        # the rules of a version after the known ones are unknown
         (fault,) = faults(report, "broken" if version < versions[-1] else "unknown")
         assert fault.startswith(f"graph / node (maxops.{operator}) with output 'y': {says}")
         assert report.broken == (version < versions[-1])
@@ -127,7 +127,7 @@ def test_a_version_that_a_functions_caller_sets(is_called: bool, unsandboxed: No
         assert judged.row.name == "Max-8"
 
 
-# The attributes of each operator, from version to version; a node of our domain has its axes as an input.
+# The attributes of each operator in each version; nodes of maxops's domain have axes as an input.
 ATTRIBUTES: dict[str, dict[int, set[str]]] = {
     "Max": {1: {"consumed_inputs"}, 6: set(), 8: set(), 12: set(), 13: set()},
     "ReduceMax": {version: {"axes", "keepdims"} for version in (1, 11, 12, 13)}
@@ -186,7 +186,7 @@ def test_axes_of_version_18_from_everywhere(way: str) -> None:
 @pytest.mark.parametrize("typed", [True, False])
 @pytest.mark.parametrize("hides", [True, False])
 def test_the_input_of_a_body_hides_an_outer_constant(hides: bool, typed: bool, unsandboxed: None) -> None:
-    """Without a type, too: nothing tells the type of what an unknown operator makes."""
+    """Test that the input of a body hides an outer constant of the same name, with and without a type."""
     made = parsed(
         """g (float[2, 3] d, int64 t) => (y) <int64[1] axes = {1}> {
             s = local.Own(d)
@@ -241,7 +241,7 @@ def test_sparse_tensors(kind: str) -> None:
     made = model(nodes)
     if kind == "initializer":
         made.graph.sparse_initializer.append(sparse)
-    # what such a Constant makes is dense
+    # such a Constant has a dense result
     assert finding(check(made), "T").verdict == ("broken" if kind == "initializer" else "holds")
     strict = check(made, "sonnx")
     assert finding(strict, "GR1").verdict == "broken"
@@ -273,7 +273,7 @@ def test_large_weights_do_not_go_to_inference(monkeypatch: pytest.MonkeyPatch) -
         return infer(proto, **more)
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", recorded)
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)  # where it can be watched
+    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)  # in this process, where the calls can be recorded
     report = check(made)
     assert finding(report, "shape").message == "axis -1 does not broadcast: 'x' (4,), 'w' (3, 4, 1000)"
     assert sizes[0] < 1000 < made.ByteSize()
@@ -371,7 +371,7 @@ def test_a_function_that_nothing_calls() -> None:
 
 
 def test_sonnx_in_a_function() -> None:
-    """An input's type is the one that the caller writes, and inner values have none."""
+    """Test that an input has the type that the caller declares, and that inner values have no type."""
     text = """g (float[2] a) => (float[2] y) { y = local.f(a) }
         <domain: "local", opset_import: ["": 18]> f (p) => (r) { BODY }"""
     direct = check(parsed(text.replace("BODY", "r = Max(p)")), "sonnx")
@@ -381,7 +381,7 @@ def test_sonnx_in_a_function() -> None:
 
 
 def chain(depth: int, width: int = 1) -> ModelProto:
-    """Functions that call the next one, `width` times each."""
+    """Return functions that each call the next one, `width` times."""
     made = parsed("g (float[2] a) => (y) { y = local.f0(a) }")
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     for number in range(depth):
@@ -611,7 +611,7 @@ def test_external_data_that_is_missing_is_a_finding(place: str, is_there: bool, 
         assert "is missing from the model's folder" in named[0]
 
 
-# What makes z, whose type depends on a tensor w that is external.
+# Nodes that compute z, whose type depends on an external tensor w.
 OF_EXTERNAL = {
     "Reshape": ([6], "z = Reshape(x, w)"),
     "Slice": ([1], "z = Slice(x, w, w)"),

@@ -22,9 +22,9 @@ from maxops.errors import ModelError
 
 ROW = next(row for row in spec.ALL if row.name == "Max-13")
 SHAPE, VALUE = ROW.clause("shape"), ROW.clause("value")
-# A finding of a clause, or of the model; or a node that a standard has no rules for.
+# A finding of a clause or of the model, or a node for which a standard has no rules.
 ITEMS = ("holds", "broken", "unknown", "at run time", "broken model", "unknown model", "outside")
-# What fails a check, whatever stands beside it; a node outside only where a standard is asked for.
+# Findings that fail a check; a node without rules fails it only if a standard is selected.
 FAILS = ("broken", "broken model")
 SARIF = {
     "holds": ("pass", "none"),
@@ -62,7 +62,7 @@ def _fails(items: Sequence[str], standard: str | None) -> bool:
 def _check(
     reports: dict[str, Report | str], folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> tuple[int, str]:
-    """The command's exit code and stdout, where models give these reports, or an error of this text."""
+    """Return the command's exit code and stdout if the models have these reports, or an error with this text."""
 
     def given(path: Path, standard: str | None) -> Report:
         found = reports[path.name]
@@ -133,7 +133,7 @@ def test_results_of_sarif(items: tuple[str, ...], standard: str | None, everythi
 def test_two_models_and_one_that_cannot_be_read(
     first: str, standard: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The exit code is that of the worst, in whatever order they stand; JSON and SARIF say so, too."""
+    """Test that the worst outcome determines the exit code, in any order, and that JSON and SARIF contain it."""
     for second in (*ITEMS, "unreadable"):
         pair = {"a.onnx": first, "b.onnx": second}
         reports: dict[str, Report | str] = {

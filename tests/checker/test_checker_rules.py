@@ -139,7 +139,7 @@ MAX: dict[str, dict[str, list[Case]]] = {
         BROKEN: [of(value(), consumed_inputs=Invalid("x"))],
     },
 }
-# The clause "shape" is C1 and C2 in one; before version 8 nothing broadcasts.
+# The clause "shape" combines C1 and C2; before version 8, inputs do not broadcast.
 SHAPE = {
     "numpy": {
         HOLDS: [*STRICT_OR_NUMPY[HOLDS], *MAX["C2"][HOLDS], of(value((0,)), value((1,)))],
@@ -168,7 +168,7 @@ SHAPE = {
 
 
 def axes(given: Any, data: Known | None = None, **more: Any) -> Case:
-    """The axes as the version has them: an attribute, or a constant input."""
+    """Return a case with axes in the form of the version: an attribute or a constant input."""
 
     def case(row: Spec) -> Node:
         first = value() if data is None else data
@@ -216,10 +216,10 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
             axes([0, 1]),
             axes([]),
             axes([1], value(None)),
-            # what lies outside is no other axis, and another clause's
+            # an axis out of range violates only the clause of the range
             axes([0, 2]),
             axes([1, -3]),
-            # without a rank: of one sign they are what they are
+            # without a rank, axes of the same sign are unambiguous
             *(axes(given, value(None)) for given in ([], [0], [0, 1], [-2, -1])),
         ],
         BROKEN: [wrong_axes, axes_of_rank_2],
@@ -227,7 +227,7 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
     },
     "axes.unique": {
         HOLDS: [of(value()), axes([0, 1]), axes([]), axes([0, 2]), axes([-2, -1], value(None))],
-        # ONNX does not say whether an axis may be named twice
+        # ONNX does not define whether an axis may be repeated
         UNKNOWN: [
             *(axes(given) for given in ([0, 0], [1, 0, 1], [0, -2], [1, -1])),
             axes([0, 0], value(None)),
@@ -376,7 +376,7 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
             of(value((0,)), NO_IDS, constant(0), output=value((1,))),
             of(value((1,)), value((1,), INT64)),
             of(value((0, "n")), NO_IDS, output=value((0, "n"))),
-            # of a rank that is another clause's
+            # the rank violates another clause
             of(value(), value((2, "n"), INT64)),
             of(value(), value((2, 0), INT64)),
         ],
@@ -442,7 +442,7 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
 
 # --------------------------------------------------------------------------------- ScatterElements, ScatterND
 
-# Data of (2, 1): there both operators mean the same by indices of (2, 1).
+# Data of shape (2, 1), for which both operators interpret indices of shape (2, 1) alike.
 DATA, COLUMN = value((2, 1)), value((2, 1), INT64)
 GOOD = of(DATA, COLUMN, value((2, 1)), output=DATA)
 
@@ -572,7 +572,7 @@ CASES = {
     "ScatterElements": SCATTER_ELEMENTS,
     "ScatterND": SCATTER_ND,
 }
-# What the model cannot break, since the operator alone keeps it; and what is never open.
+# Clauses that a model cannot violate, because only the operator can, and clauses that are never undetermined.
 NEVER = {
     BROKEN: {
         *(
@@ -678,7 +678,7 @@ def test_broadcast_of_known_sizes_is_that_of_shapes(given_shapes: list[tuple[int
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 2, 3, "n", "m", None]), max_size=3).map(tuple), min_size=1, max_size=3))
 def test_an_open_verdict_is_right_for_every_size(given_shapes: list[Dims]) -> None:
-    """With sizes put in for names and gaps, what was certain stays so, and what was open shows both ways."""
+    """Test that definite verdicts stay the same for every size, and that undetermined ones become both verdicts."""
     found = sizes.broadcast(given_shapes)
     seen, zeros = set(), set()
     for choice in range(4**2):
@@ -856,7 +856,7 @@ def test_a_version_without_negative_axes_needs_no_rank_to_refuse_one() -> None:
 @pytest.mark.parametrize("keeps", [0, 1])
 @pytest.mark.parametrize("number", [None, "k", 1, 2, 3])
 def test_keepdims_with_unknown_axes(number: Size, keeps: int) -> None:
-    """A rank is broken if no axes of this number give it; ONNX does not say whether axes may repeat."""
+    """Test that a rank is invalid only if no axes of this number explain it; ONNX does not define repeated axes."""
     for row, rank, output in product(
         (row for row in spec.ALL if row.operator == "ReduceMax"), (None, 1, 2, 3), (None, *range(5))
     ):
@@ -927,7 +927,7 @@ KINDS: set[type] = {
     if isinstance(kind, type)
     and is_dataclass(kind)
     and kind.__module__ == module.name
-    and kind.__name__ != "_Net"  # which is filled as its layers are read
+    and kind.__name__ != "_Net"  # filled while the layers are read
 }
 
 

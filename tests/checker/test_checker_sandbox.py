@@ -31,7 +31,7 @@ def _refused() -> NoReturn:
 
 WORKS: dict[str, Callable[[], bytes]] = {
     "nothing": lambda: b"",
-    "bytes": lambda: bytes(range(256)) * 300,  # more than a pipe holds
+    "bytes": lambda: bytes(range(256)) * 300,  # more than the capacity of a pipe
     "fault": _refused,
     "killed": _killed(signal.SIGKILL),
     "late": _killed(signal.SIGXCPU),
@@ -50,7 +50,7 @@ TEXTS = {
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """As many items as processes were started since."""
+    """Return a list that gets one item for each process that starts."""
     forks: list[None] = []
     fork = os.fork
 
@@ -102,7 +102,7 @@ def test_each_work_has_the_limits_for_itself(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _model(functions: int, levels: int, called: int) -> ModelProto:
-    """Functions in chains of so many levels, of which the first few are called."""
+    """Return functions in chains of this many levels; calls use the first few functions."""
     text = '<ir_version: 9, opset_import: ["": 17, "d": 1]> g (float[2] x) => (float[2] y) { y = Max(x) '
     text += "".join(f"z{number} = d.f{number}_0(x) " for number in range(called)) + "}"
     for number in range(functions):
@@ -123,6 +123,6 @@ def test_functions_of_a_level_take_one_process(
     report = check(made)
     assert len(report.nodes) == 1 + functions
     uncalled = functions > called
-    assert len(forks) == 2 + levels * (uncalled + (called > 0))  # onnx.checker, the graph; called, and not
+    assert len(forks) == 2 + levels * (uncalled + (called > 0))  # onnx.checker, the graph, and the functions
     named = [node.where for node in report.nodes if "which is never called" in node.where]
     assert len(named) == functions - called

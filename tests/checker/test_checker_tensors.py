@@ -22,12 +22,12 @@ IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These models are harmless, and a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def tensor(*more: tuple[str, str], **entries: str) -> TensorProto:
-    """Two floats: here, or in another file that these entries name."""
+    """Return a tensor of two floats, in the model or in the external file that these entries describe."""
     made = TensorProto(name="w", data_type=FLOAT, dims=[2])
     if not entries:
         made.raw_data = bytes(8)
@@ -50,7 +50,7 @@ def segment() -> TensorProto:
     return made
 
 
-# A faulty tensor, and what is said of it; the model's folder has w.bin of 8 bytes, a folder, and a link that leads out.
+# Faulty tensors with their errors. The model's folder has w.bin of 8 bytes, a folder, and a link to the outside.
 FAULTS: dict[str, tuple[TensorProto, str]] = {
     "negative size": (of_sizes(-1, 2), "has negative size -1"),
     "negative size behind": (of_sizes(2, -3), "has negative size -3"),
@@ -80,7 +80,7 @@ FAULTS: dict[str, tuple[TensorProto, str]] = {
     "long length": (tensor(location="w.bin", length="9"), "must have a length of 8 bytes, got 9"),
     "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9, but the file has 8 bytes"),
 }
-# Those that only a look at the files shows.
+# Faults that only the files reveal.
 OF_FILES = {
     "link that leads out",
     "a folder",
@@ -91,7 +91,7 @@ OF_FILES = {
     "no end",
     "length of 0",
 }
-# Each is right, and lies as near to a fault as it can.
+# Valid tensors that are close to a fault.
 RIGHT = {
     "here": tensor(),
     "whole file": tensor(location="w.bin", offset="0", length="8"),
@@ -126,7 +126,7 @@ def in_function(faulty: TensorProto) -> ModelProto:
 
 
 def sparse(faulty: TensorProto, part: str) -> SparseTensorProto:
-    """A sparse tensor with this one as its values or its indices."""
+    """Return a sparse tensor with this tensor as its values or its indices."""
     made = SparseTensorProto(dims=[2])
     made.values.CopyFrom(faulty if part == "values" else tensor())
     made.indices.CopyFrom(faulty)
@@ -224,7 +224,7 @@ def test_each_fault_in_each_place(fault: str, place: str, folder: Path) -> None:
     assert report.broken
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if "indices" not in place])  # which are integers
+@pytest.mark.parametrize("place", [place for place in PLACES if "indices" not in place])  # indices are integers
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_next_to_a_fault(name: str, place: str, folder: Path) -> None:
     assert broken(checked(PLACES[place][0](RIGHT[name]), folder)) == []
@@ -254,7 +254,7 @@ def test_a_file_that_must_not_be_looked_at_is_an_error(folder: Path, monkeypatch
 
 
 def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
-    """The type of a tensor of these sizes, or of something that holds such tensors."""
+    """Return the type of a tensor with these sizes, or of a container of such tensors."""
     make = helper.make_sparse_tensor_type_proto if form == "sparse" else helper.make_tensor_type_proto
     made = make(FLOAT, sizes)
     if form == "map":
@@ -281,7 +281,7 @@ def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
     ids=str,
 )
 def test_sizes_in_each_type(sizes: Sequence[int | str], says: str, place: str, form: str) -> None:
-    """Of what no node reads, and that is not the first in its list."""
+    """Test values that no node reads and that are not first in their list."""
     made = model(helper.make_node("Own", ["x"], ["z"], domain="own"))
     name = "given" if place == "input" else "z"
     getattr(made.graph, place).append(helper.make_value_info(name, typed(form, sizes)))

@@ -21,13 +21,13 @@ OPSET = 18
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These models are known to be harmless, and a process for each would take its time."""
+    """Check in this process, which is faster, because these models are harmless."""
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 @dataclass
 class Producer:
-    """What makes the value v, of two elements, in a graph that has the input x, float[2]."""
+    """Nodes that compute the value v of two elements, in a graph with the input x of type float[2]."""
 
     elem_type: int
     nodes: list[NodeProto] = field(default_factory=list)
@@ -214,7 +214,7 @@ def test_a_claim_that_is_wrong(producer: str, place: str, standard: str | None) 
         assert named, _faults(report)
         assert _expected_type(elem_type) in named[0]
         assert _expected_type(made.elem_type) in named[0]
-        # the node is judged by what it reads
+        # the input determines the verdict of the node
         assert _expected_type(made.elem_type) in _type_of_judged(report)
 
 
@@ -282,7 +282,7 @@ def test_an_input_beside_its_initializer(elem_type: int, inference: bool, monkey
 def test_a_caller_may_give_what_is_not_the_default(
     sizes: tuple[Any, ...] | None, verdict: str, inference: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An input's sizes are those that it says, not those of the initializer of its name."""
+    """Test that an input has its declared sizes, not those of the initializer with the same name."""
     if not inference:
         monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
     other = helper.make_tensor("other", INT64, [3], [1, 2, 3])
@@ -299,7 +299,7 @@ def test_a_caller_may_give_what_is_not_the_default(
 
 @pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
 def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Axes, ids and numbers of segments: no data, which may be large."""
+    """Test that only axes, ids and num_segments are read, but no data, which may be large."""
     read: list[str] = []
 
     def recorded(tensor: TensorProto, source: str) -> Any:
@@ -318,7 +318,7 @@ def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: p
     assert read == ([] if operator == "Max" else names[1:])
 
 
-# Models that compare the generated size of NonZero(x) with a declared size of o, of which nothing is known.
+# Models that compare the inferred size of NonZero(x) with a declared size of o, which is otherwise unknown.
 GENERATED = {
     "value": "(m) <float[%s] o> { n = NonZero(x) z = Cast <to = 1> (n) o = own.Own(x) m = Max(z, o) }",
     "input": "(m) { n = NonZero(x) z = Cast <to = 1> (n) m = Max(z, o) }",
@@ -351,7 +351,7 @@ def test_a_generated_size_is_itself() -> None:
     assert (shape.verdict, shape.message) == ("holds", "the inputs broadcast to (2, unk__0_0)")
 
 
-# What makes y of x, float[-1,-1], if inference computes with the number -1.
+# Nodes that compute y from x, float[-1,-1], if inference uses -1 as a number.
 OF_OPEN_SIZES = {
     "Flatten": "y = Flatten <axis = 0> (x)",
     "Reshape": "t = Constant <value_ints = [1, -1]> () y = Reshape(x, t)",
@@ -364,7 +364,7 @@ OF_OPEN_SIZES = {
 @pytest.mark.parametrize("place", ["main", "branch", "function", "initializer"])
 @pytest.mark.parametrize("way", OF_OPEN_SIZES)
 def test_minus_one_is_an_open_size(way: str, place: str) -> None:
-    """It is as good as a size without a name, and no number."""
+    """Test that a size of -1 is treated as a size without a name."""
     nodes = OF_OPEN_SIZES[way] + " m = Max(y, z)"
     head = '<ir_version: 10, opset_import: ["": 18, "own": 1]> g (bool c, float[p,q] x, float[2,6] z) => '
     branch = (
@@ -390,7 +390,7 @@ def test_minus_one_is_an_open_size(way: str, place: str) -> None:
     assert shape.verdict == "unknown"
 
 
-# What makes y by the sizes of x, float[2,3], or of q, float[3,2], by those of x; and the sizes of y.
+# Nodes that compute y with sizes from x, float[2,3], or from q, float[3,2], and the sizes of y.
 COMPUTED = {
     "Reshape": ("s = Shape(x) y = Reshape(q, s)", "(2, 3)"),
     "ConstantOfShape": ("s = Shape(x) y = ConstantOfShape(s)", "(2, 3)"),
@@ -434,7 +434,7 @@ def test_a_claim_about_what_a_max_node_makes(operator: str, elem_type: int, stan
     )
     report = check(_model(graph), standard)
     assert report.broken is (elem_type != FLOAT)
-    # by the clause of the node's output where the standard has one, and else as a fault of the model: once
+    # reported once: by the clause of the node's output if the standard has one, else as a fault of the model
     own = [each for each in report.findings if each.verdict == "broken" and "onnx.checker" not in each.message]
     assert len(own) == (elem_type != FLOAT)
 
@@ -466,7 +466,7 @@ def test_two_claims_of_what_nobody_can_infer(elem_type: int) -> None:
 
 @pytest.mark.parametrize("sizes", [(2, 3), (2, None), ("n", 3), (None, None), ("n", "m")], ids=str)
 def test_a_claim_fills_what_inference_leaves_open(sizes: tuple[Any, ...]) -> None:
-    # the sizes that Reshape makes are known at run time only
+    # the sizes of Reshape's result are known only at run time
     graph = helper.make_graph(
         [_node("Reshape", "x", "s"), helper.make_node("Max", ["v", "x"], ["m"])],
         "g",

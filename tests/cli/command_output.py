@@ -1,4 +1,4 @@
-"""What tests of commands share: models in files, by their text."""
+"""Helpers for tests of commands: models in files, from their text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ HEAD = '<ir_version: 10, opset_import: ["": 18]> '
 
 
 def save_onnx(path: Path, text: str) -> Path:
-    """Write the model of a graph's text."""
+    """Write the ONNX model of a text to a file."""
     path.write_bytes(parser.parse_model(HEAD + text).SerializeToString())
     return path

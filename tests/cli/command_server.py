@@ -1,11 +1,11 @@
-"""Commands of `maxops` as processes of their own, each forked from one that has imported what they need.
+"""Runs `maxops` commands in separate processes, which are forked from a server that has imported their modules.
 
 python command_server.py < jobs.json > outcomes.json
 
-Jobs and outcomes are `Job` and `Outcome` as JSON. A job's process has real descriptors for its output. Permissions hold
-for it even where root runs the tests. Where the system lets it, the server mounts two small file systems for itself
-alone: one that is full but for a page, and one that is read-only. Where it does not, files of the first are limited to
-a few bytes, and the second is the kernel's own /sys.
+Jobs and outcomes are `Job` and `Outcome` as JSON. A job's process has real file descriptors for its output. Permissions
+apply to it even if root runs the tests. If permitted, the server mounts two small file systems that only it sees: one
+is full except for a page, and the other is read-only. Otherwise, files in the first are limited to a few bytes, and the
+second is the kernel's /sys.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from typing import Literal, Self
 Stream = Literal["kept", "full", "closed"]
 
 SECONDS = 60
-PAGE = 4096  # bytes that are left on the full file system
+PAGE = 4096  # free bytes on the full file system
 WHOLE = 1 << 20
-FEW = 64  # bytes that a file has where nothing can be mounted
+FEW = 64  # the size limit of files if nothing can be mounted
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 32, 16384, 1 << 18
@@ -44,18 +44,18 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Job:
-    """A command, and where it runs: `watched` is a folder of which the outcome tells what is new in it."""
+    """A command and its environment; the outcome lists the new files in the folder `watched`."""
 
     words: Sequence[str]
     watched: str
     stdout: Stream = "kept"
     stderr: Stream = "kept"
-    full: bool = False  # the watched folder is the one on the file system without room
+    full: bool = False  # whether the watched folder is on the full file system
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it ended, what it printed, and which files are there that were not."""
+    """The exit code of a command, its output, and its new files."""
 
     code: int
     stdout: str
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def outcomes(folders: tuple[Path, Path], jobs: dict[str, Job]) -> dict[str, Outcome]:
-    """Run jobs one after the other in a server of their own; `folders` are to be full, and read-only."""
+    """Run jobs one after the other in a separate server; the two folders become a full and a read-only file system."""
     message = {"folders": list(map(str, folders)), "jobs": {name: asdict(job) for name, job in jobs.items()}}
     done = subprocess.run(
         [sys.executable, __file__],
@@ -73,7 +73,7 @@ def outcomes(folders: tuple[Path, Path], jobs: dict[str, Job]) -> dict[str, Outc
         text=True,
         check=True,
         timeout=15 * SECONDS,
-        env=os.environ | {"MAXOPS_BENCH_ENVIRONMENT": "1"},  # else a bench starts its process again
+        env=os.environ | {"MAXOPS_BENCH_ENVIRONMENT": "1"},  # otherwise, `maxops bench` restarts its process
     )
     return {name: Outcome(**each) for name, each in json.loads(done.stdout).items()}
 
@@ -92,7 +92,7 @@ def _mount(place: str, kind: bytes | None, flags: int, data: bytes | None) -> No
 
 
 def _mounted(full: str, read_only: str) -> bool:
-    """Mount both file systems where nobody else sees them; whether that is allowed."""
+    """Mount both file systems for this process alone; return False if that is not permitted."""
     user, group = os.geteuid(), os.getegid()
     try:
         _checked(_LIBC.unshare(_CLONE_NEWNS | (_CLONE_NEWUSER if user else 0)))
@@ -108,15 +108,15 @@ def _mounted(full: str, read_only: str) -> bool:
         shutil.copytree(kept, read_only, dirs_exist_ok=True)
         shutil.rmtree(kept)
         _mount(read_only, None, _MS_REMOUNT | _MS_RDONLY, None)
-    except OSError:  # in many a container
+    except OSError:  # in many containers
         return False
     return True
 
 
 def _obey_permissions() -> None:
-    """Have permissions hold for this process, whoever runs it."""
+    """Make permissions apply to this process, even if root runs it."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, of the first 32 and of the others
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, in two words
     _checked(_LIBC.capget(header, sets))
     for number in range(3):
         sets[number] &= ~(1 << _CAP_DAC_OVERRIDE | 1 << _CAP_DAC_READ_SEARCH)
@@ -127,7 +127,7 @@ def _obey_permissions() -> None:
 
 
 class _Kept:
-    """A pipe that takes all that a command prints, whatever files are limited to."""
+    """A pipe that receives the output of a command, whatever the size limit of files."""
 
     def __enter__(self) -> Self:
         self.reading, self.writing = os.pipe()
@@ -139,11 +139,11 @@ class _Kept:
             os.close(number)
 
     def text(self) -> str:
-        """What is in it."""
+        """Return the content of the pipe."""
         os.set_blocking(self.reading, False)
         try:
             return os.read(self.reading, WHOLE).decode()
-        except BlockingIOError:  # nothing
+        except BlockingIOError:  # empty
             return ""
 
 
@@ -154,13 +154,13 @@ def _open(stream: Stream, kept: int, number: int) -> None:
         os.dup2(os.open("/dev/full", os.O_WRONLY), number)
     else:
         os.close(number)
-    # as Python has it that is started so: it asks a stream once what it can do
+    # as at Python's startup, which asks each stream for its properties once
     opened = None if stream == "closed" else open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     setattr(sys, "stdout" if number == 1 else "stderr", opened)
 
 
 def _be_job(job: Job, kept: tuple[int, int], *, can_mount: bool) -> None:
-    """Make this process that of a job, up to the command itself."""
+    """Set up this process for a job, except for the command itself."""
     _obey_permissions()
     signal.alarm(SECONDS)
     if job.full and not can_mount:
@@ -174,7 +174,7 @@ def _files(folder: str) -> set[str]:
 
 
 def _serve() -> Job | None:
-    """Run the jobs; in the process of each return it, and in the server nothing."""
+    """Run the jobs; return the job in its own process, and None in the server."""
     message = json.load(sys.stdin)
     full, read_only = message["folders"]
     can_mount = _mounted(full, read_only)
@@ -188,9 +188,9 @@ def _serve() -> Job | None:
     import maxops.openvino  # noqa: PLC0415
 
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        for words in (["operators"], ["--help"], ["check", "--nonsense"]):  # what they import, those after them share
+        for words in (["operators"], ["--help"], ["check", "--nonsense"]):  # later commands share their imports
             maxops.cli.app.app(words, standalone_mode=False)
-    gc.freeze()  # so that pages stay shared
+    gc.freeze()  # keeps memory pages shared
     found = {}
     for name, job in ((name, Job(**each)) for name, each in message["jobs"].items()):
         before = _files(job.watched)
@@ -211,7 +211,7 @@ def _serve() -> Job | None:
 
 
 def _end_of(job: Job) -> int:
-    """Run the command of this process; its exit code, as Python would give it after the last flush."""
+    """Run the command of this process, and return its exit code as Python would after the last flush."""
     from maxops.cli import main  # noqa: PLC0415
 
     sys.argv = ["maxops", *job.words]
@@ -229,5 +229,5 @@ def _end_of(job: Job) -> int:
 
 
 if __name__ == "__main__" and (mine := _serve()) is not None:
-    # without taking down all that was imported, which takes longer than the command
+    # without finalizing the imported modules, which takes longer than the command
     os._exit(_end_of(mine))

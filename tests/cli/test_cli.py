@@ -44,7 +44,7 @@ def maxops(*arguments: object) -> Result:
 
 
 def succeeds(*arguments: object) -> str:
-    """What a command prints that must exit with 0 and say nothing else, but for what it wrote."""
+    """Return the output of a command that must exit with 0 and report only the files that it wrote."""
     result = maxops(*arguments)
     assert result.exit_code == 0, (result.output, result.exception)
     assert all(line.startswith("maxops: wrote ") for line in result.stderr.splitlines()), result.stderr
@@ -52,7 +52,7 @@ def succeeds(*arguments: object) -> str:
 
 
 def fails(*arguments: object) -> str:
-    """The one line of a command that must exit with 2 and print nothing else."""
+    """Return the one-line error of a command that must exit with 2 and print nothing else."""
     result = maxops(*arguments)
     assert result.exit_code == 2, (result.output, result.exception)
     assert result.stdout == ""
@@ -88,7 +88,7 @@ def listing(folder: Path) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the model TWO and its inputs in files of every kind."""
+    """Return a folder with the model TWO and its inputs in files of every format."""
     saved_model(tmp_path / "two.onnx", TWO)
     saved(tmp_path / "x.npy", X)
     saved(tmp_path / "z.npy", Y)
@@ -183,7 +183,7 @@ def test_run_of_zero_sizes(tmp_path: Path) -> None:
     )
     path = saved_model(tmp_path / "m.onnx", made)
     saved(tmp_path / "x.npy", np.zeros((0, 2), np.float32))
-    # the model gives its input back, under the input's own name
+    # the output of the model is its input, with the same name
     line = fails("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path)
     holds(line, "x.npy is also an input; pass --overwrite")
     holds(
@@ -198,7 +198,7 @@ def test_run_of_zero_sizes(tmp_path: Path) -> None:
 
 
 def suite(folder: Path, outputs: dict[str, list[np.ndarray]]) -> Path:
-    """A folder with TWO, and a data set for each list of expected outputs."""
+    """Return a folder with TWO, and a data set for each list of expected outputs."""
     folder.mkdir()
     saved_model(folder / "model.onnx", TWO)
     for name, arrays in outputs.items():
@@ -457,7 +457,7 @@ MEMBERS = {
 
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_faulty_member_of_a_npz_is_called_what_it_is(member: str, tmp_path: Path) -> None:
-    """By name, and not the file around it."""
+    """Test that the error names the member and its actual format, not the file that contains it."""
     data, words = MEMBERS[member]
     _npz(**{"x.npy": data})(tmp_path / "x.npz")
     with pytest.raises(ModelInputError) as caught:
@@ -539,7 +539,7 @@ def test_nothing_is_left_when_one_output_cannot_be_written(tmp_path: Path) -> No
 
 
 def fails_with_table(*arguments: object) -> str:
-    """As `fails`, for what goes wrong after the results are shown."""
+    """Like fails(), for errors after the results are shown."""
     result = maxops(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("maxops: error: ")
@@ -801,7 +801,7 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
 
 def test_what_the_command_needs_is_its_extra() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert {re.split(r"\W", each)[0] for each in extras["onnx"]} == set(cli.EXTRA) - {"google"}  # onnx brings that
+    assert {re.split(r"\W", each)[0] for each in extras["onnx"]} == set(cli.EXTRA) - {"google"}  # a dependency of onnx
 
 
 def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Path) -> None:
@@ -815,7 +815,7 @@ def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Pa
 def test_other_missing_module_is_no_message_about_extras() -> None:
     hidden = "import sys; sys.modules['maxops.cli.app'] = None; from maxops.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 70  # 1 would say that outputs differ
+    assert done.returncode == 70  # 1 would mean that outputs differ
     holds(done.stderr, "Traceback", "maxops.cli.app", "maxops: error: this is a bug in maxops")
 
 
@@ -876,7 +876,7 @@ def test_names_of_files_cannot_move_the_cursor(tmp_path: Path) -> None:
 
 
 def _on_terminal(command: list[str]) -> str:
-    """What a command writes to stderr when that is a terminal."""
+    """Return the output of a command on stderr if that is a terminal."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as started:
@@ -885,7 +885,7 @@ def _on_terminal(command: list[str]) -> str:
         try:
             while part := os.read(ours, 4096):
                 seen += part
-        except OSError:  # Linux's end of a terminal whose other side is closed
+        except OSError:  # Linux reports the closed other side of a terminal this way
             pass
         finally:
             os.close(ours)
@@ -902,7 +902,7 @@ def test_progress_only_for_long_work_on_a_terminal(seconds: float, bar: bool, pl
 
 
 def test_no_progress_elsewhere(place: Path) -> None:
-    command = [sys.executable, "-c", SLOW.format(seconds=0.5), "maximum", str(place / "x.npy")]  # long, as above
+    command = [sys.executable, "-c", SLOW.format(seconds=0.5), "maximum", str(place / "x.npy")]  # takes long, as above
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 

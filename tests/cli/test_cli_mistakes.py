@@ -51,7 +51,7 @@ GOOD = npy(X)
 DATA_AT = GOOD.index(b"\n") + 1
 STRUCTURE = [("a", "f4"), ("b", "i4")]
 
-# What a file holds, and what must be said of it.
+# The content of a file, and the text of its error.
 WRONG_NPY: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "empty": (b"", ("the file is empty", "np.save")),
     "text": (b"1,2,3\n", ("not a .npy file (it is text)", "np.loadtxt")),
@@ -112,7 +112,7 @@ def invoke(*words: object, data: bytes = b"") -> Any:
 
 
 def line_of(*words: object, data: bytes = b"") -> str:
-    """The one line of a command that must exit with 2."""
+    """Return the one-line error of a command that must exit with 2."""
     result = invoke(*words, data=data)
     assert (result.exit_code, result.stdout) == (2, ""), (result.output, result.exception)
     assert re.fullmatch(r"maxops: error: [^\n]+\n", result.stderr), result.stderr
@@ -250,7 +250,7 @@ def options(command: Any) -> list[Any]:
 
 
 def _options() -> Iterator[Any]:
-    """Each option with a value, of each command."""
+    """Yield each option of each command with a value."""
     for name, command in GROUP.commands.items():
         for param in options(command):
             if not param.is_flag:
@@ -283,7 +283,7 @@ def test_flags_that_say_both_are_not_taken_silently(command: str) -> None:
         if param.is_flag and param.secondary_opts:
             line = line_of(command, param.opts[0], param.secondary_opts[0])
             assert line.startswith(f"{param.opts[0]}/{param.secondary_opts[0]}: specified 2 times, ")
-        elif param.is_flag and param.name != "help":  # plain ones say the same twice
+        elif param.is_flag and param.name != "help":  # repeating a flag is valid
             assert "specified 2 times" not in invoke(command, param.opts[0], param.opts[0], "--help").stderr
 
 
@@ -291,7 +291,7 @@ OF_A_LIBRARY = ("Input should", "Value error", "pydantic", "validation error", "
 
 
 def _typed() -> Iterator[Any]:
-    """Each option that takes a number or one of some words, with values that are none."""
+    """Yield each option that takes a number or one of several words, with invalid values."""
     for each in OPTIONS:
         command, param = each.values
         annotation = param.type_descriptor.annotation if hasattr(param, "type_descriptor") else None
@@ -412,7 +412,7 @@ FORMS = {"sarif": '"$schema"', "json": '"reports"', "text": "max node", "concise
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A model, and what is printed of it in each form."""
+    """Return a model and the output of a command in each format."""
     path = checked(tmp_path_factory.mktemp("forms"))
     return path, {form: invoke("check", path, "--format", form, "--all").stdout for form in FORMS}
 
@@ -521,16 +521,16 @@ LINES = dict(_lines_of_wheels())
 
 def test_pages_say_how_a_wheel_is_installed() -> None:
     assert list(LINES) == ["README.md", "docs/install.md"]
-    # no package index has maxops, so other pages name the extra and link to this one
+    # maxops is in no package index, so pages name the extra and link to this page
     pages = sorted((ROOT / "docs").rglob("*.md"))
     assert [page.name for page in pages if 'install "maxops[' in page.read_text(encoding="utf-8")] == ["install.md"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh"])
 def test_the_line_for_a_wheel_brings_what_the_command_needs(shell: str, tmp_path: Path) -> None:
-    """As it is written, beside wheels for maxops, for maxops on another Python, and for a package of its extra."""
+    """Test the command as documented, with wheels for maxops, for another version of Python and for a dependency."""
     if shutil.which(shell) is None:
-        return  # sh is everywhere
+        return  # all systems have sh
     _wheel(tmp_path, "maxops", "Provides-Extra: onnx\nRequires-Dist: maxops_extra ; extra == 'onnx'\n")
     _wheel(tmp_path, "maxops", "", "cp27-cp27m-win32")
     (tmp_path / "index").mkdir()

@@ -46,7 +46,7 @@ def maxops(*words: object, stdin: bytes | None = None) -> Result:
 
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with good, broken and other models, below it one more, and what is no model."""
+    """Return a folder with valid, invalid and other models, a subfolder with another model, and other files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m/below").mkdir(parents=True)
     (tmp_path / "m/.hidden").mkdir()
@@ -110,7 +110,7 @@ def test_a_folder_that_holds_none_does_not_keep_others_from_being_judged(models:
     ]
 
 
-# Permissions do not hold for root, but by these capabilities.
+# The capabilities with which root ignores permissions are dropped in this test.
 @pytest.mark.skipif(not os.geteuid() and shutil.which("setpriv") is None, reason="root reads everything")
 def test_what_must_not_be_read_does_not_keep_others_from_being_judged(models: Path) -> None:
     save_onnx(models / "locked.onnx", GOOD).chmod(0)
@@ -194,7 +194,7 @@ def test_outside_of_a_standard_is_a_line(models: Path) -> None:
 
 def test_the_hook_runs_what_there_is() -> None:
     text = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    hook = dict(re.findall(r"^(?:- |  )(\w+): (.*)$", text, re.MULTILINE))  # flat, so that YAML need not be here
+    hook = dict(re.findall(r"^(?:- |  )(\w+): (.*)$", text, re.MULTILINE))  # a flat list, which needs no YAML parser
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     program, command = hook["entry"].split()
     assert program in project["scripts"]
@@ -302,7 +302,7 @@ def test_truncated_stdin_is_refused() -> None:
 
 
 def test_segment_max_has_the_options_of_the_function() -> None:
-    """But for `out`, which is --output, `dim`, of xarray's arrays, and `ties`, of gradients."""
+    """Test that all options are there, except `out` (--output), `dim` (xarray) and `ties` (gradients)."""
     renamed = {"segment_ids": "ids"}
     expected = {renamed.get(name, name) for name in signature(mo.segment_max).parameters} - {"out", "dim", "ties"}
     assert expected <= set(signature(arrays.segment_max).parameters)
@@ -498,7 +498,7 @@ def test_help_names_the_value_of_each_option() -> None:
 
 
 def test_a_terminal_gets_no_binary() -> None:
-    """Where stdout is one, as `pty` makes it."""
+    """Test that a command writes no binary data to stdout if it is a terminal."""
     code = (
         "import sys\nfrom maxops.cli import streams\nfrom maxops.errors import OutputError\n"
         "sys.stdout.isatty = lambda: True\n"

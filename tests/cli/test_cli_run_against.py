@@ -428,7 +428,7 @@ WITH_DEFAULT = "g (float[n] x, float[2] w) => (float[n] y) <float[2] w = {1, 9}>
 
 @pytest.mark.parametrize("version", [3, 8])
 def test_a_default_that_is_given_is_what_every_runtime_takes(version: int, place: Path) -> None:
-    """Models of IR version 3 list all weights among their inputs; OpenVINO takes defaults as constants in all."""
+    """Test defaults: models of IR version 3 list weights as inputs, and OpenVINO treats all defaults as constants."""
     proto = onnx.load(save_onnx(place / "default.onnx", WITH_DEFAULT))
     proto.ir_version = version
     onnx.save(proto, place / "default.onnx")
@@ -484,7 +484,7 @@ def test_what_lies_within_a_tolerance(one: float, other: float, is_near: bool, d
 
 
 def test_data_beside_the_model(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The model's process, ONNX Runtime's session and the runtime beside it find the data, and say nothing of it."""
+    """Test that the model's process and the other runtime find the external data, and print nothing."""
     text = "g (float[n] x) => (float[n] y) <float[4] w = {1, 9, 3, 4}> { s = Abs(x) y = Max(s, w) }"
     proto = onnx.load(save_onnx(place / "inline.onnx", text))
     folder = place / "model"
@@ -495,7 +495,7 @@ def test_data_beside_the_model(place: Path, capfd: pytest.CaptureFixture[str]) -
         for how in ([], ["--whole"]):
             result = run(folder / "m.onnx", "--seed", 1, "--against", runtime, *how)
             assert (result.exit_code, result.stderr) == (0, ""), result.output
-            assert capfd.readouterr() == ("", "")  # what libraries and processes print
+            assert capfd.readouterr() == ("", "")  # output of libraries and processes
 
 
 def test_data_that_no_message_holds_is_a_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from helpers.conformance_runs import swift
 from maxops.cli import app
 from maxops.evidence import differences
 
-ROWS = np.arange(2 * 4096, dtype=np.float32).reshape(2, 4096)  # each result is larger than what a full disk has left
+ROWS = np.arange(2 * 4096, dtype=np.float32).reshape(2, 4096)  # results exceed the free space of the full disk
 MAX_OF_ROWS = models.model(
     [models.node("Max", ["x", "w"], "y"), models.node("Max", ["x"], "z")],
     [models.value("x", (2, 4096))],
@@ -32,8 +32,8 @@ MAX_OF_ROWS = models.model(
 BROKEN_CLAUSES = models.model([models.node("Max", ["x", "q"], f"y{n}") for n in range(20)], ["x", "q"])
 IR = ir_models.segment_net('fill_mode="zero"', (2, 4096), False, (-1, 4096))
 _SPEED = json.loads((Path(__file__).resolve().parents[2] / "docs/speed.json").read_text())
-BENCH = json.dumps(_SPEED | {"cases": _SPEED["cases"][:120]})  # whose page is larger than what a full disk has left
-LONG = "n" * 256  # bytes, where a part of a path has 255 at most
+BENCH = json.dumps(_SPEED | {"cases": _SPEED["cases"][:120]})  # the page is larger than the free space of the full disk
+LONG = "n" * 256  # a part of a path may have at most 255 bytes
 
 
 def _npy(path: Path, array: Any) -> None:
@@ -47,7 +47,7 @@ def _run_json() -> str:
 
 
 def _write_inputs(folder: Path) -> None:
-    """Each input of the commands, right as it is; commands of one folder do not see each other's outputs."""
+    """Write each input of the commands; commands in a folder do not see each other's outputs."""
     folder.mkdir(parents=True)
     _npy(folder / "x.npy", ROWS)
     _npy(folder / "ids.npy", np.array([0, 2]))
@@ -68,8 +68,7 @@ def _write_inputs(folder: Path) -> None:
         (data / f"{name}.pb").write_bytes(models.tensor("", array).SerializeToString())
 
 
-# By what each is: its words, with slots of which {in:...} names an input's file and {out:...} an output's, or {out:}
-# a folder that is made.
+# The arguments of each command: {in:...} names an input file, {out:...} an output file, and {out:} an output folder.
 COMMANDS = {
     "run": "run {in:m.onnx} --input x={in:x.npy} --output {out:}",
     "run on npz": "run {in:m.onnx} --input {in:x.npz} --output {out:}",
@@ -106,20 +105,20 @@ COMMANDS = {
 }
 
 
-# Those that print each what the others do not.
+# Commands that each print something that the others do not.
 STREAMED = [name for name in COMMANDS if not re.search(" (on npz|on pb|of|with|as a|runs|saves)", name)]
 
-# How a command ends: with a line and 2; as it does where nothing is wrong; as that, or with a line and 2 if it prints;
-# with 2 and nobody to tell; with 0; with 1.
+# The expected ending of a command: an error line and exit code 2; the same ending as without an error; either,
+# depending on whether it prints; exit code 2 without output; 0; or 1.
 REFUSED, USUAL, LOST, UNTOLD, WELL, DIFFERS = "refused", "usual", "lost", "untold", "well", "differs"
-# A build that the evidence does not speak of, as while native code is being changed, is no matter here.
+# These tests ignore that the evidence may not match the build while native code is being changed.
 OTHER_BUILD = int(bool(differences()))
 USUAL_CODES = {"check": 1, "check shown": 1, "conform in a pipe": 1}
 USUAL_CODES |= {"evidence": OTHER_BUILD, "evidence with files": OTHER_BUILD}
 
 
 class Case(NamedTuple):
-    """A job, words of which its line must hold one, and how it is to end."""
+    """A job, words of which its error must contain one, and the expected ending."""
 
     job: Job
     words: tuple[str, ...]
@@ -127,7 +126,7 @@ class Case(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Folders: of right inputs, of right outputs, and those where something is wrong."""
+    """Folders: with valid inputs, with valid outputs, and with errors."""
 
     right: Path
     out: Path
@@ -145,7 +144,7 @@ def _name_of(case: str) -> str:
 
 
 def _filled(command: str, places: Places, number: int = -1, place: Path | None = None) -> list[str]:
-    """The words of a command; the slot of a number leads into another folder."""
+    """Return the arguments of a command, with one slot in another folder."""
     parts: Iterator[str] = iter(
         str((place if slot == number and place else places.right if side == "in" else places.out) / name)
         for slot, (side, name) in enumerate(_slots(command))
@@ -154,7 +153,7 @@ def _filled(command: str, places: Places, number: int = -1, place: Path | None =
 
 
 def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str, ...]]]:
-    """For a slot, folders in which it cannot be, and what is said of them."""
+    """Return folders that are invalid for a slot, each with the words of the error."""
     message = {
         "in a folder that may not be entered": (places.forbidden, ("Permission denied", "not readable")),
         "below a part of 256 bytes": (places.right / LONG, ("File name too long",)),
@@ -168,7 +167,7 @@ def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str,
     return message
 
 
-Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # of a turn's possibilities, those that are walked
+Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # selects the alternatives of one turn
 
 
 def _every(_turn: int, possible: Sequence[Any]) -> Sequence[Any]:
@@ -180,7 +179,7 @@ def _one(turn: int, possible: Sequence[Any]) -> Sequence[Any]:
 
 
 def _of_places(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
-    """Every slot of every command in every wrong place, or in one each."""
+    """Yield every slot of every command in every invalid folder, or each slot in one folder."""
     turns = {"in": itertools.count(), "out": itertools.count()}
     for name, command in COMMANDS.items():
         yield name, Case(Job(_filled(command, places), str(places.out)), (), USUAL)
@@ -193,7 +192,7 @@ def _of_places(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
 
 
 def _of_streams(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
-    """Every command with each way in which a standard stream takes nothing, or with one each."""
+    """Yield every command with each kind of closed or full standard stream, or with one kind."""
     streams: tuple[tuple[Stream, str], ...] = (("full", "No space left on device"), ("closed", "Bad file descriptor"))
     for turn, name in enumerate(STREAMED):
         words = _filled(COMMANDS[name], places)
@@ -247,7 +246,7 @@ BAD_NPY = {
     "65 axes and no elements": _header((0,) * 65),
     "a size of 4000 digits": _header((10**4000,)),
 }
-# And how the checker, which reads no weights, judges a model with such a location.
+# The verdicts of the checker, which reads no weights, for models with these locations.
 LOCATIONS = {
     "longer than a name may be": (LONG, DIFFERS),
     "longer than a path may be": ("d/" * 3000 + "w", DIFFERS),
@@ -256,7 +255,7 @@ LOCATIONS = {
     "below a loop of links": ("loop/w.bin", DIFFERS),
     "that is a folder": ("suite", DIFFERS),
     "in a folder that may not be entered": ("closed/w.bin", REFUSED),
-    "that may not be read": ("unread.bin", WELL),  # weights are not read
+    "that may not be read": ("unread.bin", WELL),  # the checker reads no weights
 }
 BAD_IR = {
     "a version of 5000 digits": (ir_models.net([], [], "1" * 5000), "the IR version must be"),
@@ -296,7 +295,7 @@ BAD_OPTIONS = {
 
 
 def _of_contents(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
-    """Every command that reads a kind of file, or one of them, on every such file that is wrong."""
+    """Yield every command that reads a kind of file, or one such command, with every invalid file of this kind."""
     folder = places.right
 
     def case(command: str, path: Path, word: str, end: str = REFUSED) -> Case:
@@ -317,7 +316,7 @@ def _of_contents(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
         (path := folder / f"{message}.xml").write_text(text, encoding="utf-8")
         path.with_suffix(".bin").write_bytes(bytes(8))
         for name, command in which(turn, list(READERS_OF_IR.items())):
-            # to the checker a port that its layer's data contradicts is broken; the file itself can be read
+            # the checker reports a port that contradicts the data; the file itself is readable
             end = DIFFERS if name == "check" and "Const" in message else REFUSED
             yield f"{name}, of an IR with {message}", case(command, path, words, end)
     for turn, (message, text) in enumerate(BAD_RUNS.items()):
@@ -330,7 +329,7 @@ def _of_contents(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
 
 
 def _of_ranks(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
-    """What is unusual, and right: arrays of more axes than NumPy's iterators had."""
+    """Yield unusual but valid inputs: arrays of more axes than NumPy's older iterators support."""
     for turn, rank in enumerate((33, 64)):
         (folder := places.right / f"rank {rank}").mkdir()
         _npy(folder / "x.npy", np.ones((1,) * rank, np.float32))
@@ -358,7 +357,7 @@ def _of_ranks(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
 
 
 class Walk(NamedTuple):
-    """The cases and how each ended; whether they are all that there are."""
+    """The cases with their endings, and whether they are complete."""
 
     cases: dict[str, Case]
     found: dict[str, Outcome]
@@ -367,7 +366,7 @@ class Walk(NamedTuple):
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.exhaustive)], ids=["part", "whole"])
 def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walk:
-    """All of it, or of each what one slot, stream or file has in turn."""
+    """Run all cases or, for each slot, stream and file, a rotating selection."""
     is_whole = bool(request.param)
     base = tmp_path_factory.mktemp("walk")
     places = Places(*(base / name for name in Places._fields))
@@ -396,15 +395,15 @@ TALK = r"maxops: (wrote |swiftmax|numpy[ :]|warning: .*: nothing was checked: )"
 
 
 def _beside_talk(stderr: str) -> str:
-    """What is on stderr but for what was written, a summary beside findings alone, and that nothing was checked."""
+    """Return stderr without the lines about written files, summaries and skipped checks."""
     said = [line for line in stderr.splitlines() if not re.match(TALK, line)]
     return "\n".join(said)
 
 
 def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
-    """What is wrong with how a command ended, or ""."""
+    """Return the error in a command's ending, or ""."""
     end = case.end
-    if end == LOST:  # what goes to a file is written, and nothing else was to be printed
+    if end == LOST:  # output files are written, and nothing else should be printed
         end = REFUSED if prints else USUAL
     if end == DIFFERS:
         return "" if found.code == 1 and found.stdout and not found.stderr else f"not 1: {found}"
@@ -415,7 +414,7 @@ def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
         return f"not 2: {found}"
     if end == UNTOLD:
         return ""
-    error = _beside_talk(found.stderr)  # of what was written and found before it went wrong
+    error = _beside_talk(found.stderr)  # from before the error
     if not (error.startswith("maxops: error: ") and "\n" not in error and found.stderr.endswith(f"{error}\n")):
         return f"not one line: {found.stderr}"
     if not any(word in found.stderr for word in case.words):

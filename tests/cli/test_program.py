@@ -25,7 +25,7 @@ OTHER_PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script `maxops` as installers write it, and other programs that import maxops."""
+    """Return a folder with the script `maxops` as installers write it, and other programs that import maxops."""
     folder = tmp_path_factory.mktemp("scripts")
     (entry,) = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["scripts"].items()
     module, function = entry[1].split(":")
@@ -41,7 +41,7 @@ Start = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def start(scripts: Path) -> Start:
-    """Run Python with some words, among other programs, in an environment."""
+    """Return a function that runs Python with arguments, in an environment with other programs."""
 
     def run(words: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(scripts), *filter(None, sys.path)])
@@ -97,5 +97,5 @@ def test_a_command_that_can_tell_nobody_ends_with_its_code(redirected: str) -> N
 
 
 def test_the_package_is_all_that_is_installed() -> None:
-    """A second one at the top would take a name from everybody."""
+    """Test that the distribution installs only the package, because another top-level name could conflict."""
     assert [each.name for each in (PYPROJECT.parent / "src").iterdir() if each.name.isidentifier()] == ["maxops"]

@@ -30,7 +30,7 @@ g (float[batch, 3] a, float[4] b, float[3] c) => (float[batch, 3] y) { [wrong] m
 
 @functools.cache
 def on_terminal(width: int, *words: str) -> str:
-    """What a command prints on a terminal of a width, with its colors."""
+    """Return the output of a command on a terminal of this width, with colors."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     env = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -42,7 +42,7 @@ def on_terminal(width: int, *words: str) -> str:
         while True:
             try:
                 printed += (more := os.read(outer, 1 << 16))
-            except OSError:  # Linux says so where the last writer is gone
+            except OSError:  # Linux reports this when the last writer has closed
                 break
             if not more:
                 break
@@ -52,7 +52,7 @@ def on_terminal(width: int, *words: str) -> str:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model that breaks a clause."""
+    """Return a model that violates a clause."""
     path = tmp_path_factory.mktemp("terminal") / "m.onnx"
     onnx.save(onnx.parser.parse_model(MODEL), path)
     return str(path)

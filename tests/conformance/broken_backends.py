@@ -101,7 +101,7 @@ class RaisesWhatHasNoText(Good):
 
 
 class Hangs(Good):
-    """Also holds the interpreter's lock, as a native loop would, and leaves a process of its own behind."""
+    """Holds the interpreter's lock, as a native loop would, and leaves a child process behind."""
 
     @classmethod
     def broken(cls, *arrays: Array) -> NoReturn:
@@ -142,7 +142,7 @@ class GivesFloat64(Good):
 
 
 class GivesWhatNobodyWrote(Good):
-    """In the last element only."""
+    """Leaves the last element uninitialized."""
 
     @classmethod
     def broken(cls, *arrays: Array) -> object:
@@ -175,7 +175,7 @@ class WritesBeside(Good):
 
 
 class UsesItsBufferAgain(Good):
-    """Nothing is wrong with that: results are to be copied."""
+    """Reuses its output buffer, which is valid, because the kit must copy results."""
 
     buffer: ClassVar[dict[tuple[int, ...], Array]] = {}
 
@@ -217,7 +217,7 @@ class AbortsAfterAnError(WrongAfterAnError):
 
 
 class Corrupts(Good):
-    """Takes what it must refuse, and ends the process in the next large call, or at its end, if there is none."""
+    """Accepts an invalid call, and crashes in the next large call or at exit."""
 
     corrupted = False
 
@@ -236,7 +236,7 @@ class Corrupts(Good):
 
 
 class EndsAtTheEnd(Good):
-    """With the status that the second element says, or by a signal; or only if it had two such calls."""
+    """Exits with the status in the second element, or by a signal, or only after two such calls."""
 
     calls = 0
 
@@ -250,7 +250,7 @@ class EndsAtTheEnd(Good):
 
 
 class AbortsAtTheEnd(Good):
-    """Whatever was run."""
+    """Aborts at exit, whatever it ran."""
 
     @classmethod
     def prepare(cls, model: object, device: str) -> Ready:
@@ -260,7 +260,7 @@ class AbortsAtTheEnd(Good):
 
 
 class AbortsInCompanyOrAtTheEnd(Good):
-    """Wherever it is, it ends the process: at once after other calls, else when that ends."""
+    """Aborts after other calls in the same process, otherwise at exit."""
 
     used = False
 
@@ -300,7 +300,7 @@ class Prints(Good):
 
 
 class ForksAndReturns(Good):
-    """The child returns, too, or raises; the parent waits for it."""
+    """Forks; the child returns as well, or raises; the parent waits for it."""
 
     @classmethod
     def broken(cls, *arrays: Array) -> object:
@@ -339,7 +339,7 @@ class LeavesFiles(Good):
 
 
 class Each(Good):
-    """The one whose place in KINDS is the second element, until it is told of another."""
+    """The backend in KINDS whose index is the second element, until another index follows."""
 
     latest: type[Good] = Good
 

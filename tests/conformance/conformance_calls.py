@@ -26,7 +26,7 @@ Asked = tuple[Call, Feed, Array]
 
 
 def plain(operator: str, dtype: DType = dtypes.FLOAT32) -> Asked:
-    """A call of the newest version of an operator on a few values."""
+    """Return a call of the newest version of an operator with a few values."""
     values = np.array([1, 0, 1, 1, 0] if dtype is dtypes.BOOL else [3, 1, 2, 7, 5]).astype(dtype.numpy)
     if operator == "Max":
         call = Call(spec.MAX_13, (Input("a", dtype, (None,)), Input("b", dtype, (None,))), (), 1)
@@ -40,12 +40,12 @@ def plain(operator: str, dtype: DType = dtypes.FLOAT32) -> Asked:
     ids = Input("segment_ids", dtypes.INT64, (None,))
     number = Input("num_segments", dtypes.INT64, ())
     call = Call(spec.SEGMENT_MAX_16, (data, ids, number), (("fill_mode", "ZERO"),), 1)
-    feed = (values, np.array([0, 0, 2, 2, 9]), np.array(4))  # one is empty, and one past the number
+    feed = (values, np.array([0, 0, 2, 2, 9]), np.array(4))  # one segment is empty, and one id is past num_segments
     return call, feed, reference.segment_max(values, feed[1], 4, "ZERO")
 
 
 def reductions() -> Iterator[tuple[str, Asked]]:
-    """ReduceMax with each kind of axes: in an attribute, in the model, and fed. Few, for some compile each anew."""
+    """Yield a few ReduceMax calls with axes as attribute, constant and input; some runtimes compile each call."""
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     given = Input("data", dtypes.FLOAT32, (None, None))
     for where, axes, keepdims in (
@@ -67,7 +67,7 @@ def reductions() -> Iterator[tuple[str, Asked]]:
 
 
 def segments() -> Iterator[tuple[str, Asked]]:
-    """SegmentMax of rows, without num_segments."""
+    """Yield SegmentMax of rows, without num_segments."""
     data, ids = np.array([[1, -9], [4, -8], [-3, -7]], np.float32), np.array([0, 0, 2])
     inputs = (Input("data", dtypes.FLOAT32, (None, None)), Input("segment_ids", dtypes.INT64, (None,)))
     for mode in ("ZERO", "lowest"):
@@ -79,13 +79,13 @@ ASKED = {operator: plain(operator) for operator in OPERATORS} | dict(reductions(
 
 
 def bits(array: object) -> list[Any]:
-    """An array as JSON has it: its type, its shape and its bytes."""
+    """Return an array as JSON: type, shape and bytes."""
     assert isinstance(array, np.ndarray), type(array)
     return [str(array.dtype), list(array.shape), array.tobytes().hex()]
 
 
 def scripted(runtime: Runtime, call: Call, feed: Feed) -> Any:
-    """What the lines of a script leave in `actual`."""
+    """Return the value of `actual` after running the lines of a script."""
     known = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
     here = known | {each.name: array for each, array in zip(call.fed, feed, strict=True)}
     exec("\n".join(runtime.script(call, feed)), here)
@@ -93,7 +93,7 @@ def scripted(runtime: Runtime, call: Call, feed: Feed) -> Any:
 
 
 def main(name: str) -> dict[str, Any]:
-    """All calls at a runtime, twice in one run, and by their scripts; or the error."""
+    """Run all calls on a runtime, twice in one run and with their scripts; return the results or the error."""
     runtime = runtimes.load(name)
     found: dict[str, Any] = {"version": runtime.version}
     for asked, (call, feed, _) in ASKED.items():

@@ -14,7 +14,7 @@ __version__ = "1.0\n::error::\udc80\x1b[2J\n"
 
 
 def float32(inputs: Sequence[Array], result: Array) -> object:
-    """Wrong where vectors have eight elements; a NaN is lost where there is much to reduce; seven axes are refused."""
+    """Is wrong for vectors of eight elements, loses a NaN in large reductions, and rejects seven axes."""
     if result.ndim == 7:
         raise ValueError("seven axes are too many")
     if len(inputs) == 2 and result.ndim == 1 and len(result) >= 8:
@@ -44,7 +44,7 @@ def writes_and_raises(inputs: Sequence[Array], result: Array) -> object:
 
 
 def prints_and_forks(inputs: Sequence[Array], result: Array) -> object:
-    """Another type; it also prints natively, and a child process returns."""
+    """Returns another type, prints from native code, and lets a child process return."""
     os.write(1, b'script: running {model}\n"a"\n')
     if os.fork() == 0:
         raise ValueError("the child")

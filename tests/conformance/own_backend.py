@@ -29,7 +29,7 @@ class Representation:
 
 
 class Right:
-    """maxops' own, under another name."""
+    """maxops under another name."""
 
     was_wrong: ClassVar[bool] = False
 
@@ -57,7 +57,7 @@ class SometimesNone(Right):
 
 
 class Ends(Right):
-    """A process that int8 ends by a signal, and int16 by an exit; after an error, every answer is 0."""
+    """Exits by a signal for int8 and with a status for int16; after an error, returns only zeros."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:
@@ -69,7 +69,7 @@ class Ends(Right):
 
 
 class Hangs(Right):
-    """No answer for int8."""
+    """Hangs for int8."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:

@@ -1,4 +1,4 @@
-"""A user's own program for the kit's command, for Max of small tensors: right, but for three types.
+"""A user's own program for the kit's command, for Max of small tensors: correct except for three types.
 
 It imports no package, because the kit starts it many times.
 """
@@ -11,12 +11,12 @@ import sys
 from array import array
 from pathlib import Path
 
-INT8, INT16, INT32 = 3, 5, 6  # numbers of TensorProto
+INT8, INT16, INT32 = 3, 5, 6  # type numbers of ONNX's TensorProto
 CODES = {1: "f", 7: "q"}
 
 
 def fields(message: bytes) -> dict[int, bytes]:
-    """The fields of a message by their numbers, if all lengths and numbers are below 128."""
+    """Return the fields of a message by number, if all lengths and numbers are below 128."""
     found = {}
     while message:
         number, wire_type = divmod(message[0], 8)
@@ -34,7 +34,7 @@ for data in sorted(Path(sys.argv[-1]).glob("test_data_set_*")):
     if element_type == INT16:
         os.kill(os.getpid(), signal.SIGSEGV)
     if element_type == INT32:
-        sys.exit(128 + signal.SIGSEGV)  # as a shell tells it
+        sys.exit(128 + signal.SIGSEGV)  # the exit status that a shell would report
     raw = [fields(file)[9] for file in files]
     larger = array(CODES[element_type], map(max, *(array(CODES[element_type], each) for each in raw)))
     (data / "output_0.pb").write_bytes(files[0].removesuffix(raw[0]) + larger.tobytes())

@@ -25,7 +25,7 @@ from trials import GOOD, WRONG, call_of, returned, trial_of
 
 
 class Returns(Runtime):
-    """Gives the results of a function."""
+    """A runtime that returns the results of a function."""
 
     name = "given"
     result: Any = staticmethod(np.maximum)
@@ -172,7 +172,7 @@ def test_runs_that_differ_in_any_feed_are_each_kept_once(kind: type[Returns], ru
 
 @pytest.mark.parametrize("kind", [Returns, AtOnce])
 def test_feeds_run_in_order_and_then_in_reverse(kind: type[Returns]) -> None:
-    """So that what an earlier feed leaves behind shows. All at once, the order is the runtime's."""
+    """Test that feeds also run in reverse, to detect state from an earlier feed; batches keep the runtime's order."""
     trial, seen = trial_of(3.0, 4.0, 5.0), []
 
     def one(a: Array, b: Array) -> Array:
@@ -188,7 +188,7 @@ def test_feeds_run_in_order_and_then_in_reverse(kind: type[Returns]) -> None:
 @pytest.mark.parametrize("valid", [True, False], ids=["a valid call", "an invalid call"])
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), None], ids=["refused", "crashed", "garbage"])
 def test_an_error_in_any_run_is_told(run: int, valid: bool, error: BaseException | None) -> None:
-    """Of an invalid call, a refusal in one run excuses no other run."""
+    """Test that an error in any run is reported, and that a rejection in one run excuses no other run."""
     trial, calls = trial_of(3.0, refusal=not valid), itertools.count()
 
     def result(a: Array, b: Array) -> Any:
@@ -236,7 +236,7 @@ def test_a_wrong_result_is_not_lost_to_a_later_refusal(values: tuple[float, ...]
 
 @pytest.mark.parametrize("constant", [True, False])
 def test_an_error_while_a_model_is_prepared_is_of_no_later_feed(constant: bool) -> None:
-    """In whichever run it is prepared: once, or for each run if it has constants."""
+    """Test that a preparation error affects no later feed, if the model is prepared once or for each feed."""
     value = np.array([1, 2, 3, 4], np.float32)
     prepared = itertools.count(1)
 
@@ -306,7 +306,7 @@ def test_types_and_rows_arrive_as_the_receivers_own() -> None:
 
 
 def test_a_feed_more_is_a_few_calls_more() -> None:
-    """Counted, since how long they take is the machine's affair."""
+    """Test the number of Python calls, because their time depends on the machine."""
     assert GOOD.expected is not None
     feeds, expected, memory = GOOD.feeds, GOOD.expected, Memory()
 
@@ -321,7 +321,7 @@ def test_a_feed_more_is_a_few_calls_more() -> None:
         assert outcome.kind == "returned"
         return next(seen)
 
-    calls(1)  # what is imported at the first is no feed's
+    calls(1)  # imports on the first call do not count
     few, more, many = calls(100), calls(200), calls(400)
     assert many - more < 2.1 * (more - few)
     assert (many - few) / 300 < 80  # 59 on Python 3.11

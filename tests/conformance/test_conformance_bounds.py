@@ -36,7 +36,7 @@ CLOSER = (dtypes.FLOAT32, dtypes.INT64)
 
 @cache
 def quick(operator: str, dtype: DType) -> list[tuple[Case, Trial]]:
-    """The valid calls of a quick run, of the newest version, the smallest first."""
+    """Return the valid calls of the newest version in a quick run, the smallest first."""
     calls = [
         (case, case.make())
         for case in ALL
@@ -54,7 +54,7 @@ def quick(operator: str, dtype: DType) -> list[tuple[Case, Trial]]:
 
 @dataclass(frozen=True)
 class Given:
-    """A call on one feed, with the right result."""
+    """A call with one feed, and the correct result."""
 
     call: Call
     feed: Feed
@@ -74,7 +74,7 @@ class Given:
 
 
 Past = Callable[[Given], bool]
-# Bounds that a runtime may have; what is past one is wrong.
+# Possible bounds of a runtime; results above a bound are wrong.
 PAST: dict[str, Past] = {
     **{f"{size} elements": lambda given, size=size: given.elements > size for size in (9_999, 10_240, 65_536, 99_999)},  # type: ignore[misc]
     **{f"{size} elements": lambda given, size=size: given.elements > size for size in (999_999, 2**21, 2_999_999)},  # type: ignore[misc]
@@ -100,7 +100,7 @@ def zeros(given: Given) -> Array:
 
 
 def last_lost(given: Given) -> Array:
-    """As by a loop that ends an element early."""
+    """Return the result without the last element, like a loop that ends too early."""
     result = given.right.copy()
     result.reshape(-1)[-1] = np.zeros((), result.dtype)
     return result
@@ -124,7 +124,7 @@ WRONG = (zeros, last_lost, first_lost, another_shape, another_type)
 
 
 def is_found(operator: str, dtype: DType, past: Past, wrong: Callable[[Given], Array]) -> bool:
-    """Whether one of the cases has a fault."""
+    """Return whether a case detects the fault."""
     for case, trial in quick(operator, dtype):
         assert trial.expected is not None
         given = [
@@ -141,7 +141,7 @@ def is_found(operator: str, dtype: DType, past: Past, wrong: Callable[[Given], A
 BOUNDS = [
     *product([*PAST, *OF_LAYOUT], OPERATORS),
     *product(OF_MAX, ["Max"]),
-    *product(OF_MODELS, ["Max", "ReduceMax"]),  # SegmentMax has no ONNX model
+    *product(OF_MODELS, ["Max", "ReduceMax"]),  # ONNX has no SegmentMax
 ]
 
 
@@ -188,7 +188,7 @@ LARGE = {case.trial_id: case for case in ALL if case.trial_id in LARGE_IDS}
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL], ids=str)
 def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
-    """Bit for bit, by the reference, of small groups; large ones differ in their sizes alone."""
+    """Test that the planted values are the maxima of small groups, by the reference; large groups differ in size."""
     for which in ("value", "nan", "zeros", "plain"):
         if which in ("nan", "zeros") and dtype.kind != "float":
             continue
@@ -206,7 +206,7 @@ def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
 def test_large_results_are_those_of_the_planner_and_the_keys(operator: str) -> None:
     checked = 0
     for case in LARGE.values():
-        has_million = any(f"{size}" in case.sentence for size in large.SIZES[2:])  # they differ in their sizes alone
+        has_million = any(f"{size}" in case.sentence for size in large.SIZES[2:])  # these only differ in size
         if case.row.operator == operator and case.dtype in (dtypes.FLOAT16, dtypes.UINT64) and not has_million:
             trial = case.make()
             assert trial.expected is not None
@@ -221,7 +221,7 @@ def test_large_results_are_those_of_the_planner_and_the_keys(operator: str) -> N
 
 
 def test_the_keys_give_what_the_reference_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the calls of a quick run, as if each was large."""
+    """Test that integer keys give the reference's results for the calls of a quick run."""
     operators = (*OPERATORS, "ScatterElements", "ScatterND")
     trials = [(case, trial) for operator in operators for dtype in CLOSER for case, trial in quick(operator, dtype)]
     monkeypatch.setattr("maxops.conformance.expected.FEW_ELEMENTS", 0)
@@ -243,7 +243,7 @@ def test_the_keys_give_what_the_reference_gives(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [dtypes.INT8, dtypes.FLOAT32, dtypes.BFLOAT16], ids=str)
 def test_a_layout_is_what_its_name_says(layout: Layout, dtype: DType) -> None:
-    """The runtime's array, and that of a script, hold the same values in the same layout."""
+    """Test that the runtime's array and the script's array have the same values and the layout of the name."""
     data = np.arange(12).reshape(3, 4).astype(dtype.numpy)
     if layout == "zero strides":
         data = np.repeat(data[:1], 3, axis=0)
@@ -296,7 +296,7 @@ def test_a_layout_that_is_refused_is_no_fault_and_says_so() -> None:
 
 
 class Stale(Runtime):
-    """A prepared model with a buffer that it allocates once, and fills as far as the first result, or never empties."""
+    """A prepared model with a reused buffer that it fills only up to the first result, or never clears."""
 
     name = "stale"
 
@@ -361,7 +361,7 @@ FIXED = replace(ONE, constant=array_of(1, 1, 1, 1, 7))
 @pytest.mark.parametrize(
     ("inputs", "feeds", "expected", "elements", "rank"),
     [
-        ((), [()], None, 0, 0),  # without inputs, which has to be refused
+        ((), [()], None, 0, 0),  # a call without inputs must be rejected
         ((ONE,), [(array_of(),)], None, 1, 0),
         ((ONE,), [(array_of(2),), (array_of(3, 0),)], None, 2, 2),
         ((ONE, ONE), [(array_of(2), array_of(9)), (array_of(3, 1), array_of(1))], None, 9, 2),

@@ -23,10 +23,10 @@ from maxops.spec import Clause, Spec
 
 Whole = list[Array | None]
 Attributes = dict[str, Any]
-# A fault: what the runtime makes of a call, where it does not do what is right.
+# A fault: what a faulty runtime computes for a call.
 Fault = Callable[[Spec, Whole, Attributes], Any]
 
-# Cases of a clause, and feeds of a case, that are run: so that the whole table takes seconds.
+# The numbers of cases per clause and of feeds per case, so that the whole table takes seconds.
 MOST_CASES, MOST_FEEDS = 8, 8
 
 
@@ -36,8 +36,8 @@ def right(row: Spec, whole: Sequence[Any], attributes: Attributes) -> Array:
 
 
 def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """Every type, every shape: what the newest version takes."""
-    if row.is_scatter:  # which there is none for
+    """Accept every type and shape that the newest version accepts."""
+    if row.is_scatter:  # no plain function
         return first_elements(row, whole, attributes)
     known = {name: value for name, value in attributes.items() if name != "consumed_inputs"}
     name = {"Max": "maximum", "ReduceMax": "reduce_max", "SegmentMax": "segment_max"}[row.operator]
@@ -48,7 +48,7 @@ def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> 
 
 
 def or_zeros(fault: Fault) -> Fault:
-    """Right where that is an answer; where it would be an error, what the fault makes of it."""
+    """Return the correct result if the call is valid, and the result of the fault otherwise."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Any:
         try:
@@ -60,7 +60,7 @@ def or_zeros(fault: Fault) -> Fault:
 
 
 def first_elements(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """Some answer of the right type, where there should be none."""
+    """Return a result of the right type where an error is required."""
     del row, attributes
     data = next((array for array in whole if array is not None), np.zeros(1, np.float32))
     return np.zeros((1,), data.dtype)
@@ -77,7 +77,7 @@ def smallest_of_two(row: Spec, whole: Whole, attributes: Attributes) -> Array:
 
 
 def passes_nan_over(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """As fmax does: a NaN only where there is nothing else."""
+    """Ignore NaN like fmax, unless all elements are NaN."""
     result = right(row, whole, attributes)
     changed = list(whole)
     for number, array in enumerate(whole):
@@ -152,7 +152,7 @@ def only_int64_ids(row: Spec, whole: Whole, attributes: Attributes) -> Array:
 
 
 def first_axis(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """Whatever the axis, the first; some answer where its indices are none of that axis."""
+    """Use the first axis instead of the given one, with some result if the indices are out of range."""
     try:
         right(row, whole, attributes)
         return right(row, whole, attributes | {"axis": 0})
@@ -161,7 +161,7 @@ def first_axis(row: Spec, whole: Whole, attributes: Attributes) -> Array:
 
 
 def counts_from_the_start_alone(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """A negative index is taken for 0, and one past the end for -1."""
+    """Treat negative indices as 0, and indices past the end as -1."""
     data, indices, *rest = whole
     assert data is not None
     assert indices is not None
@@ -170,7 +170,7 @@ def counts_from_the_start_alone(row: Spec, whole: Whole, attributes: Attributes)
 
 
 def one_segment_more(when: Callable[[int, int], bool]) -> Fault:
-    """Wrong by one segment where there are so many expected, and so many by the ids; -1 expected if not told."""
+    """Return one segment too many if `when` is true for num_segments (-1: not given) and the segments of the ids."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
         result = right(row, whole, attributes)
@@ -185,12 +185,12 @@ def one_segment_more(when: Callable[[int, int], bool]) -> Fault:
 
 
 def fills_with(value: float) -> Fault:
-    """Empty segments hold another value."""
+    """Fill empty segments with another value."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
         result, ids = right(row, whole, attributes), whole[1]
         assert ids is not None
-        empty = np.ones(len(result), np.bool)  # setdiff1d takes a second for what the large cases have
+        empty = np.ones(len(result), np.bool)  # np.setdiff1d would take a second for large cases
         empty[ids[ids < len(empty)]] = False
         with np.errstate(all="ignore"):
             result[empty] = np.array(value if result.dtype.kind in "fV" else 1).astype(result.dtype)
@@ -216,8 +216,8 @@ def clips_ids(row: Spec, whole: Whole, attributes: Attributes) -> Array:
         return right(row, [data, np.sort(np.maximum(ids, 0)), *rest], attributes)
 
 
-# Each clause's short name, and runtimes that break it: those that do what they must not, and those that do not do
-# what they must. A clause of two faces has both.
+# The short name of each clause, with runtimes that violate it: by accepting invalid calls, and by wrong results of
+# valid calls.
 FAULTS: dict[str, list[Fault]] = {
     "inputs": [or_zeros(first_elements)],
     "L": [or_zeros(first_elements)],
@@ -259,7 +259,7 @@ FAULTS: dict[str, list[Fault]] = {
 
 
 class Faulty(Runtime):
-    """Right but for a fault; it claims every standard, so that every refusal is asked of it."""
+    """A correct runtime except for a fault; it claims every standard, so that it gets all invalid calls."""
 
     name = "faulty"
     claims = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
@@ -281,7 +281,7 @@ def judged(row: Spec, fault: Fault, asked: Sequence[tuple[Case, Trial]]) -> list
 
 
 def shortened(trial: Trial) -> Trial:
-    """The same with a spread of its feeds."""
+    """Return the same trial with a selection of its feeds."""
     some = slice(None, None, max(1, len(trial.feeds) // MOST_FEEDS))
     expected = None if trial.expected is None else trial.expected[some]
     return replace(trial, feeds=trial.feeds[some], expected=expected, without_nan=trial.without_nan[some])
@@ -289,7 +289,7 @@ def shortened(trial: Trial) -> Trial:
 
 BY_CLAUSE: dict[str, list[Case]] = {}
 for _case in ALL:
-    if "000000" not in _case.sentence:  # a million elements are no other fault than fewer
+    if "000000" not in _case.sentence:  # cases with a million elements reveal no other faults
         BY_CLAUSE.setdefault(_case.clause.id, []).append(_case)
 
 CLAUSES = [
@@ -298,7 +298,7 @@ CLAUSES = [
 
 
 def asked_of(clause: Clause) -> list[tuple[Case, Trial]]:
-    """Cases of a clause: a spread of the refusals, and of the others."""
+    """Return a selection of a clause's invalid and valid cases."""
     known = [case for case in BY_CLAUSE[clause.id] if case.dtype is not dtypes.REAL]
     return [each for refusal in (True, False) for each in _spread([case for case in known if case.refusal is refusal])]
 
@@ -311,9 +311,9 @@ def _spread(known: list[Case]) -> list[tuple[Case, Trial]]:
 def test_a_runtime_that_breaks_one_clause_is_caught(row: Spec, short: str, clause: Clause) -> None:
     asked = asked_of(clause)
     assert {each.verdict for each in judged(row, right, asked)} == {"conforms"}
-    # An attribute has a type and a rank: no axes are refused but those of the clauses beside this one.
+    # An attribute has a fixed type and rank, so only the clauses next to this one reject axes.
     faults = [smallest_of_two] if short == "axes" and not row.axes_input else FAULTS[short]
-    if len(row.index_dtypes) == 1:  # of which no other is refused
+    if len(row.index_dtypes) == 1:  # no other types are rejected
         faults = [fault for fault in faults if fault is not only_int64_ids]
     for fault in faults:
         verdicts = [each for each in judged(row, fault, asked) if each.verdict != "conforms"]
@@ -331,7 +331,7 @@ NAN_CLAUSES = [(row, short) for row, short, _ in CLAUSES if short in ("nan", "Na
 
 @pytest.mark.parametrize(("row", "short"), NAN_CLAUSES, ids=[row.clause(short) for row, short in NAN_CLAUSES])
 def test_what_is_open_differs_by_standard(row: Spec, short: str) -> None:
-    """Who says nothing of NaN and of zeros permits what SONNX forbids; nobody names a NaN's bits."""
+    """Test that SONNX forbids results for NaN and zeros that ONNX permits, and that no standard defines NaN's bits."""
     asked = _spread(
         [
             case

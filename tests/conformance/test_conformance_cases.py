@@ -78,7 +78,7 @@ def test_cases_of_one_trial_stand_together() -> None:
 
 
 def missing(found: Iterable[Case]) -> Iterator[str]:
-    """Clauses of the table that neither have a case nor a reason for that; types that have no cases of values."""
+    """Yield clauses without a case or a reason for having none, and types without cases of values."""
     found = list(found)
     asked = {case.clause.id for case in found}
     typed = {(case.clause.id, case.dtype) for case in found}
@@ -155,7 +155,7 @@ def test_a_short_run_is_short_and_has_the_other_reading_where_a_feed_has_a_nan()
     assert len(trials) < 800
     feeds = 0
     for case in trials.values():
-        if "000000" in case.sentence:  # as with fewer elements
+        if "000000" in case.sentence:  # the same as with fewer elements
             continue
         trial = case.make()
         feeds += len(trial.feeds)
@@ -167,7 +167,7 @@ def test_a_short_run_is_short_and_has_the_other_reading_where_a_feed_has_a_nan()
 def test_a_full_run_takes_minutes() -> None:
     trials = {case.trial_id: case for case in ALL}
     assert len(trials) < 5_000
-    of_type = [case for case in trials.values() if case.dtype is dtypes.INT8]  # a tenth, and as many as any type has
+    of_type = [case for case in trials.values() if case.dtype is dtypes.INT8]  # a tenth of all cases, as for any type
     assert sum(len(case.make().feeds) for case in of_type) < 100_000
 
 
@@ -212,7 +212,7 @@ def test_distinct_values_are() -> None:
 
 
 def sampled() -> list[Case]:
-    """Each sentence of the newest rows, for one float and one integer; another test has the large calls."""
+    """Return each sentence of the newest rows for one float and one integer, except large calls."""
     found = {}
     is_large = {case.id for case in large.cases()}
     for case in ALL:
@@ -331,7 +331,7 @@ def test_the_reading_without_nan() -> None:
 
 
 def test_the_reading_without_nan_of_what_goes_through() -> None:
-    """As it is, a NaN's own bits too."""
+    """Test that the alternative result without NaN keeps data that is not reduced, including a NaN's bits."""
     inputs = (Input("data", dtypes.FLOAT32, (None,)), Input("axes", dtypes.INT64, (0,), np.empty(0, np.int64)))
     call = Call(spec.REDUCE_MAX_18, inputs, (("noop_with_empty_axes", 1),))
     data = np.array([0xFFC00005, 0x3F800000], np.uint32).view(np.float32)

@@ -25,8 +25,8 @@ DIGESTS = Path(__file__).parent / "case_digests.json"
 
 
 def parts(value: Any) -> Any:
-    """What a value holds, in types whose text is the same everywhere."""
-    if isinstance(value, Trial):  # the two million arrays of all trials, trial by trial
+    """Return the content of a value in types whose text is the same on all machines."""
+    if isinstance(value, Trial):  # one trial at a time, because all trials together have two million arrays
         arrays = [*chain(*value.feeds), *(value.expected or ()), *value.without_nan]
         lengths = [len(feed) for feed in value.feeds], value.expected is None, len(value.without_nan)
         return parts(value.call), lengths, of_arrays(arrays), value.layout
@@ -40,7 +40,7 @@ def parts(value: Any) -> Any:
 
 
 def of_arrays(arrays: list[Array]) -> Any:
-    """The types and shapes of arrays, each with how many follow each other, and a digest of their elements."""
+    """Return the types, shapes and digests of arrays; equal neighbors are counted."""
     alike = groupby(arrays, key=lambda each: (each.dtype, each.shape))
     contents = (repr(each.tolist()).encode() if each.dtype.hasobject else each.tobytes() for each in arrays)
     return (
@@ -50,17 +50,17 @@ def of_arrays(arrays: list[Array]) -> Any:
 
 
 def trial_of(case: Case, family: ModuleType) -> Trial | None:
-    """A case's trial; of the large ones those of one type, since they take a minute."""
+    """Return the trial of a case; for large cases, only of one type, because all types take a minute."""
     return case.make() if family is not large or case.dtype.name == "float32" else None
 
 
 def digest(family: ModuleType) -> dict[str, Any]:
-    """How many cases a family has, and what they are."""
+    """Return the number of a family's cases and their digests."""
     whole = hashlib.sha256()
     made: tuple[str, Any] = ("", None)
     count = 0
     for case in family.cases():
-        if case.trial_id != made[0]:  # those that share one stand together
+        if case.trial_id != made[0]:  # cases with the same trial are adjacent
             made = case.trial_id, parts(trial_of(case, family))
         whole.update(repr((case.id, case.refusal, case.quick, case.shared, made[1])).encode())
         count += 1

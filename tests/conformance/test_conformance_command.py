@@ -30,12 +30,12 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(*arguments: object) -> Result:
-    """The command, with tables as on a terminal."""
+    """Run the command, with tables as on a terminal."""
     return CliRunner().invoke(app, ["conform", *map(str, arguments), "--format", "text"])
 
 
 def fails(*arguments: object) -> str:
-    """The one line of a command that must exit with 2."""
+    """Return the one-line error of a command that must exit with 2."""
     result = conform(*arguments)
     assert result.exit_code == 2, (result.output, result.exception)
     assert result.stderr.startswith("maxops: error: ")
@@ -157,12 +157,12 @@ def test_cases_are_saved(tmp_path: Path) -> None:
 
 
 def workers_of(parent: int) -> list[int]:
-    """The runtimes' processes that a command has started."""
+    """Return the process ids of the runtimes that a command has started."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             arguments = path.read_bytes().split(b"\0")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has already ended
             continue
         if any(b"maxops.conformance.worker" in each for each in arguments) and str(parent).encode() in arguments:
             found.append(int(path.parent.name))
@@ -177,7 +177,7 @@ def test_ctrl_c_ends_everything() -> None:
     while not workers_of(process.pid):
         assert process.poll() is None
         time.sleep(0.05)
-    time.sleep(0.5)  # to be in the midst of it
+    time.sleep(0.5)  # until the command is running cases
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=30)
     assert (process.returncode, message) == (130, "maxops: interrupted\n")

@@ -29,7 +29,7 @@ def save(case: Case, directory: Path, numbers: list[int] | None = None) -> Path:
 
 
 def saved_onnx() -> list[Case]:
-    """One case of each sentence for one type: small ones, with every form of inputs and attributes."""
+    """Return one small case of each sentence for one type, with every form of inputs and attributes."""
     found = {}
     for case in ALL:
         if case.quick and case.row.standard == "ONNX" and not case.refusal and "sample" not in case.sentence:
@@ -131,7 +131,7 @@ def test_what_no_model_holds_is_not_saved(tmp_path: Path) -> None:
 
 
 def test_every_case_has_a_model(tmp_path: Path) -> None:
-    """The small ones of each row, refusals too, are written without an error."""
+    """Test that the small cases of each row, including invalid calls, are written without an error."""
     for case in ALL:
         if case.dtype is dtypes.FLOAT32 and case.refusal and case.id == case.trial_id:
             save(case, tmp_path)

@@ -50,7 +50,7 @@ def float16(*bits: int) -> Array:
 
 
 def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
-    """The judgement on a runtime that gives what is expected, changed."""
+    """Return the judgement of a runtime whose results are the expected ones after a change."""
     case = case_of(name)
     trial = case.make()
     assert trial.expected is not None
@@ -81,33 +81,33 @@ def one_row_more(expected: Array) -> Array:
 @pytest.mark.parametrize(
     ("name", "changed", "verdict", "clause"),
     [
-        # the maximum of nothing may be any value before version 20, but the shape of it is no matter of taste
+        # before version 20, the maximum of no elements may be any value, but its shape is defined
         (EMPTY_13, zeros, "permitted", "ONNX.ReduceMax-13.empty"),
         (EMPTY_13, one_axis_more, "violates", "ONNX.ReduceMax-13.keepdims"),
         (EMPTY_20, zeros, "violates", "ONNX.ReduceMax-20.empty"),
-        # whether version 1 has negative axes is open; the last axis it has
+        # whether version 1 supports negative axes is open, but not the meaning of the last axis
         (LAST_AXIS, zeros, "violates", "ONNX.ReduceMax-1.axes.range"),
         (LAST_AXIS, one_axis_more, "violates", "ONNX.ReduceMax-1.keepdims"),
-        # how many segments there are without ids is open; what they are made of is not
+        # the number of segments without ids is open, but not their values
         (NO_IDS, one_row_more, "permitted", "OpenVINO.SegmentMax-16.num_segments.no_ids"),
         (NO_IDS, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
-        # -Inf may be the lowest value wherever a segment is filled, but no maximum
+        # -Inf may be the lowest value where a segment is filled, but it is never a maximum
         (LOWEST, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
         (LOWER_CASE, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
         (LARGER, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
         (ALONE, with_infinity, "violates", "OpenVINO.SegmentMax-16.value"),
         (LOWEST, zeros, "violates", "OpenVINO.SegmentMax-16.fill_mode"),
         (LOWEST, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
-        # a clause that decides of shapes is itself the one that another shape breaks
+        # a clause that defines shapes is violated by another shape
         (KEEPDIMS, one_axis_more, "violates", "ONNX.ReduceMax-20.keepdims"),
         (DEFAULT, one_axis_more, "violates", "ONNX.ReduceMax-20.axes.default"),
         ("ONNX.Max-13.inputs/float32/3-inputs", one_axis_more, "violates", "ONNX.Max-13.inputs"),
-        # one that is about values is not, where another is about shapes
+        # a clause about values is not violated by another shape if a different clause defines shapes
         (NANS, one_axis_more, "violates", "SONNX.Max.C2"),
         (ALONE, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
         ("ONNX.ReduceMax-20.value/int32/", one_axis_more, "violates", "ONNX.ReduceMax-20.value"),
         ("SONNX-draft.Max.value/float16/", one_axis_more, "violates", "SONNX-draft.Max.C1"),
-        # how many segments there are says nothing of how many rows the maximum of nothing has
+        # the number of segments does not determine the shape of the maximum of no elements
         (EMPTY_13, one_row_more, "violates", "ONNX.ReduceMax-13.keepdims"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
@@ -132,7 +132,7 @@ def test_whether_an_answer_is_open(name: str, verdict: str) -> None:
 
 
 def test_what_a_source_decides_of_no_ids_is_not_open() -> None:
-    """As a later version of the standard may."""
+    """Test that calls without ids are definite if a later version of the standard defines them."""
     case = case_of(NO_IDS)
     decided = replace(case, clause=replace(case.clause, level="must"))
     trial = case.make()
@@ -161,7 +161,7 @@ def test_whether_a_refusal_is_open() -> None:
 )
 @pytest.mark.parametrize("name", ["ALONE", "EMPTY_13", "NO_IDS", "REFUSED", "BELOW", "REVERSED"])
 def test_whatever_else_comes_about(kind: Kind, verdict: str, name: str) -> None:
-    """Whatever the call: what is open, or must be refused, excuses no crash."""
+    """Test that no clause excuses a crash, whether the call is open or invalid."""
     case = case_of(globals()[name])
     found = judge(case, case.make(), Outcome(kind, text="so it was", feed=1))
     assert (found.verdict, found.clause, found.message, found.feed) == (verdict, case.clause, "so it was", 1)
@@ -207,7 +207,7 @@ def one_more(expected: Array) -> Array:
 @pytest.mark.parametrize(
     ("name", "changed", "verdict", "clause", "kind"),
     [
-        (NANS, np.nan_to_num, "violates", "SONNX.Max.value", "wrong"),  # not what ignoring NaN gives
+        (NANS, np.nan_to_num, "violates", "SONNX.Max.value", "wrong"),  # differs from a result that ignores NaN
         (NANS, with_other_nans, "permitted", "SONNX.Max.nan", "NaN's bits"),
         (OPEN_NANS, with_other_nans, "permitted", "ONNX.Max-13.nan", "NaN's bits"),
         ("SONNX.Max.value/float16/", with_other_zeros, "violates", "SONNX.Max.value", "sign of zero"),
@@ -238,7 +238,7 @@ def test_what_is_open_excuses_nothing_beside_it() -> None:
 
 
 def test_a_difference_that_is_not_open_counts_before_one_that_is() -> None:
-    """Whichever of the two is the worse kind."""
+    """Test that a definite difference takes precedence over an open one, whichever is worse."""
     case = case_of(LOWEST)
     strict = replace(case, row=replace(case.row, leaves_open=frozenset()))
     trial = Trial(case.make().call, (), (np.array([np.finfo(np.float32).min, 0], np.float32),))
@@ -282,7 +282,7 @@ def test_there_is_a_result_for_each_feed() -> None:
 def test_a_difference_is_told_with_its_feed_and_its_index(
     feed: int, index: tuple[int, ...], place: int, runs: str, dtype: str
 ) -> None:
-    """The first of a kind, whatever is wrong after it."""
+    """Test that the first difference of a kind is reported, whatever follows."""
     case = case_of(f"ONNX.Max-13.inputs/{dtype}/3-inputs" if dtype != "real" else RATIONALS)
     rights = [(np.arange(6).reshape(2, 3) + number).astype(case.dtype.numpy) for number in range(3)]
     given = [expected.copy() for expected in rights]
@@ -319,22 +319,22 @@ def test_runs_that_differ_as_is_permitted_are_told_with_the_first_that_does() ->
 @pytest.mark.parametrize(
     ("actual", "expected", "without_nan", "kinds"),
     [
-        # an element that is right has no kind, whatever another has
+        # a correct element has no kind, whatever the others have
         ([ONE, 0], [TWO, 0], [TWO, 0], [("wrong", (0,))]),
         ([ONE, NAN], [TWO, NAN], [TWO, TWO], [("wrong", (0,))]),
         ([ONE, ONE, TWO], [TWO, TWO, TWO], [TWO, TWO, TWO], [("wrong", (0,))]),
-        # a zero for something else, and something else for a zero
+        # a zero instead of another value, and another value instead of a zero
         ([ONE], [0], [0], [("wrong", (0,))]),
         ([0], [ONE], [ONE], [("wrong", (0,))]),
         ([0], [1], [1], [("wrong", (0,))]),
         ([0x8000], [0], [0], [("sign of zero", (0,))]),
-        # infinity is not a NaN, and each NaN is, down to the last bit
+        # infinity is not a NaN; NaNs differ in every bit
         ([0xFC00], [INFINITY], [INFINITY], [("wrong", (0,))]),
         ([INFINITY], [NAN], [ONE], [("wrong", (0,))]),
         ([NAN], [INFINITY], [INFINITY], [("wrong", (0,))]),
         ([0x7C01], [NAN], [NAN], [("NaN's bits", (0,))]),
         ([0xFE00], [NAN], [NAN], [("NaN's bits", (0,))]),
-        # what ignoring NaN gives, with either zero; nothing else
+        # only the result that ignores NaN, with either zero
         ([TWO], [NAN], [TWO], [("NaN", (0,))]),
         ([0x8000], [NAN], [0], [("NaN", (0,))]),
         ([0], [NAN], [0x8000], [("NaN", (0,))]),

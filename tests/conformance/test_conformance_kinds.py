@@ -20,7 +20,7 @@ def message(result: Any) -> Elements | Message:
 
 
 def of(*found: tuple[str, Any, Any], verdict: Verdict = "violates") -> list[Kind]:
-    """The kinds of a run with these: a part of a case's id, what was expected and what actual."""
+    """Return the kinds of a run with these findings: a part of a case's id, the expected and the actual result."""
     maker = Maker("anymax", "1")
     for part, expected, actual in found:
         case, *_ = maker.cases(part)
@@ -82,7 +82,7 @@ BECAME: list[tuple[float | str, float | str, str]] = [
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype.kind == "float"], ids=str)
 @pytest.mark.parametrize(("was", "became", "title"), BECAME)
 def test_what_became_of_a_float_is_said_for_each_type(was: Any, became: Any, title: str, dtype: DType) -> None:
-    """Also of an element after others that are as expected, and whichever sign a number has."""
+    """Test the title of a wrong float for each type, for either sign, also after correct elements."""
     smallest_normal = 1 << dtype.mantissa_bits
     bits = {
         "smallest": 1,

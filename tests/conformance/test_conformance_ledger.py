@@ -24,7 +24,7 @@ from maxops.machine import machine
 
 KNOWN = Path(__file__).resolve().parents[2] / "conformance" / "known"
 ASKED = [path.stem for path in sorted(KNOWN.glob("*.json")) if path.name.startswith(("onnxruntime-", "openvino-"))]
-# How many of each verdict; what ends processes takes a second each.
+# The number of cases per verdict; cases that crash processes take a second each.
 FEW = dict.fromkeys(("violates", "missing error", "refuses", "permitted", "conforms"), 1)
 MANY = {"violates": 3, "missing error": 1, "refuses": 2, "permitted": 1, "conforms": 3, "crashes": 1}
 
@@ -40,7 +40,7 @@ def pages(runs: list[Run]) -> dict[str, str]:
 
 
 def sample(run: Run, counts: dict[str, int]) -> list[str]:
-    """Cases of the run, the kinds of each verdict in turn; those that conform from the whole of it."""
+    """Return cases of the run: for each verdict, kinds in turn; conforming cases from the whole run."""
     chosen: list[str] = []
     for verdict, count in counts.items():
         if verdict == "conforms":
@@ -64,12 +64,12 @@ def sample(run: Run, counts: dict[str, int]) -> list[str]:
 
 
 def goes_by_the_processor(case: str) -> bool:
-    """Whether a runtime computes a case in 16-bit floats: by instructions of theirs where the processor has them."""
+    """Return whether a case uses 16-bit floats, for which some processors have their own instructions."""
     return case.split("/")[1] in ("float16", "bfloat16")
 
 
 def is_certain(run: Run, finding: Finding) -> bool:
-    """Whether a finding shows by itself: its script showed it too, and no other case has a say in its verdict."""
+    """Return whether a finding is reproducible on its own: by its script, and independently of other cases."""
     number = finding["reproducer"]
     if number is None or not run["reproducers"][number]["reproduced"]:
         return False
@@ -94,18 +94,18 @@ def test_a_sample_is_judged_as_the_ledger_has_it(name: str, counts: dict[str, in
         "the ledger has cases that there are no more: make it again"
     )
     run = session.conform(known["runtime"], chosen, kit={"quick": False, "only": expected})
-    # which lanes a runtime's kernels get wrong, and to what, may go by the instruction set
+    # which lanes are wrong, and their values, may depend on the instruction set
     with_bits = machine(mo.get_num_threads())["isa"] == known["machine"]["isa"]
     assert different(run, known, with_bits=with_bits) == []
 
 
 def different(run: Run, known: Run, *, with_bits: bool) -> list[str]:
-    """The cases of a run that another run has otherwise: the verdict, the clause, or where it can be, the bits."""
+    """Return the cases whose verdict, clause or, if reproducible, bits differ between two runs."""
     before, now = ({finding["case"]: finding for finding in each["findings"]} for each in (known, run))
     others = [case for case, verdict in run["cases"].items() if known["cases"].get(case) != verdict]
     for case in now.keys() & before.keys() - set(others):
         new, old = now[case], before[case]
-        if old["verdict"] == "refuses":  # by which clause, all cases of the type decide together
+        if old["verdict"] == "refuses":  # all cases of the type together determine the clause
             continue
         are_bits = with_bits and new["verdict"] == "violates"
         if new["clause"] != old["clause"] or (

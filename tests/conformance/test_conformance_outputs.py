@@ -20,7 +20,7 @@ from maxops.conformance import compare, junit, matrix, saved
 from maxops.conformance.page.data import data as page_data
 from maxops.conformance.result import Elements, Message, Run, Verdict, elements
 
-# The worst first.
+# The worst verdict first.
 FAULTS: tuple[Verdict, ...] = (
     "crashes",
     "uninitialized memory",
@@ -43,7 +43,7 @@ WORDS = {
 }
 ZERO, ONE = (elements(np.array([value], np.float16)) for value in (0, 1))
 ERROR: Message = {"text": "an error"}
-# What each gives: arrays, or words; all the same where that can be, so that the verdict alone tells them apart.
+# The results of each verdict: arrays or words, as similar as possible, so that only the verdict differs.
 GIVES: dict[str, tuple[Elements | Message, Elements | Message]] = {
     "crashes": (ONE, ERROR),
     "hangs": (ONE, ERROR),
@@ -52,7 +52,7 @@ GIVES: dict[str, tuple[Elements | Message, Elements | Message]] = {
     "missing error": (ERROR, ZERO),
 }
 ROWS = tuple(row for row in spec.ALL if (row.standard, row.name) in {("ONNX", "Max-13"), ("SONNX", "Max")})
-# Cases of one clause; of two clauses of one operator; of two standards.
+# Cases of one clause, of two clauses of an operator, and of two standards.
 PLACES = {
     "one clause": ("ONNX.Max-13.value/",) * 3,
     "clauses": ("ONNX.Max-13.value/", "ONNX.Max-13.shape/", "ONNX.Max-13.inputs/"),
@@ -61,7 +61,7 @@ PLACES = {
 
 
 def _run(verdicts: tuple[Verdict, ...], place: str = "one clause", runtime: str = "told") -> tuple[Run, list[str]]:
-    """A run whose cases have these verdicts, and the cases in their order."""
+    """Return a run whose cases have these verdicts, and the cases in order."""
     maker = Maker(runtime, "1", ROWS)
     cases: list[str] = []
     for part, _ in zip(PLACES[place], verdicts, strict=False):
@@ -81,7 +81,7 @@ def _json(path: Path, *runs: Run) -> Path:
 
 
 def _conform(*words: object) -> tuple[int, list[str], list[str]]:
-    """The exit code, and the lines of stdout and of stderr."""
+    """Run the command; return the exit code, and the lines of stdout and of stderr."""
     result = CliRunner().invoke(app, ["conform", *map(str, words)])
     return result.exit_code, result.stdout.splitlines(), result.stderr.splitlines()
 
@@ -95,7 +95,7 @@ def _by_severity(verdicts: tuple[Verdict, ...]) -> list[Verdict]:
 
 @pytest.mark.parametrize("first", EVERY)
 def test_exit_codes_and_lines(first: Verdict, tmp_path: Path) -> None:
-    """The exit code is 1 for any fault, and each fault has its line, with its verdict; nothing else has one."""
+    """Test that the exit code is 1 for any fault, and that exactly the faults have a line with their verdict."""
     for second in EVERY:
         run, cases = _run((first, second), "clauses")
         path = _json(tmp_path / "run.json", run)
@@ -129,7 +129,7 @@ def _spoken(verdicts: tuple[Verdict, ...]) -> str:
 
 @pytest.mark.parametrize("known", EVERY)
 def test_a_baseline_and_each_verdict(known: Verdict, tmp_path: Path) -> None:
-    """A fault is new where the baseline has another verdict, or no such case; nothing else stops a check."""
+    """Test that a fault is new if the baseline lacks the case or has another verdict; only new faults fail a check."""
     old, _ = _run((known, "conforms"), "clauses")
     baseline = _json(tmp_path / "old.json", old)
     for now in EVERY:
@@ -219,7 +219,7 @@ def _matrix(run: Run, by_case: dict[str, Verdict]) -> None:
 
 
 def _findings(run: Run, by_case: dict[str, Verdict]) -> None:
-    """Of each verdict and clause a row; the worst verdict first."""
+    """Check that the table has a row for each verdict and clause, with the worst verdict first."""
     message = [(verdict, clause.split(" ")[-1], count) for verdict, clause, _, count, _ in matrix.findings(run).rows]
     expected = Counter(
         (verdict, case.partition("/")[0].rpartition(".")[2])

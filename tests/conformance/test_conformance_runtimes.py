@@ -29,13 +29,13 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 NAMES = [f"maxops:{_native.isa()}", *(name for name in runtimes.CLASSES)]
-# What has to be there, if it is no more than maxops and onnx.
+# The package of each runtime.
 PACKAGES = {name: name.removeprefix("maxops:") for name in runtimes.CLASSES} | {
     "maxops:onnx": "onnx",
     "onnx-reference": "onnx",
 }
 LIBRARIES = ("numpy", "torch", "jax", "tensorflow", "numbagg", "numpy_groupies")
-# What has no function for it.
+# Operators that a runtime does not support.
 LACKS = {
     "onnx-reference": {"SegmentMax"},
     "onnxruntime": {"SegmentMax"},
@@ -46,21 +46,21 @@ LACKS = {
 
 
 def need(name: str) -> None:
-    """Skip where a package is not there, without importing it: some break tests that fork."""
+    """Skip if a package is missing, without importing it, because some packages break tests that fork."""
     package = PACKAGES.get(name)
     if package is not None and find_spec(package) is None:
         pytest.skip(f"not installed: {package}")
 
 
 def started(name: str) -> Runtime:
-    """One of ours, of onnx's, of onnxruntime's or of openvino's, in this process."""
+    """Return a runtime of maxops, onnx, onnxruntime or openvino, started in this process."""
     need(name)
     return runtimes.load(name)
 
 
 @cache
 def answers(name: str) -> dict[str, Any]:
-    """What a runtime gave for all calls, in a process of its own."""
+    """Return a runtime's results for all calls, computed in a separate process."""
     need(name)
     command = [sys.executable, conformance_calls.__file__, name]
     environment = {**os.environ, **runtimes.resolve(name).environment}
@@ -95,7 +95,7 @@ def test_libraries_take_each_kind_of_axes_and_rows(name: str, asked: str) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_versions_are_numbers(name: str) -> None:
-    """One that runs on another's has both."""
+    """Test that versions are numbers; a runtime that runs on another one has both versions."""
     assert re.fullmatch(r"(\d+(\.\d+)+|unknown)( in \w+ \d+(\.\d+)+)?", answers(name)["version"])
 
 
@@ -124,7 +124,7 @@ def test_maxops_is_right_on_every_instruction_set(name: str) -> None:
 
 def test_maxops_refuses_a_process_of_another_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
     here = _native.isa()
-    monkeypatch.setattr(_native, "isa", lambda: "another")  # there may be one alone
+    monkeypatch.setattr(_native, "isa", lambda: "another")  # this machine may support only one
     with pytest.raises(
         BrokenRuntimeError, match=f"requires a process with MAXOPS_ISA={here}, but this process uses another"
     ):
@@ -152,7 +152,7 @@ def test_models_have_no_rational_numbers() -> None:
 
 
 def test_sonnx_is_refused_as_sonnx() -> None:
-    """The row is what maxops is told, so that its own errors come."""
+    """Test that the error for SONNX is the error of SONNX's row."""
     call = Call(spec.SONNX_MAX, (Input("a", dtypes.FLOAT32, (0,)), Input("b", dtypes.FLOAT32, (1,))), (), 1)
     with pytest.raises(mo.errors.ShapeError, match=r"SONNX\.Max\.zero-size"):
         runtimes.load(f"maxops:{_native.isa()}").run(call, [(np.array([], np.float32), np.array([1], np.float32))])
@@ -198,7 +198,7 @@ def test_columns_are_of_one_axis(name: str) -> None:
     ],
 )
 def test_columns_hold_something_and_are_of_one_length(operator: str, feed: list[Any], words: str) -> None:
-    """In a library of columns that is nobody's."""
+    """Test that the kit does not pass empty columns, or columns of different lengths, to a library of columns."""
     call, _, _ = plain(operator)
     with pytest.raises(NotApplicableError, match=words):
         begun(Nobody()).run(call, [tuple(np.array(each, np.float32) for each in feed)])

@@ -37,7 +37,7 @@ PLAIN = "two-short-vectors"
 @pytest.fixture(scope="module", autouse=True)
 def here() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(HERE)  # where own_backend is found, as `python -m` would
+        patch.chdir(HERE)  # own_backend is there, as with `python -m`
         patch.syspath_prepend(str(HERE))
         patch.setattr("maxops.conformance.cases.cases", lambda: ALL)
         yield
@@ -49,7 +49,7 @@ def run_of(backend: str, *only: str) -> Run:
 
 
 def whole(run: Run, chosen: list[str]) -> Run:
-    """The run, which has to hold every case that was chosen, and to add up."""
+    """Return the run, which must contain every selected case with consistent counts."""
     assert list(run["cases"]) == chosen
     assert run["kit"]["cases"] == len(chosen)
     verdicts = run["cases"].items()
@@ -92,7 +92,7 @@ def test_a_wrong_rational_becomes_a_smallest_call_too() -> None:
 
 
 def differs_in_place(array: Array, place: int) -> Array:
-    """The array with another bit pattern at an element."""
+    """Return the array with one element's bits changed."""
     changed = array.copy()
     changed.reshape(-1).view(f"u{array.itemsize}")[place] ^= 1
     return changed
@@ -102,7 +102,7 @@ def differs_in_place(array: Array, place: int) -> Array:
     ("needs", "place"), [("nothing", 0), ("other shapes", -1), ("an axis of 1", 0), ("three elements", -1)]
 )
 def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: int) -> None:
-    """Each quick case of a type but the largest, by a runtime that is wrong in one element of some inputs."""
+    """Test small cases of a type with a runtime that is wrong in one element for some inputs."""
     needed: dict[str, Callable[[list[Array]], bool]] = {
         "nothing": lambda _: True,
         "other shapes": lambda arrays: len({array.shape for array in arrays}) > 1,
@@ -202,7 +202,7 @@ def test_a_few_refusals_are_not_laid_to_the_type(faulty: Run) -> None:
         ),
         ("uint16", "uninitialized memory", "two runs differ, and one result is wrong: .*", "actual   uint16"),
         ("uint32", "violates", ".* None .*", "TypeError: 'NoneType'"),
-        # its child process, which returns, answers neither the kit nor for the scripts of others
+        # a child process that returns must not affect the kit or the scripts of other cases
         ("int64", "violates", "expected dtype int64, got float64", "actual   float64"),
     ],
 )
@@ -229,7 +229,7 @@ def test_garbage_for_everything_is_one_line() -> None:
 
 
 def test_scripts_reproduce_what_a_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its path is relative, and scripts run elsewhere."""
+    """Test a program with a relative path, although scripts run in another folder."""
     monkeypatch.setattr(session, "sanity_calls", lambda: [sanity_call(spec.MAX_13)])  # each starts the program twice
     name = f"command:{shlex.quote(sys.executable)} own_program.py"
     run = session.conform(name, select(ALL, [f"{MAX_13}.T/int*/{PLAIN}"]))

@@ -14,7 +14,7 @@ import pytest
 from maxops.conformance.resource_limits import memory_limit
 from maxops.conformance.subprocesses import Subprocesses
 
-# Starts a program that goes on without end, and waits for it.
+# Starts a program that never ends, and waits for it.
 STARTS = ["sh", "-c", "sleep 600 & echo $! > number; wait"]
 
 
@@ -31,7 +31,7 @@ def has_ended(number: int) -> bool:
         except ProcessLookupError:
             return True
         if Path(f"/proc/{number}/stat").exists() and ") Z " in Path(f"/proc/{number}/stat").read_text():
-            return True  # nobody has asked how it ended
+            return True  # nothing has waited for the process
         time.sleep(0.01)
     return False
 

@@ -31,7 +31,7 @@ KNOWN = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 def telling(dtype: DType) -> Array:
-    """Values whose bits tell: zeros of both signs, infinities, NaNs with payloads, subnormals, extremes."""
+    """Return values with distinctive bits: zeros, infinities, NaNs with payloads, subnormals and limits."""
     if dtype.kind == "bool":
         return np.array([True, False])
     top = 1 << dtype.bits - 1
@@ -101,7 +101,7 @@ def test_arrays_of_any_bits_are_spelled_out_or_compressed(dtype: DType, shape: t
     assert ("zlib" in text) == (array.size > 4096)
     if array.size > 4096:
         assert len(text) < 1.4 * array.nbytes + 300
-        assert max(map(len, text.split())) <= 160  # what a line may break between
+        assert max(map(len, text.split())) <= 160  # parts between which a line may break
     made = eval(text, KNOWN | {"base64": base64, "zlib": zlib})
     assert (made.dtype, made.shape, made.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert made.flags.writeable
@@ -193,7 +193,7 @@ CALLS = {
 
 
 def parts(model: onnx.ModelProto) -> dict[str, Any]:
-    """What a model says, apart from how its tensors are stored and what it is called."""
+    """Return the content of a model, except its name and how its tensors are stored."""
     (node,) = model.graph.node
     return {
         "version": (model.ir_version, [(each.domain, each.version) for each in model.opset_import]),
@@ -218,7 +218,7 @@ def test_the_text_is_the_model(name: str) -> None:
 
 
 def test_another_model_is_told_from_it() -> None:
-    """The comparison above can fail."""
+    """Test that the comparison above can fail."""
     first, second = CALLS["constant-axes"], of(spec.REDUCE_MAX_20, X, Input("axes", dtypes.INT64, (1,), np.array([0])))
     assert parts(onnx_model.model(first)) != parts(onnx_model.model(second))
 
@@ -259,7 +259,7 @@ def test_our_reader_and_openvino_read_the_ir(dtype: DType, tmp_path: Path) -> No
 
 
 def ports(text: str) -> list[tuple[str | None, str | None, int]]:
-    """The type of each layer, and of each of its ports the type and the rank; sizes are found by who reads it."""
+    """Return the type of each layer, and the type and rank of each of its ports."""
     layers = ElementTree.fromstring(text).findall("layers/layer")
     return [
         (layer.get("type"), port.get("precision"), len(port.findall("dim")))

@@ -51,7 +51,7 @@ OTHER = "\nclass Other:\n    @staticmethod\n    def prepare(model, device):\n   
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, from which modules are imported, and forgotten afterwards."""
+    """Change to a folder with modules, and remove these from sys.modules afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     for name in [name for name in sys.modules if name.partition(".")[0] in ("theirs", "single")]:
@@ -212,7 +212,7 @@ def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
         ("sys.stderr.write('loading\\nno such type\\n'); sys.exit(3)", CommandError, r"^no such type$"),
         ("sys.exit(4)", CommandError, "ended with status 4 and no message"),
         ("import os; os.kill(os.getpid(), 11)", ProcessEndedError, "was killed by SIGSEGV"),
-        ("raise SystemExit(128 + 11)", ProcessEndedError, "was killed by SIGSEGV"),  # as a shell tells it
+        ("raise SystemExit(128 + 11)", ProcessEndedError, "was killed by SIGSEGV"),  # the status that a shell reports
         ("", GarbageError, r"ended with status 0, but did not write test_data_set_0/output_0\.pb"),
         (
             "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",
@@ -228,7 +228,7 @@ def test_how_a_program_ends_is_told(tmp_path: Path, text: str, kind: type[Except
 
 
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a whole model; the kit has its own timeout for each call."""
+    """Test the timeout for a whole model; the kit has another timeout for each call."""
     monkeypatch.setattr(Command, "seconds", 0.5)
     call, feed, expected = plain("Max")
     model, inputs = onnx_model.model(call), dict(zip([each.name for each in call.fed], feed, strict=True))

@@ -37,7 +37,7 @@ def bits32(*words: int) -> Array:
     return np.array(words, np.uint32).view(np.float32)
 
 
-# What one run may give of one NaN: the expected bits, others that ONNX allows, and what it does not allow.
+# Possible results for a NaN in one run: the expected bits, other bits that ONNX permits, and a forbidden result.
 RESULTS = {
     "quiet": (bits32(0x7FC00000), True),
     "negative": (bits32(0xFFC00000), True),
@@ -130,7 +130,7 @@ OF_TYPE = [
 
 
 class Workers:
-    """A pool whose only process gives the outcomes that it is told, by the case, and others at its end."""
+    """A pool with one process that returns given outcomes for each case, and others at exit."""
 
     def __init__(self, outcomes: dict[str, Outcome], amended: dict[str, Outcome]) -> None:
         self._outcomes, self._amended = outcomes, amended
@@ -175,7 +175,7 @@ def right(cases: list[Case]) -> dict[str, Outcome]:
 
 @pytest.mark.parametrize("kinds", [*product(OUTCOMES, repeat=3)], ids="-".join)
 def test_each_verdict_beside_each_other(kinds: tuple[Kind, Kind, Kind]) -> None:
-    """A case has its own verdict, whatever the others have; refusals of all of a type are of the type."""
+    """Test that each case has its own verdict; if a type is always rejected, the verdict is that of the type."""
     outcomes = {}
     alone = {}
     for case, kind in zip(OF_TYPE, kinds, strict=True):
@@ -282,7 +282,7 @@ def test_calls_of_a_kind_that_hang_are_given_up_and_no_others() -> None:
 
 @pytest.mark.parametrize("kind", ["crashed", "garbage"])
 def test_what_was_found_before_a_runtime_is_gone_stays_found(kind: Kind) -> None:
-    """It does not start again, neither for the next case nor to make the finding smaller."""
+    """Test that findings remain if the runtime cannot start again, for the next case or a smaller call."""
     large = next(case for case in ALL if case.id.startswith("ONNX.Max-13.value/int8/") and len(case.make().feeds) > 1)
     ended = Outcome(kind, text="it was not made for this", feed=1)
 

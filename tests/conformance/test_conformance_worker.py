@@ -44,7 +44,7 @@ def process(backend: type, sanity_calls: Sequence[Trial] = SANITY_CALLS) -> Proc
 
 # ------------------------------------------------------------------------------------ each thing that can go wrong
 
-# What ends the process comes first: it runs alone then, and need not run again.
+# Calls that end the process come first, so that each runs alone and only once.
 ENDS = {
     "Segfaults": ("crashed", "the process was killed by SIGSEGV: about to read what is not there"),
     "Aborts": ("crashed", "the process was killed by SIGABRT"),
@@ -79,7 +79,7 @@ ENDS = {
 
 
 def number(name: str) -> int:
-    """What `Each` knows a backend by."""
+    """Return the index by which `Each` selects a backend."""
     return [kind.__name__ for kind in KINDS].index(name)
 
 
@@ -216,7 +216,7 @@ def test_a_runtime_that_always_ends_by_a_signal_is_noted_once() -> None:
 
 def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
     with process(broken_backends.Corrupts) as running:
-        # not suspected, for it is a plain call and had no error
+        # not suspected, because it was a valid call without an error
         assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "returned"
         outcome = running.run("innocent", LARGE, SECONDS)
     assert outcome == Outcome("crashed", text="the process was killed by SIGABRT (it does not fail when run alone)")
@@ -268,7 +268,7 @@ def test_a_control_that_ends_the_process_is_no_control() -> None:
 
 
 def test_a_control_that_times_out_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its time follows that of a trial, within limits."""
+    """Test that a call that times out is not used as a sanity call; its timeout depends on that of the trial."""
     with Process("numpy", seconds=1) as running:
         assert running._sanity_seconds == process_module.SANITY_SECONDS[0]
     monkeypatch.setattr(process_module, "SANITY_SECONDS", (0.1, 60.0))
@@ -351,13 +351,13 @@ def test_a_runtime_goes_with_its_parent(sent: signal.Signals) -> None:
     if sent == signal.SIGINT:
         assert (out, errors) == ("interrupted\n", "")
         assert not Path(directory).exists()
-    else:  # who is killed cannot tidy up, nor end what the runtime started
+    else:  # a killed process cannot clean up or end its child processes
         os.kill(int(started.read_text()), signal.SIGKILL)
         shutil.rmtree(directory)
 
 
 def ends(pid: int) -> bool:
-    """Whether a process that was killed is gone soon: the system takes its time."""
+    """Return whether a killed process ends soon; the system may take a while."""
     deadline = time.monotonic() + 30
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -365,7 +365,7 @@ def ends(pid: int) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not waited for does not."""
+    """Return whether a process is running; a zombie is not."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] != "Z"
@@ -393,7 +393,7 @@ def test_nothing_stays_open() -> None:
 
 
 class Spoiled(Runtime):
-    """Right, until a trial that begins with BAD; then it does what it is told, and is wrong in one operator."""
+    """A correct runtime until a trial that begins with BAD; then it fails as requested, and one operator is wrong."""
 
     name = "spoiled"
     wrong = ""
@@ -425,7 +425,7 @@ class Spoiled(Runtime):
 
 
 class Connected:
-    """A connection that has sent some requests, and what is answered to each."""
+    """A connection with given requests, which records the answers."""
 
     def __init__(self, *requests: object) -> None:
         self._requests = iter(requests)
@@ -468,7 +468,7 @@ ASKED = [("sanity call", each) for each in sanity_calls()]
 def test_the_sanity_calls_of_an_operator_follow_its_errors(
     does: str, kind: str, is_error: bool, refusal: bool, operator: str
 ) -> None:
-    """Also what was to be an error: a call that must be refused."""
+    """Test that sanity calls include calls that must be rejected."""
     trial = trial_of(BAD, refusal=refusal)
     answers = answers_of(Spoiled(does, operator), *ASKED, ("trial", trial, 2))
     asked, (outcome, due), wrong = answers[: len(ASKED)], answers[len(ASKED)], answers[len(ASKED) + 1 :]
@@ -513,7 +513,7 @@ def test_a_trial_runs_as_often_as_it_is_to() -> None:
 
 
 class Told:
-    """A process that runs nothing, and what was asked of each."""
+    """A process that runs nothing and records its requests."""
 
     made: ClassVar[list[Told]] = []
 

@@ -18,7 +18,7 @@ def call_of(dtype: DType = dtypes.FLOAT32, constant: Array | None = None) -> Cal
 
 
 def trial_of(*firsts: float, size: int = 4, refusal: bool = False, second: float = 1) -> Trial:
-    """One feed for each first element."""
+    """Return a trial with one feed for each first element."""
     feeds = []
     for first in firsts:
         a = np.arange(size, dtype=np.float32)
@@ -34,7 +34,7 @@ SANITY_CALLS = [trial_of(5.0, size=3)]
 
 
 class Does(Runtime):
-    """A runtime that does the same with each feed."""
+    """A runtime that calls the same function for each feed."""
 
     name = "does"
 

@@ -151,7 +151,7 @@ def test_the_first_fault_of_each_kind() -> None:
 @pytest.mark.parametrize("is_sorted", [False, True])
 @pytest.mark.parametrize("out_of_range", ["error", "drop", None])
 def test_the_first_fault_of_all(is_sorted: bool, out_of_range: Any) -> None:
-    """The same error by the core, and by the first faults of parts."""
+    """Test that the core and the merged faults of parts give the same error."""
     together = faults.CHECKED_TOGETHER
     for places in (
         {5: -1},

@@ -13,7 +13,7 @@ import maxops as mo
 from helpers.bits import Array, assert_same_bits
 from maxops.errors import DTypeError, ShapeError
 
-BIG = 2**53 + 1  # which float64 rounds
+BIG = 2**53 + 1  # float64 rounds it
 ONE, TWO = np.array([1, BIG]), np.array([[1, 2], [BIG, 3]])
 BOTH = {"a": ONE, "b": np.array([2, 3])}
 Make = Callable[[Any], Any]
@@ -23,7 +23,7 @@ def _arrow(name: str, *words: int) -> Any:
     return getattr(pytest.importorskip("pyarrow"), name)(*words)
 
 
-# By the library and what is made of it: how, and the elements that it holds.
+# For each library: a function that makes a column or a table, and its elements.
 EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
     "pandas": {
         "int64": (lambda pd: pd.Series(ONE), ONE),
@@ -198,7 +198,7 @@ def _table(kind: str, columns: dict[str, list[Any]]) -> Any:
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
-    """In the first column, the last, or any others; and in each row of it."""
+    """Test nulls in the first, the last and other columns, and in each row."""
     for rows in ([0], [1], [2], [0, 2]):
         for chosen in range(1, 1 << len(COLUMNS)):
             columns: dict[str, list[Any]] = {name: [1, 0, 1] for name in COLUMNS}
@@ -246,7 +246,7 @@ def test_the_first_label_that_differs_is_none_of_the_nulls_that_both_have(null: 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_ids_with_labels_go_with_rows_without_any(library: str) -> None:
-    """Tables of Polars and Arrow name their columns, which are not what ids have to match."""
+    """Test tables of Polars and Arrow: their column names do not have to match ids."""
     pandas, tables = pytest.importorskip("pandas"), pytest.importorskip(library)
     data = (tables.DataFrame if library == "polars" else tables.table)({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
     result = mo.segment_max(data, pandas.Series([0, 0, 1], index=list("xyz")), fill_mode="ZERO")
@@ -254,7 +254,7 @@ def test_ids_with_labels_go_with_rows_without_any(library: str) -> None:
 
 
 def test_labels_that_differ_are_an_error() -> None:
-    """Along each axis, of rows and of columns, and none where one of the two has no labels."""
+    """Test labels of rows and of columns; an object without labels matches any labels."""
     pd = pytest.importorskip("pandas")
     abc, cba = pd.Series([1, 2, 3], index=list("abc")), pd.Series([3, 2, 1], index=list("cba"))
     frame = pd.DataFrame(np.arange(9).reshape(3, 3), index=list("xyz"), columns=list("abc"))
@@ -268,7 +268,7 @@ def test_labels_that_differ_are_an_error() -> None:
         with pytest.raises(ShapeError, match=f"{says}.*does not align labels; align them first"):
             mo.maximum(first, second)
     assert_same_bits(mo.maximum(*abc.align(cba)), np.array([1, 2, 3]))
-    nans = (pd.Series([value, 2], index=[np.nan, 1.0]) for value in (1, 3))  # which equal nothing
+    nans = (pd.Series([value, 2], index=[np.nan, 1.0]) for value in (1, 3))  # NaN labels equal nothing
     assert_same_bits(mo.maximum(*nans), np.array([3, 2]))
     assert_same_bits(mo.maximum(abc, cba.to_numpy()), np.array([3, 2, 3]))
     assert_same_bits(mo.maximum(abc, 2, np.array([1, 2, 4])), np.array([2, 2, 4]))
@@ -301,7 +301,7 @@ def test_names_of_columns_that_differ_are_an_error(kind: str) -> None:
     with pytest.raises(ShapeError, match=r"input 1 and .* different labels: 'b' and 'a' at position 0"):
         mo.maximum(make({"a": [1], "b": [2]}), make({"b": [1], "a": [2]}))
     assert_same_bits(mo.maximum(make(BOTH), make(BOTH)), TWO)
-    # beside tables of pandas, and ids along the columns
+    # with tables of pandas and ids along the columns
     pd = pytest.importorskip("pandas")
     table, frame = make(BOTH), pd.DataFrame(BOTH)
     for pair in ((table, frame), (frame, table)):
@@ -317,7 +317,7 @@ def test_names_of_columns_that_differ_are_an_error(kind: str) -> None:
 
 
 class Measured:
-    """An array with more to it than its elements, as those of pint, netCDF4 and astropy's NDData have."""
+    """An array with metadata in addition to its elements, like those of pint, netCDF4 and astropy's NDData."""
 
     def __init__(self, **more: object) -> None:
         self.__dict__.update(more)

@@ -21,7 +21,7 @@ DATA = mixed(dtypes.FLOAT32, (3, 4, 2), 5, nans=0.0)
 
 
 def given(adapter: Adapter, *arrays: Any) -> list[Any]:
-    """Arrays of the engine."""
+    """Convert arrays to those of the engine."""
     return [adapter.given({"data": array})["data"] for array in arrays]
 
 
@@ -80,7 +80,7 @@ def test_what_no_library_promotes_raises_the_error_of_maximum() -> None:
 
 
 def optional(name: str) -> Any:
-    """A module, or None."""
+    """Return a module, or None if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -94,7 +94,7 @@ def test_arrays_of_the_standard() -> None:
     assert (type(result), result.dtype, np.asarray(result).tolist()) == (type(one), strict.int32, [4, 5])
     assert int(array_api.argmax(other)) == 0
     x = np.array([1, 3e7], np.float32)
-    assert_same_bits(array_api.maximum(x, 16777217), np.array([16777216, 3e7], np.float32))  # rounded, as by others
+    assert_same_bits(array_api.maximum(x, 16777217), np.array([16777216, 3e7], np.float32))  # rounded, as in others
 
 
 def test_two_libraries() -> None:

@@ -33,7 +33,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def check(got: Any, expected: Any) -> None:
-    """Raise unless an array of CuPy's has these bits."""
+    """Raise unless a CuPy array has these bits."""
     assert type(got) is sys.modules["cupy"].ndarray
     assert_same_bits(got.get() if ON_GPU else import_module("maxops.engines.torch.memory").view(got.tensor), expected)
 
@@ -90,7 +90,7 @@ def test_strides_below_zero(cupy: Any, axis: int) -> None:
 
 @pytest.mark.skipif(ON_GPU, reason="the stand-in counts copies")
 def test_only_strides_below_zero_are_copied(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not a transposed or stepped array, nor one that is repeated, whose stride is 0."""
+    """Test that transposed, strided and broadcast arrays, whose stride is 0, are not copied."""
     copied: list[Any] = []
     copy = cupy.ascontiguousarray
 
@@ -179,7 +179,7 @@ def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """Have PyTorch's engine imported anew, without this module."""
+    """Make the next use import PyTorch's engine again without this module."""
     for name in [name for name in sys.modules if name.startswith("maxops.engines.torch")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("maxops.engines.torch")

@@ -1,7 +1,7 @@
 """Dispatch to engines by the types of all arguments, without imports and without silent fallbacks."""
 
 # mypy: disable-error-code="call-overload"
-# Arrays of classes that type checkers take for no arrays.
+# Type checkers do not accept these classes as arrays.
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from maxops.plan import Array
 
 
 class Wrapped:
-    """An array of a kind of its own."""
+    """An array of a new kind."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
 
 
 class Narrower(Wrapped):
-    """A subclass goes where its base goes."""
+    """A subclass, which uses the engine of its base class."""
 
 
 class WrappedEngine:
-    """Runs calls on the wrapped arrays, and remembers how they came."""
+    """An engine that runs calls on wrapped arrays and records them."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
@@ -53,7 +53,7 @@ class Other:
 
 
 class Lent:
-    """An array that lends its memory by `__dlpack__`."""
+    """An array that shares its memory through `__dlpack__`."""
 
     def __init__(self, values: Array, device: int = 1) -> None:
         self.values, self.device = values, device
@@ -66,7 +66,7 @@ class Lent:
 
 
 class Described:
-    """An array that NumPy gets by `__array__`."""
+    """An array that NumPy converts with `__array__`."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -77,7 +77,7 @@ class Described:
 
 @pytest.fixture
 def engine() -> WrappedEngine:
-    """An engine of the test's own in the table."""
+    """Register an engine for the test."""
     made = WrappedEngine()
     mo.register_engine("wrapped", Wrapped, made)
     return made
@@ -119,13 +119,13 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
-    mo.register_engine("wrapped", Other, second)  # in the place of all that the name had
+    mo.register_engine("wrapped", Other, second)  # replaces all types of the name
     with pytest.raises(errors.DTypeError, match="input 0 must be an array, got Wrapped"):
         mo.maximum(Wrapped(A))
 
 
 def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
-    """Alone and together with others, subclasses too; the names of the others may come from any iterable."""
+    """Test types alone and together, and subclasses; the names of types may come from any iterable."""
     kind: Any = type("Anew", (Wrapped,), {})
     calls: list[Any] = [lambda: mo.maximum(kind(A)), lambda: mo.maximum(kind(A), B), lambda: mo.maximum(B, 1, kind(A))]
     for number in range(3):
@@ -139,7 +139,7 @@ def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
 @pytest.mark.parametrize("scalars", [[], [-9]], ids=["arrays", "a-scalar"])
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 40])
 def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: int, scalars: list[int]) -> None:
-    """Calls of many arrays come in endless patterns, none of which may take memory for good."""
+    """Test that the cache is limited, because calls may have any number of combinations of types."""
     for place in range(count):
         values = [Narrower(A) if at == place else Wrapped(A) for at in range(count)]
         assert_same_bits(mo.maximum(*values, *scalars).values, A)
@@ -185,7 +185,7 @@ KINDS: dict[str, Any] = {
 @pytest.mark.parametrize("other", KINDS)
 @pytest.mark.parametrize("one", KINDS)
 def test_which_kinds_go_together(one: str, other: str) -> None:
-    """Each with NumPy's, xarray's with Dask's, and no others."""
+    """Test that each kind can be mixed with NumPy arrays, and xarray with Dask, but no others."""
     x, y = KINDS[one](A), KINDS[other](B)
     if one == other or "numpy" in (one, other) or {one, other} == {"dask", "xarray"}:
         assert_same_bits(np.asarray(mo.maximum(x, y)), np.maximum(A, B))
@@ -247,7 +247,7 @@ def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
 
 
 def test_masked_and_record_arrays_stay_errors() -> None:
-    """Subclasses of NumPy's arrays mean something else; what that is must not get lost."""
+    """Test subclasses of NumPy arrays with a different meaning, which must not be ignored silently."""
     for odd, says in (
         (np.ma.masked_array(A, A > 2), r"fill masked elements with \.filled"),
         (np.rec.array(A), "maxops does not support subclasses"),
@@ -272,14 +272,14 @@ def test_nothing_is_imported_that_the_user_has_not() -> None:
 
 
 def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed look-up is not remembered."""
+    """Test that a failed lookup is not cached."""
     late = type("Late", (), {"__array__": lambda self, dtype=None, copy=None: A})
     mo.register_engine("late", "no_such_module:Late", engine)
     assert type(mo.maximum(late())) is type(mo.maximum(A, late())) is np.ndarray
     monkeypatch.setitem(sys.modules, "no_such_module", type(sys)("no_such_module"))
     monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
     with pytest.raises(AttributeError):
-        mo.reduce_max(late())  # reaches the engine, which looks for .values
+        mo.reduce_max(late())  # reaches the engine, which reads .values
     with pytest.raises(AttributeError):
         mo.maximum(A, late())
     assert [type(call) for call in engine.calls] == [ReduceCall, MaxCall]
@@ -287,7 +287,7 @@ def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monk
 
 @pytest.mark.parametrize("before", [[], [2]], ids=["first", "with-other-arguments-before"])
 def test_a_call_that_is_exported_keeps_nothing(before: list[int]) -> None:
-    """Dynamo warns of whatever a traced function keeps."""
+    """Test that exporting a call adds nothing to a cache, because Dynamo warns about side effects."""
     torch: Any = pytest.importorskip("torch")
 
     class Model(torch.nn.Module):  # type: ignore[misc]
@@ -387,7 +387,7 @@ def dask_frame(array: Array) -> Any:
     ],
 )
 def test_what_is_not_in_memory_is_not_read_unasked(kind: Any, says: str) -> None:
-    """`__array__` would read or compute the whole of it; nothing is, beside arrays of any kind."""
+    """Test that no array of any kind makes maxops call `__array__`, which would read or compute all of its data."""
     numbers = np.array([0, 1, 1])
     stored = kind(numbers)
 

@@ -21,11 +21,11 @@ RESULTS = {"maximum": 1, "reduce_max": 2, "segment_max": 3}
 
 
 def _pairs() -> Iterator[tuple[Adapter, Case, bool]]:
-    """Each engine with the cases of the types that its framework has, and whether a pair is for releases.
+    """Yield each engine with the cases of its framework's types, and whether a pair is tested only for releases.
 
-    Where an engine knows no types, of the cases that differ in their type alone every fifth is enough, another in each
-    such row: Dask and xarray hand blocks to other engines, and JAX's keys are those of order.py, which has tests for
-    every type. Those of all the values of a type stay.
+    For an engine that `knows_no_types`, every fifth of the cases that differ only in their type is enough, beginning
+    with another type in each row: Dask and xarray pass blocks to other engines, and JAX's keys are those of order.py,
+    which has tests for every type. Cases with all values of a type are always tested.
     """
     rows: dict[str, list[Case]] = {}
     for case in CASES:
@@ -43,7 +43,7 @@ PAIRS = list(_pairs())
 
 @pytest.mark.parametrize("adapter", [pytest.param(each, id=each.name) for each in ADAPTERS])
 def test_engine_is_here(adapter: Adapter) -> None:
-    """Where it is not, one skip stands for all its cases."""
+    """Test that the engine is available; otherwise, a single skip replaces all its cases."""
     adapter.need()
 
 
@@ -70,7 +70,7 @@ def test_each_engine_has_every_type_and_every_kind_of_call() -> None:
 
 
 def test_the_table_asks_what_it_should() -> None:
-    """A broken engine is seen: no case can pass with a wrong result in any of its parts."""
+    """Test that a wrong result in any part of a case fails the test."""
     for case in CASES:
         if case.is_error:
             continue

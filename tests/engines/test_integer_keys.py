@@ -16,18 +16,18 @@ from maxops.plan import Array
 
 
 def values_by_rank(dtype: DType) -> Array:
-    """Values in ascending order, neighbours equal where the order has them equal."""
+    """Return the values in ascending order; values that are equal in the order are adjacent."""
     words = range(1 << dtype.bits) if dtype.bits <= 16 and dtype.kind != "bool" else pool_words(dtype)
     return of_words(dtype, sorted(words, key=lambda word: reference.order(dtype, word)))
 
 
 def canonical(array: Array) -> Array:
-    """The same values with the one NaN."""
+    """Return the values with the canonical NaN."""
     return reference.maximum(array)
 
 
 class NumPy:
-    """NumPy's arrays; of bfloat16 NumPy has no name."""
+    """NumPy arrays; NumPy has no bfloat16."""
 
     name, package = "numpy", "numpy"
     bfloat16 = dtypes.BFLOAT16.numpy
@@ -43,7 +43,7 @@ class NumPy:
 
 
 class Torch:
-    """Torch's tensors."""
+    """PyTorch tensors."""
 
     name, package = "torch", "torch"
 
@@ -61,7 +61,7 @@ class Torch:
 
 
 class Jax:
-    """JAX's arrays."""
+    """JAX arrays."""
 
     name, package = "jax", "jax"
 

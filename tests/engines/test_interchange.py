@@ -22,7 +22,7 @@ OF_THE_USER = [KeyboardInterrupt, SystemExit, GeneratorExit]
 
 
 class Hooked:
-    """An array with every hook, one of which raises."""
+    """An array with every hook; one of them raises."""
 
     def __init__(self, values: Array, hook: str, error: BaseException) -> None:
         self.values, self.hook, self.error = values, hook, error
@@ -57,7 +57,7 @@ class Hooked:
 
 
 class HookedArray:
-    """An array with `__array__` alone, which raises."""
+    """An array with only `__array__`, which raises."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -86,7 +86,7 @@ def call_with(call: str, hook: str, error: BaseException) -> None:
 def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook: str, call: str) -> None:
     error = kind("of the hook")
     if kind is AttributeError and hook in {"mask", "units"}:
-        call_with(call, hook, error)  # as without the attribute
+        call_with(call, hook, error)  # as if the attribute were missing
         return
     with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
         call_with(call, hook, error)
@@ -95,7 +95,7 @@ def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook
 
 
 class Spaced(Hooked):
-    """An array of a namespace of its own."""
+    """An array with its own namespace."""
 
     def __init__(self, values: Array, name: str) -> None:
         super().__init__(values, "", KeyError())
@@ -107,7 +107,7 @@ class Spaced(Hooked):
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_arrays_of_several_namespaces_are_refused(count: int) -> None:
-    """Each among NumPy's arrays; a result would be of one of their kinds at random."""
+    """Test arrays of several namespaces among NumPy arrays: the kind of the result would be arbitrary."""
     made: list[Any] = [Spaced(np.ones(3), f"space{number}") for number in range(count)]
     ids: Any = Spaced(np.zeros(3, np.int64), "ids")
     calls: tuple[Callable[[], Any], ...] = (
@@ -188,7 +188,7 @@ def test_a_device_that_is_none_is_an_error_of_ours(device: Any) -> None:
 
 
 class Plain:
-    """An array with `__dlpack__` alone, without the hook that names the device."""
+    """An array with only `__dlpack__`, without the hook that names the device."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -198,7 +198,7 @@ class Plain:
 
 
 class OnDevice(Hooked):
-    """An array on a device of this number."""
+    """An array on the device with this number."""
 
     def __init__(self, values: Array, device: int) -> None:
         super().__init__(values, "", KeyError())
@@ -209,11 +209,11 @@ class OnDevice(Hooked):
 
 
 class Sub(np.ndarray):
-    """What a plain array is not."""
+    """A subclass of ndarray."""
 
 
 class Giving:
-    """An array whose `__array__` gives what it holds."""
+    """An array whose `__array__` returns its content."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -263,6 +263,6 @@ def test_every_result_comes_back_in_the_arrays_own_kind() -> None:
     values, places = mo.reduce_max(x, return_indices=True)
     assert (values[0].tolist(), places[0].tolist()) == ([3.0], [1])
     assert len(taken) == 2
-    # NumPy's arrays beside it do not change whose kind the result is.
+    # NumPy arrays do not affect the kind of the result.
     assert mo.maximum(np.zeros(3), x)[0].tolist() == [1.0, 3.0, 2.0]
     assert mo.maximum(x, np.float64(2))[0].tolist() == [2.0, 3.0, 2.0]

@@ -24,7 +24,7 @@ IDS = [0, 0, 2, 2]
 
 @pytest.fixture
 def heat() -> Any:
-    """Temperatures with labels along both dimensions, a coordinate of each kind, a name and attributes."""
+    """Return temperatures with labels along both dimensions, a coordinate of each kind, a name and attributes."""
     return xr.DataArray(
         np.array([[3.0, -0.0, np.nan], [1.0, 0.0, 7.0], [-1.0, 2.0, 2.0], [5.0, 2.0, -9.0]]),
         dims=("time", "x"),
@@ -89,7 +89,7 @@ def test_arrays_without_names_do_not_enlarge_the_others(heat: Any, shape: tuple[
 
 
 def test_labels_that_differ_are_an_error(heat: Any) -> None:
-    """xarray would drop three of four times here, silently."""
+    """Test different labels, for which xarray itself would silently drop three of four elements here."""
     later = heat.assign_coords(time=[40, 50, 60, 70])
     assert (heat + later).sizes["time"] == 1
     with pytest.raises(errors.ShapeError, match=r"different labels.*xarray\.align.*'time'"):
@@ -197,7 +197,7 @@ def test_segments_have_the_name_of_the_ids(heat: Any) -> None:
 
 def test_segments_agree_with_groupby(heat: Any) -> None:
     whole = heat.fillna(0)
-    with xr.set_options(use_flox=False, use_numbagg=False):  # which compile first
+    with xr.set_options(use_flox=False, use_numbagg=False):  # these would compile first
         grouped = whole.groupby(regions()).max()
     got = mo.segment_max(whole, regions(), fill_mode="ZERO").isel(region=grouped.region.data)
     assert got.dims == grouped.dims
@@ -303,7 +303,7 @@ def test_elements_of_pandas_are_refused() -> None:
 
 
 def test_data_of_a_file_is_read_once(heat: Any) -> None:
-    """The results' coordinates are made without a second look at the data."""
+    """Test that coordinates of results are made without reading the data again."""
     reads = []
     base: Any = import_module("xarray.backends").BackendArray
 
@@ -359,7 +359,7 @@ def test_segments_of_lazy_ids_need_their_number(heat: Any, lazy: Any) -> None:
 
 
 def test_keys_of_dask_are_no_names(heat: Any, lazy: Any) -> None:
-    """xarray takes a Dask array's key for the name of the DataArray around it."""
+    """Test that results do not get the key of a Dask array as their name, which xarray would use."""
     ids = xr.DataArray(regions().chunk(time=2).data, dims="time")
     assert ids.name is not None
     values, empty = mo.segment_max(lazy, ids, 3, fill_mode="ZERO", return_empty=True)

@@ -17,37 +17,37 @@ xr = pytest.importorskip("xarray")
 
 
 class Array(xr.DataArray):  # type: ignore[name-defined, misc, unused-ignore]
-    """A class of a user's own."""
+    """A user-defined subclass of DataArray."""
 
     __slots__ = ()
 
 
 class Derived(Array):
-    """One that is derived from it."""
+    """A subclass of Array."""
 
     __slots__ = ()
 
 
 class Other(xr.DataArray):  # type: ignore[name-defined, misc, unused-ignore]
-    """Another one."""
+    """Another user-defined subclass of DataArray."""
 
     __slots__ = ()
 
 
 class Column(xr.Variable):  # type: ignore[name-defined, misc, unused-ignore]
-    """An array of a user's own, without coordinates."""
+    """A user-defined subclass of Variable, without coordinates."""
 
     __slots__ = ()
 
 
 class Table(xr.Dataset):  # type: ignore[name-defined, misc, unused-ignore]
-    """Several of them."""
+    """A user-defined subclass of Dataset."""
 
     __slots__ = ()
 
 
 class Uncopied:
-    """What copy.deepcopy does not take, such as a lock or an open file."""
+    """An object that copy.deepcopy rejects, such as a lock or an open file."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -55,7 +55,7 @@ class Uncopied:
 
 @xr.register_dataarray_accessor("maxops_test")
 class Accessor:
-    """Calls of users' accessors."""
+    """A user-defined accessor."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -92,7 +92,7 @@ def make(kind: Any, place: str = "NumPy") -> Any:
     else:
         columns = np.array([[1.5, 2.5], [0.5, 1.0], [3.0, 4.0]])
         data = kind(array, dims=("t", "x"), name="heat", attrs={"owner": SHARED})
-        # Not given to the constructor, because it copies them.
+        # Not passed to the constructor, which would copy them.
         for name, dims, values in [("x", "x", ["a", "b"]), ("height", "x", [1.0, 2.0]), ("place", ("t", "x"), columns)]:
             data = data.assign_coords({name: xr.Variable(dims, values, {"owner": SHARED})})
         if place == "MultiIndex":
@@ -190,7 +190,7 @@ def test_each_set_of_dimensions_as_in_xarrays_own_reductions(place: str, keep: A
 
 @pytest.mark.parametrize("place", ["NumPy", "Dask"])
 def test_dimensions_in_every_order(place: str) -> None:
-    """Each operator gives the same elements by the same names, however the dimensions are transposed."""
+    """Test that elements and names agree for every order of dimensions, for each operator."""
     for order, other in product(permutations(["t", "x"]), permutations(["t", "x"])):
         data, second = make(Array, place).transpose(*order), (-make(xr.DataArray)).transpose(*other)
         both = mo.maximum(data, second)

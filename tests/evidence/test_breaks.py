@@ -13,7 +13,7 @@ from breaks import BREAKS, ROOT, Break
 
 @pytest.mark.skipif(not (ROOT / "native").is_dir(), reason="needs the native sources beside the tests")
 def test_every_break_has_its_place() -> None:
-    """An edit that is not there, or twice, would break nothing or too much."""
+    """Test that each break matches its file exactly once, so that it breaks one place."""
     places = {each.name: len(each.pattern().findall((ROOT / "native" / each.file).read_text())) for each in BREAKS}
     assert {name: count for name, count in places.items() if count != 1} == {}
     assert len(places) == len(BREAKS) >= 30
@@ -27,7 +27,7 @@ def test_a_break_without_its_place_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_the_enumerations_find_names_a_clause() -> None:
-    """By the functions of the call that failed: its text names one, or one is put into it."""
+    """Test that failures name the clauses of the functions in the call."""
     for path in sorted((ROOT / "tests" / "exhaustive").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fail":

@@ -51,14 +51,14 @@ EVERY = [row.rule(short) for row in ROWS for short, _ in row.rules]
 
 
 def made(by_hand: Any = None, claims: Any = None, cited: Any = None) -> Any:
-    """The matrix of the files' facts, or of others in their place."""
+    """Return the matrix of the files, or of other facts."""
     facts = matrix.facts()
     given = [other if other is not None else fact for other, fact in zip((by_hand, claims, cited), facts, strict=True)]
     return matrix.Matrix(*given)
 
 
 def changed(**tables: dict[str, Any]) -> Any:
-    """What is said by hand, with more in some tables."""
+    """Return the handwritten facts with additional entries in some tables."""
     by_hand = copy.deepcopy(matrix.facts()[0])
     for name, more in tables.items():
         by_hand[name] |= more
@@ -91,7 +91,7 @@ def test_the_order_is_proved_and_no_more() -> None:
     for row, shown in zip(evidence.rows(), evidence.table(), strict=True):
         if row["id"].endswith(".value"):
             assert {"order.keys", "order.pairs"} <= set(row["proofs"])
-        # What a clause exports as proved is named: of most it is a part.
+        # Claims that are proved for a clause; most are about a part of the clause.
         assert re.sub(r"proof \((avx512\.lanes|order\.keys|, )+\)", "", shown["verification"]).count("proof") == 0
 
 
@@ -153,23 +153,23 @@ def test_what_the_manual_cites_is_there() -> None:
 
 
 def of(name: str, **more: Any) -> Any:
-    """A claim that holds, of one goal."""
+    """Return a claim with one goal that holds."""
     return claims.Claim(
         name, "says", "exhaustive", "tool", ("src/maxops/errors.py",), **{"goals": 1, "cases": 3} | more
     )
 
 
 class Run:
-    """`python proofs/verify.py` with checks that take no time, on evidence of its own."""
+    """`python proofs/verify.py` with fast checks and separate evidence."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.file, self.patch = folder / "evidence.json", monkeypatch
         monkeypatch.setattr(verify, "EVIDENCE", self.file)
         monkeypatch.setattr(verify, "require_this_tree", lambda: None)
-        monkeypatch.setattr(verify, "find_spec", lambda name: "there")  # what the claims themselves need
+        monkeypatch.setattr(verify, "find_spec", lambda name: "there")  # pretends that the package is installed
         self.found = [of("order.a"), of("order.b")]
         self.missing: dict[str, str] = {}
-        self.isa = claims.BASELINE  # of all checks
+        self.isa = claims.BASELINE  # the instruction set of all checks
 
     def __call__(self, *words: str) -> int:
         found = {claim.id: claim for claim in self.found}
@@ -232,7 +232,7 @@ def test_less_than_before_is_an_error(
 def test_the_check_compares_what_is_found_with_what_is_committed(
     run: Run, capsys: pytest.CaptureFixture[str], field: str, value: Any, is_checked: bool
 ) -> None:
-    """But what depends on the machine: versions of tools, and the processor."""
+    """Test that results differ from the committed ones only in machine-dependent values, such as versions of tools."""
     assert run() == 0
     committed = json.loads(run.file.read_text(encoding="utf-8"))
     committed["claims"][1][field] = value
@@ -305,7 +305,7 @@ def test_a_tool_that_is_missing_is_an_error(
 def test_an_installed_package_of_another_tree_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each file of Python and the native core: whichever differs, or is not there."""
+    """Test each Python file and the native core, changed or missing."""
     installed = tmp_path / "maxops"
     shutil.copytree(ROOT / "src" / "maxops", installed, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     monkeypatch.setattr(mo, "__file__", str(installed / "__init__.py"))
@@ -340,7 +340,7 @@ def test_an_installed_package_of_another_tree_ends_the_run(
 
 
 def test_the_rows_that_are_held_to_sentences_are_all_there_are() -> None:
-    """But for the scatters, of whose planner no claim speaks: tests/operators/test_scatter.py enumerates its calls."""
+    """Test that all rows have claims except the scatters, whose calls tests/operators/test_scatter.py enumerates."""
     held = (*planner_rows.MAX, *planner_rows.REDUCE, *planner_rows.SEGMENT)
     assert {(row.standard, row.operator, row.version) for row in held} == {
         (row.standard, row.operator, row.version) for row in ROWS if not row.is_scatter
@@ -352,7 +352,7 @@ def test_the_rows_that_are_held_to_sentences_are_all_there_are() -> None:
                 assert {clause for _, clause in row.breaks(rule)} <= clauses, (row.name, rule)
 
 
-# Of the claims that take little time, a definition and a wrong one.
+# Fast claims, each with a definition and a wrong one.
 WRONG: dict[str, tuple[str, Any]] = {
     "planner.options": ("NOOP", ("AttributeValueError", "initial")),
     "planner.inputs": ("COUNT", ("DTypeError", "inputs")),
@@ -396,7 +396,7 @@ def _gives_another_shape(shipped: Any, by_planner: Any, core: Any) -> Any:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (_takes_more, "OpenVINO SegmentMax-16: 2 wrong: "),  # of four inputs, and of five
+        (_takes_more, "OpenVINO SegmentMax-16: 2 wrong: "),  # for four inputs, and for five
         (_leaves_all, "is accepted by the planner, and the core leaves it"),
         (_takes_what_is_refused, "gives (dtype('float32'), (2, 3)), not one of [('InputCountError'"),
         (_gives_another_shape, "gives (dtype('float32'), (1, 2, 3)), not one of"),
@@ -447,7 +447,7 @@ def test_the_build_is_of_sources_as_the_tree_would_count_them() -> None:
 
 
 def of_this_build() -> dict[str, Any]:
-    """Evidence that speaks of what is installed, whatever is being changed."""
+    """Return evidence that matches the installed build, whatever is being changed."""
     files = {"native/core/order.h": ["0" * 64, ["order"]]}
     return copy.deepcopy(evidence.read("evidence")) | {"build": _native.build(), "files": files}
 
@@ -478,7 +478,7 @@ def test_evidence_says_of_what_it_is() -> None:
     assert re.match(r"[0-9a-f]{40}", found["run"]["commit"])
     assert found["build"].keys() == {"sources", "compiler", "flags", "instruction_sets"}
     assert "-O3" in found["build"]["flags"]
-    # What a claim is shown by is among its files, and so are its tests.
+    # The files of a claim include those that it is about and those that verify it.
     for family in {claim["id"].partition(".")[0] for claim in found["claims"]}:
         files = verify.files_of(found, family)
         assert {"proofs/claims.py"} < files.keys()
@@ -535,7 +535,7 @@ def test_another_build_is_told(monkeypatch: pytest.MonkeyPatch, change: dict[str
     ],
 )
 def test_a_digest_is_of_a_files_tokens(name: str, text: str, other: str, is_same: bool, tmp_path: Path) -> None:
-    """Comments and layout are none, but in texts and in files of other kinds."""
+    """Test that comments and layout do not change a digest, except in strings and in files of other types."""
     digests = []
     for each in (text, other, text):
         (tmp_path / name).write_text(each, encoding="utf-8")
@@ -619,7 +619,7 @@ def test_the_page_loads_nothing() -> None:
 
 
 def test_the_page_has_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As text, whatever the letters, and its policy lets its own style and script run alone."""
+    """Test that the page escapes all text, and that its policy permits only its own style and script."""
     odd = {name: f'<b> & "{name}"' for name in evidence.COLUMNS}
     monkeypatch.setattr(evidence, "table", lambda: [odd, dict.fromkeys(odd, "")])
     text = evidence.as_html()

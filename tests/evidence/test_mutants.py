@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "native").is_dir(), reason="needs th
 
 
 def test_a_place_is_wrapped_where_it_stands(tmp_path: Path) -> None:
-    """An operator in a condition: both are places, the condition around the operator."""
+    """Test an operator in a condition: both are places, and the condition is the outer one."""
     pytest.importorskip("clang")
     from mutants import places_native as mutate  # noqa: PLC0415  (it needs libclang)
 
@@ -54,7 +54,7 @@ class Holder:
 
 
 def test_places_of_python() -> None:
-    """Each change is a source with one difference, in the lines of its statement; annotations and texts have none."""
+    """Test that each change is one difference inside its statement, without annotations and strings."""
     finder = places_python.Finder(PYTHON)
     changes = [each for each in finder.changes if each.function.startswith("cached")]
     kinds = {(each.kind, each.text, each.what) for each in changes}

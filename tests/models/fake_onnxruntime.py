@@ -1,7 +1,7 @@
-"""A stand-in for ONNX Runtime's C interface (native/bindings/onnxruntime_abi.h): each function of it can fail, and it
-hands over what no model can have. For a process of its own, since there operators are registered once.
+"""A fake of ONNX Runtime's C interface (native/bindings/onnxruntime_abi.h), in which each function can fail.
 
-It shows what the operators do with what they are answered; not that ONNX Runtime answers as it does here.
+It also passes values that no model can contain. It requires a separate process, because operators are registered once.
+The fake tests how the operators react to its answers, not whether ONNX Runtime gives the same answers.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from maxops import _native
 from maxops.plan import Array
 
-INT64, FLOAT32 = 7, 1  # ONNX's numbers
+INT64, FLOAT32 = 7, 1  # ONNX's type numbers
 NO_POINTER = c_void_p(None)
 
-# The interface's functions by their places in its table, with their arguments; all but the last two give a status.
+# The functions of the interface by their index, with their arguments; all but the last two return a status.
 FUNCTIONS: dict[str, tuple[int, Sequence[Any]]] = {
     "create_status": (0, (c_int, c_char_p)),
     "create_domain": (26, (c_char_p, POINTER(c_void_p))),
@@ -44,7 +44,7 @@ GIVE_NOTHING = ("release_status", "release_tensor_info")
 
 
 class Operator(Structure):
-    """What an operator is to the runtime (CustomOperator), as far as it is used here."""
+    """The part of CustomOperator, the runtime's view of an operator, that is used here."""
 
     _fields_ = (
         ("version", c_uint32),
@@ -62,7 +62,7 @@ class Operator(Structure):
 
 @dataclass
 class Tensor:
-    """What an input or output is said to be; the array that holds its data, if it has any."""
+    """The declared type and shape of an input or output, and the array with its data, if any."""
 
     shape: tuple[int, ...]
     element: int = FLOAT32
@@ -70,16 +70,16 @@ class Tensor:
 
 
 def tensor(array: Array) -> Tensor:
-    """An array as a tensor: float32 or int64."""
+    """Return an array as a float32 or int64 tensor."""
     return Tensor(array.shape, INT64 if array.dtype == np.int64 else FLOAT32, array)
 
 
 @dataclass
 class Runtime:
-    """One runtime: what it was given, what it answers, and which of its functions fail."""
+    """A runtime: its inputs, its answers, and the functions that fail."""
 
-    fails_at: int | None = None  # this call of a function that gives a status, counted from 0
-    failing: str = ""  # or each of this function
+    fails_at: int | None = None  # the call of a function with a status that fails, counted from 0
+    failing: str = ""  # the name of a function whose calls all fail
     calls: int = 0
     statuses: dict[int, tuple[int, str]] = field(default_factory=dict)
     made: int = 0
@@ -87,7 +87,7 @@ class Runtime:
     operators: list[int] = field(default_factory=list)
     attributes: dict[str, int | bytes] = field(default_factory=dict)
     tensors: list[Tensor | None] = field(default_factory=list)
-    given_output: Array | None = None  # memory that a caller has bound
+    given_output: Array | None = None  # an output that the caller has bound
     result: Tensor | None = None
 
     def __post_init__(self) -> None:
@@ -204,14 +204,14 @@ class Runtime:
         return self._take(function(None, ctypes.addressof(self.base)))
 
     def _take(self, status: int | None) -> tuple[int, str] | None:
-        """A status that was given, which was the only one left."""
+        """Return the content of a status, which must be the only unreleased one."""
         left, self.statuses = self.statuses, {}
         assert [*left] == ([] if status is None else [status]), left
         assert self.infos == 0
         return None if status is None else left[status]
 
     def create(self, name: str, **attributes: int | bytes) -> tuple[c_void_p, tuple[int, str] | None]:
-        """A node's kernel, of float32 and int64, or why not."""
+        """Return a node's kernel for float32 and int64, or the error."""
         self.attributes = attributes
         self.operator = next(
             operator
@@ -228,7 +228,7 @@ class Runtime:
 
     @contextmanager
     def node(self, name: str, **attributes: int | bytes) -> Iterator[Callable[..., Any]]:
-        """A node's kernel: called with inputs, it gives the result or the status."""
+        """Yield a node's kernel as a function of the inputs that returns the result or the status."""
         kernel, status = self.create(name, **attributes)
         assert status is None, status
 

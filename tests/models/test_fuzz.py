@@ -18,7 +18,7 @@ from maxops.checker import check, sandbox
 
 @pytest.mark.parametrize("count", [500, pytest.param(5_000, marks=pytest.mark.exhaustive)])
 def test_mutants_are_read_or_refused(count: int) -> None:
-    seen = fuzz.fuzz(count=count, seconds=float("inf"), seed=count, workers=2)  # another seed: make fuzz
+    seen = fuzz.fuzz(count=count, seconds=float("inf"), seed=count, workers=2)  # `make fuzz` uses other seeds
     assert seen["mutants"] == count
     assert min(seen["read"], seen["refused"]) > seen["mutants"] / 10
 

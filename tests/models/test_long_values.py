@@ -70,7 +70,7 @@ def test_long_values_in_errors(entry: str, value: str) -> None:
 
 
 def test_outputs_past_the_largest_float() -> None:
-    """Twenty axes of 2**60 elements each: the bytes are more than a float holds."""
+    """Test twenty axes of 2**60 elements, whose size in bytes is above the maximum of a float."""
     shapes = np.where(np.eye(20, dtype=bool), 2**60, 1).tolist()
     inputs = [np.broadcast_to(np.int8(0), shape) for shape in shapes]
     with pytest.raises(OutputTooLargeError, match=r"1\.604e\+352 GiB"):

@@ -388,7 +388,7 @@ MAKERS_OF_Z = {
 @pytest.mark.parametrize("others", [[], [node("Abs", ["x"], "a")]], ids=["alone", "beside another operator"])
 @pytest.mark.parametrize("maker", MAKERS_OF_Z)
 def test_who_changes_a_result_changes_nothing_else(maker: str, others: list[onnx.NodeProto]) -> None:
-    """Neither an input, nor another result, nor the model, whose operators may return views or its own constants."""
+    """Test that changing a result does not change inputs, other results or the model, if operators return views."""
     nodes = [node("Max", ["x"], "y"), *MAKERS_OF_Z[maker], *others]
     given = {"shape": np.array([4]), "w" if MAKERS_OF_Z[maker] else "z": Y}
     made = from_proto(model(nodes, outputs=("y", "z"), initializers=[tensor(*each) for each in given.items()]))
@@ -503,7 +503,7 @@ def test_broken_tensor_file_is_refused(data: bytes, words: list[str], tmp_path: 
 
 
 def test_run_as_in_onnx_runtime_gives_a_list() -> None:
-    """Of all outputs, or of those that are named, in that order; one mapping alone gives a mapping."""
+    """Test the list of all outputs, or of the named ones in that order, and a single mapping as the only argument."""
     nodes = [node("Max", ["x", "y"], "top"), node("ReduceMax", ["x"], "high", keepdims=0)]
     two = model(nodes, ["x", "y"], ["top", value("high", ())])
     loaded, feed = from_proto(two), {"x": X, "y": Y}
@@ -543,7 +543,7 @@ def test_a_model_past_the_limit_of_protobuf_is_not_read(
 ) -> None:
     path = tmp_path / "large.onnx"
     with path.open("wb") as file:
-        file.truncate(length)  # a hole, which takes no space
+        file.truncate(length)  # a sparse file, which uses no disk space
     tracemalloc.start()
     with pytest.raises(ModelError, match=f"has {length} bytes.*protobuf.*2 GiB.*external data"):
         read(path)
@@ -552,7 +552,7 @@ def test_a_model_past_the_limit_of_protobuf_is_not_read(
 
 
 def test_a_pipe_without_end_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("maxops.onnx.load"), "MAX_MESSAGE", 1 << 22)  # the function has its name
+    monkeypatch.setattr(import_module("maxops.onnx.load"), "MAX_MESSAGE", 1 << 22)  # not the function load
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
 

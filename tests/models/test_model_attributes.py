@@ -154,7 +154,7 @@ def _by_onnxruntime(model: ModelProto) -> Array | None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_attributes_in_each_form(operator: str, form: str) -> None:
-    """In the graph, and in a branch or a function; references in each place."""
+    """Test attributes in the graph, in branches and in functions, with references in each place."""
     node, opset = _node(operator, form)
     other = ["branch", "function"][(list(OPERATORS).index(operator) + list(FORMS).index(form)) % 2]
     for place in PLACES if form.startswith("reference") else ("graph", other):
@@ -170,7 +170,7 @@ def test_attributes_in_each_form(operator: str, form: str) -> None:
         try:
             made = from_proto(model).run(_feeds(model))["y"]
         except MaxopsError:
-            # axes out of range, which no checker of types sees; and the duplicates, which are undecided
+            # axes out of range, which type checks do not detect, and duplicates, which are undetermined
             assert report.broken or "twice" in form or form in ("ints [1, 1]",) or is_reference, place
             assert expected is None or form == "ints [1, 1]", place
             continue

@@ -30,7 +30,7 @@ maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
 X: Array = np.array([[1, 5, -2], [7, -3, -0.0]], np.float32)
 ROWS, COLUMNS, ALL = (fast_reduce_max(X, axes, True) for axes in ((1,), (0,), (0, 1)))
 INPUTS: dict[str, Array] = {"x": X, "c": np.array(True), "n": np.array(1), "w": np.zeros((1, 2, 3), np.float32)}
-# each with another Max, ReduceMax, Constant, Identity or If; those of before 11 have an If of one fixed shape
+# each with another Max, ReduceMax, Constant, Identity or If; before version 11, If requires equal shapes
 OPSETS = (11, 12, 13, 14, 16, 18, 19, 20, 26)
 NAMES = ("Max", "ReduceMax")
 OPTIONS = maxops_onnxruntime.register(ort.SessionOptions())
@@ -53,7 +53,7 @@ def model(main: str, *functions: str, opset: int = 13, ir_version: int = 10, dom
 
 
 def same_everywhere(made: ModelProto, expected: Array) -> ModelProto:
-    """Check what `run` makes of it, and onnx.checker and ONNX Runtime of the rewritten one, which is returned."""
+    """Check the results of `run`, and of onnx.checker and ONNX Runtime on the rewritten model, which is returned."""
     before = made.SerializeToString()
     assert_same_bits(mx.from_proto(made).run(INPUTS)["y"], expected)
     moved = mx.rewrite(made)
@@ -76,7 +76,7 @@ def by_if(operator: str) -> str:
 
 
 def by_loop(operator: str) -> str:
-    """As `by_scan`: onnx's evaluator stacks wrongly what a Loop or Scan collects; its state is looked at."""
+    """Return a Loop like `by_scan`; its state is compared, because onnx's evaluator stacks scan outputs incorrectly."""
     body = operator.replace("(a", "(la")
     return (
         "k = Constant <value = int64 {1}> () t = Constant <value = bool {1}> () b = Loop (k, t, a) <body = l "
@@ -86,7 +86,7 @@ def by_loop(operator: str) -> str:
 
 
 def by_scan(operator: str) -> str:
-    """The maximum of the operator's result and its input, since a Scan's state keeps its shape."""
+    """Return the maximum of the operator's result and its input, because the state of a Scan keeps its shape."""
     body = operator.replace("(a", "(sa")
     return (
         "b, f0 = Scan <num_scan_inputs = 1, body = l (float[2,3] sa, float[2,3] each) => "
@@ -98,7 +98,7 @@ def in_graph(body: str) -> str:
     return "a = Identity(x) " + body + " y = Identity(b)"
 
 
-# by name: the text of the graph and of functions, made of an operator on `a`
+# by name: the text of the graph and of functions, with an operator on `a`
 Place = Callable[[str, int], tuple[str, list[str]]]
 PLACES: dict[str, Place] = {
     "graph": lambda op, _: (in_graph(f"b = {op}"), []),
@@ -144,7 +144,7 @@ for _name, _by in {"If": by_if, "Loop": by_loop, "Scan": by_scan}.items():
 
 
 def each_with(cases: Iterable[tuple[Any, ...]], ways: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The cases, each with one of the ways, which take turns."""
+    """Return the cases, each with one of the variants in turn."""
     return [(*case, *way) for case, way in zip(cases, cycle(ways), strict=False)]
 
 
@@ -181,7 +181,7 @@ def test_every_way_to_run(place: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("opset", OPSETS)
 def test_outputs_of_a_scan_without_a_shape(opset: int, name: str) -> None:
-    """ONNX Runtime requires them to be known; onnx's evaluator stacks them wrongly, and is not asked."""
+    """Test outputs without shapes on ONNX Runtime; onnx's evaluator is skipped, because it stacks them incorrectly."""
     text, expected = operator_on_a(name, opset)
     main = (
         "f0, b3 = Scan <num_scan_inputs = 1, body = l (float[2,3] a, float[2,3] each) => (float[2,3] a2, float s) "
@@ -221,7 +221,7 @@ def test_every_version_of_the_format(ir_version: int, opset: int) -> None:
     ),
 )
 def test_functions_of_another_operator_set(name: str, of_function: int, of_model: int, place: str) -> None:
-    """Max and ReduceMax keep the version that they have in their function."""
+    """Test that Max and ReduceMax keep the version of their function."""
     text, expected = operator_on_a(name, of_function)
     main, functions = PLACES[place](text.replace("[-1]", "[1]"), of_function)
     same_everywhere(model(main, *functions, opset=of_model), expected)
@@ -230,7 +230,7 @@ def test_functions_of_another_operator_set(name: str, of_function: int, of_model
 @pytest.mark.parametrize("opsets", [(13, 18), (12, 18), (12, 13)], ids=str)
 @pytest.mark.parametrize("deep", [False, True], ids=["called by the graph", "called by a function"])
 def test_other_operators_of_another_operator_set(deep: bool, opsets: tuple[int, int]) -> None:
-    """onnx.version_converter converts them; functions that call functions are not in the way."""
+    """Test that onnx.version_converter converts other operators, also if functions call functions."""
     of_function, of_model = opsets
     body = "d = ReduceMax <axes = [1]> (a) e = Squeeze <axes = [1]> (d) b = Unsqueeze <axes = [1]> (e)"
     if of_function == 13:
@@ -243,7 +243,7 @@ def test_other_operators_of_another_operator_set(deep: bool, opsets: tuple[int, 
 
 @pytest.mark.parametrize("act", [inlined, mx.rewrite], ids=["inlined", "rewrite"])
 def test_a_conversion_without_types(act: Callable[..., object]) -> None:
-    """The error names the functions."""
+    """Test that the error names the functions."""
     inner = function("c = Max(a, a) b = Softmax <axis = 1> (c)", opset=12)
     made = model("u = other.unknown(x) y = own.f(u)", inner, opset=18)
     made.opset_import.add(domain="other", version=1)
@@ -340,7 +340,7 @@ def test_overloads(overloads: tuple[str, str], swapped: bool) -> None:
 
 @pytest.mark.parametrize("overload", ["", "other"])
 def test_placements_tell_functions_from_operators(overload: str) -> None:
-    """A function of an operator's name is no operator."""
+    """Test that a function with the name of an operator is not an operator."""
     made = model("y = own.Max(x)", function("b = ReduceMax <axes = [1]> (a)", "Max"))
     made.functions[0].overload = made.graph.node[0].overload = overload
     assert [(row.operator, row.nodes) for row in mx.from_proto(made).placements] == [("ReduceMax", 1)]
@@ -420,7 +420,7 @@ def test_a_function_that_training_calls_is_kept_as_it_was() -> None:
 
 
 def chain(length: int, wide: int) -> ModelProto:
-    """Functions each of which calls the next so often."""
+    """Return functions that each call the next one several times."""
     bodies = [
         " ".join(f"b{n} = own.f{number + 1}(a)" for n in range(wide)) + " b = Identity(b0)" for number in range(length)
     ]
@@ -453,7 +453,7 @@ REFUSED: dict[str, tuple[Callable[[], ModelProto], str]] = {
     ),
     "grows without bound": (lambda: chain(12, 10), rf"nodes after its functions are inlined; the limit is {MAX_NODES}"),
 }
-# an attribute of a function: the nodes that refer to it, and values of other kinds
+# an attribute of a function: the nodes that refer to it, and values of other types
 OF_KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "axes": (BY_AXES, "INTS", {"INT": "1", "FLOAT": "1.0", "FLOATS": "[1.0]", "STRING": '"1"'}),
     "keepdims": ("b = ReduceMax <keepdims: int = @over> (a)", "INT", {"INTS": "[0]", "FLOAT": "0.0"}),
@@ -532,7 +532,7 @@ def command(*words: object) -> tuple[int, str]:
 
 @pytest.mark.parametrize("runtime", ["onnxruntime", "maxops:onnxruntime", "onnx-reference"])
 def test_another_runtime_is_given_the_same_functions(runtime: str, tmp_path: Path) -> None:
-    """With overloads, the alias of the default domain, and a caller that comes before what it calls."""
+    """Test overloads, the alias of the default domain, and a caller before its callee."""
     path = tmp_path / "m.onnx"
     callers = function("b = own.h(a)", "g"), function("b = Max(a)", "h")
     made = model("t = own.g(x) u = own.f:rows(t) y = own.f:columns(u)", *callers, domain="ai.onnx")
@@ -585,7 +585,7 @@ def test_what_is_no_file_of_a_model(words: tuple[str], what: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["run", "check", "rewrite"])
 def test_a_stream_without_an_end(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No more is read than a model may have; here that is a thousandth."""
+    """Test that reading stops at the size limit of a model, which is reduced to a thousandth here."""
     reading = sys.modules["maxops.onnx.load"]
     monkeypatch.setattr(reading, "MAX_MESSAGE", 2**21)
     more = [str(tmp_path / "out.onnx")] if name == "rewrite" else []
@@ -606,7 +606,7 @@ def test_a_stream_without_an_end(name: str, monkeypatch: pytest.MonkeyPatch, tmp
     ],
 )
 def test_types_that_onnx_does_not_know(operator: str, unknown: str) -> None:
-    """What another domain's operator makes has no type for onnx.checker; that is no fault of the model."""
+    """Test that a type that onnx.checker does not know is not a fault of the model."""
     made = parser.parse_model(
         '<ir_version: 10, opset_import: ["": 18, "maxops": 1, "other": 1]> g '
         "(float[2,3] in, int64[2] ids) => (float[p,q] y) "
@@ -620,7 +620,7 @@ def test_types_that_onnx_does_not_know(operator: str, unknown: str) -> None:
 
 
 def test_what_else_a_model_holds_stays() -> None:
-    """Every field of the model, its graph, nodes and functions that has to do with no max operator."""
+    """Test that every field that is unrelated to max operators is unchanged."""
     made = model("u = Max(x, x) y = own.f(u)", function("b = Identity(a)"))
     made.producer_name, made.domain, made.model_version, made.doc_string = "p", "d", 7, "of a model"
     for holder in (made, made.graph, made.graph.node[0], made.functions[0], made.functions[0].node[0]):
@@ -673,7 +673,7 @@ MADE = {
 def test_a_conversion_knows_the_types_that_max_nodes_and_calls_make(
     chain: str, of_model: int, of_function: int, made: str
 ) -> None:
-    """A converted function reads them; the names of its values and what is declared are not left behind."""
+    """Test that converted functions use these types, and that no temporary names or declarations remain."""
     again = MADE[made].format("u", "v")
     main = CHAINS[chain].format(made=MADE[made].format("u", "x"), again=again)
     axes = "p,q" if made.endswith("rank") else "p,q,r"
@@ -712,7 +712,7 @@ CONVERTED = {
     ("calls", "opset", "body"), each_with(product(REPEATED, [13, 17, 18]), [(body,) for body in CONVERTED])
 )
 def test_a_function_that_is_converted_in_each_call(calls: str, opset: int, body: str) -> None:
-    """The values that the conversion adds have one name in each call, before they are told apart."""
+    """Test that values that the conversion adds are renamed differently in each call."""
     outer = function("c = own.f(a) b = own.f(c)", "g", opset=opset)
     proto = model(REPEATED[calls], function(CONVERTED[body], opset=11), outer, opset=opset, ir_version=8)
     (expected,) = onnx.reference.ReferenceEvaluator(proto).run(None, INPUTS)
@@ -723,7 +723,7 @@ def test_a_function_that_is_converted_in_each_call(calls: str, opset: int, body:
 @pytest.mark.parametrize("opset", [9, 13, 20])
 @pytest.mark.parametrize("act", [mx.from_proto, mx.rewrite], ids=lambda act: act.__name__)
 def test_what_onnx_refuses_to_inline(act: Callable[[ModelProto], object], opset: int, name: str) -> None:
-    """An operator that nobody knows, beside a max node in a function of another operator set."""
+    """Test an unknown operator next to a max node, in a function of another operator set."""
     made = model(
         "u = Max(x) y = own.f(u)", function(f"c = Max(a) b = {name.replace('é', 'e')}(c, c)", opset=opset), opset=18
     )
@@ -736,7 +736,7 @@ def test_what_onnx_refuses_to_inline(act: Callable[[ModelProto], object], opset:
 
 
 def test_placements_count_what_runs() -> None:
-    """Neither functions that nothing calls, nor what trains the model."""
+    """Test that uncalled functions and training graphs are not counted."""
     made = model("u = own.f(x) y = Abs(u)", function("b = Max(a)"), function("b = Neg(a)", "idle"))
     made.training_info.add().algorithm.node.add(op_type="Sqrt", input=["y"], output=["s"])
     made.functions[1].node[0].op_type = "Exp"

@@ -21,7 +21,7 @@ from maxops.plan import Array
 
 VERSIONS = [-(2**63), -1, 0, 1, 13, 2**31 - 1, 2**31, 2**32 + 13, 2**63 - 1]
 DOMAINS = ["", "ai.onnx", "maxops", "own", "other"]
-# A call of a function; the function again below an If; and operators alone.
+# A function call, the same function in an If, and operators alone.
 TEXTS = {
     "plain": """<ir_version: 10, opset_import: ["": 18, "maxops": 1]>
         m (float[2] x, float[2] y, int64[2] ids) => (float[2] z, float[2] s) {
@@ -72,7 +72,7 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_versions(text: str, version: int, entry: str, tmp_path: Path) -> None:
-    """In the place of each import, and added to each list of them."""
+    """Test the version in place of each import, and as an additional import."""
     written = parser.parse_model(TEXTS[text])
     holders = range(1 + len(written.functions))
     for number, domain, adds in product(holders, DOMAINS, (False, True)):

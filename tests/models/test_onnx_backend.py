@@ -33,7 +33,7 @@ Y = np.array([2, 0.0, 1, -3], np.float32)
 NODE_CASES = [case for case in official_cases() if OURS.fullmatch(case.name)]
 RUNNER = BackendTest(Backend, __name__)
 
-# Only ours, so that nothing is there to be skipped; the names end in the device.
+# Only tests of max operators, so that none is skipped; the names end with the device.
 OFFICIAL: dict[str, Any] = {
     name: function
     for name, function in vars(RUNNER.tests).items()
@@ -90,7 +90,7 @@ def test_pytorch_model_runs_on_its_own_data(folder: Path) -> None:
             assert_same_bits(results[name], expected)
 
 
-# Before operator set 7 these broadcast by an attribute, which onnxruntime does not have.
+# Before version 7, these broadcast by an attribute, which onnxruntime does not support.
 OLD_BROADCASTS = {"Add", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
 
 
@@ -138,7 +138,7 @@ def test_data_sets_are_folders_by_their_numbers(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_data_set_go_by_their_numbers(tmp_path: Path) -> None:
-    """What has no such number is not read."""
+    """Test that files without a number are ignored."""
     folder = data_set(tmp_path / "test_data_set_7", {**WHOLE, "input_01": Y, "output_x": Y})
     (folder / "input_2.txt").touch()
     data = read_data_set(folder, from_proto(TWO))

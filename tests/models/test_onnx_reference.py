@@ -114,7 +114,7 @@ def test_inside_a_subgraph_and_a_function() -> None:
 
 
 def test_our_operators_in_a_function() -> None:
-    """Not onnx's own, which keeps the bits of a NaN as they came."""
+    """Test that maxops's kernels run, because onnx's own ones preserve the bits of a NaN."""
     text = """<ir_version: 9, opset_import: ["": 18, "local": 1]> g (float[1] a, float[1] b) => (float[1] y)
         { y = local.outer(a, b) }
     <domain: "local", opset_import: ["": 18]> inner (p, q) => (r) { r = Max(p, q) }
@@ -191,7 +191,7 @@ def segments(dtype: DType, mode: FillMode, *, count: bool, ids: str = "int64") -
 
 
 def both_ways(model: onnx.ModelProto) -> Callable[[dict[str, Array]], list[Any]]:
-    """By our kernels, and by standard operators alone."""
+    """Return a function that runs a model with maxops's kernels and with only standard operators."""
     loaded, portable = mx.from_proto(model), ReferenceEvaluator(mx.portable(model))
 
     def run(inputs: dict[str, Array]) -> list[Any]:
@@ -336,7 +336,7 @@ def test_a_model_from_the_builder() -> None:
 
 
 def test_the_row_is_the_one_of_the_plain_function() -> None:
-    """So that `maxops.SegmentMax` and OpenVINO's are one operator."""
+    """Test that `maxops.SegmentMax` and OpenVINO's operator are the same."""
     assert ROW is spec.find("OpenVINO", "SegmentMax", 16)
     assert ops.operator("OpenVINO", "SegmentMax", 16).clauses == ROW.clauses
 
@@ -446,7 +446,7 @@ def test_sequences_on_the_command_line(tmp_path: Path) -> None:
 
 
 def run_model(folder: Path, text: str, *words: str, files: Mapping[str, Any]) -> Any:
-    """`maxops run` of a model in a folder with arrays as .npy files, or lists of them as .npz files."""
+    """Run `maxops run` on a model with arrays as .npy files, or lists of arrays as .npz files."""
     onnx.save(parser.parse_model(OPSET_18 + text), folder / "model.onnx")
     for name, given in files.items():
         np.savez(folder / name, *given) if isinstance(given, list) else np.save(folder / name, given)
@@ -525,7 +525,7 @@ def test_data_sets_of_sequences_are_compared_to_their_ends(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ["sequence", "optional"])
 def test_data_sets_of_sequences_and_optionals(kind: str, tmp_path: Path) -> None:
-    """Those of onnx's own tests of operators."""
+    """Test data sets as in onnx's own operator tests."""
     from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
 
     names = {"sequence": "test_sequence_insert_at_back", "optional": "test_optional_has_element_empty_optional_input"}
@@ -550,7 +550,7 @@ def test_data_sets_of_sequences_and_optionals(kind: str, tmp_path: Path) -> None
 
 
 def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:
-    """Where other operators are: exporters declare wrong ones. What maxops runs alone, it holds to the declaration."""
+    """Test models with other operators, whose declared shapes may be wrong; otherwise, declarations are enforced."""
     text = OPSET_18 + "g (float[n] x) => (float[n] y) { t = Max(x, x) y = Unsqueeze(t, t) }"
     made = parser.parse_model(text.replace("Unsqueeze(t, t)", "Unsqueeze(t, axes)"))
     made.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))

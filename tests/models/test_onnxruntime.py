@@ -36,7 +36,7 @@ Model = onnx.ModelProto
 
 
 def run(model: Model, inputs: dict[str, Array], **arguments: Any) -> list[Array]:
-    """All outputs, bit for bit: by IO binding, since `run` knows no bfloat16."""
+    """Return all outputs bit for bit, by IO binding, because ONNX Runtime's `run` does not support bfloat16."""
     session = maxops_onnxruntime.session(model, **arguments)
     return bound(session, inputs)
 
@@ -60,7 +60,7 @@ def bound(session: Any, inputs: dict[str, Array]) -> list[Array]:
 
 
 def as_array(value: Any) -> Array:
-    """The value's memory, since its own `numpy` knows no bfloat16."""
+    """Return the value's memory as an array, because its `numpy` method does not support bfloat16."""
     dtype, shape = DTYPES[value.element_type()], tuple(value.shape())
     size = prod(shape) * dtype.numpy.itemsize
     data = ctypes.string_at(value.data_ptr(), size) if size else b""
@@ -124,7 +124,7 @@ def test_a_large_max_on_several_threads() -> None:
 
 
 def test_integers_above_32_bits() -> None:
-    """onnxruntime 1.31.1 itself computed 1."""
+    """Test integers for which onnxruntime 1.31.1 itself computed 1."""
     model = max_model(dtypes.INT64, [(4,)] * 2)
     inputs: dict[str, Array] = {"x0": np.full(4, 3_000_000_000), "x1": np.ones(4, np.int64)}
     assert run(model, inputs)[0].tolist() == [3_000_000_000] * 4
@@ -388,7 +388,7 @@ g (int64 n, float[2] a, float[k,2] rows) => (float[2] y, float[k,1] all) {
 
 
 def test_inside_a_loop() -> None:
-    """test_model_functions.py has the other graphs inside nodes, and functions."""
+    """Test a Loop; test_model_functions.py tests other nested graphs and functions."""
     rows, a = mixed(dtypes.FLOAT32, (7, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
     best, each = maxops_onnxruntime.session(parser.parse_model(LOOP)).run(
         None, {"n": np.array(7), "a": a, "rows": rows}
@@ -408,7 +408,7 @@ def test_options_that_are_used_again() -> None:
 
 
 def test_arguments_reach_the_session() -> None:
-    """`sess_options` and what `InferenceSession` has beside it."""
+    """Test `sess_options` and the other arguments of `InferenceSession`."""
     options = ort.SessionOptions()
     options.add_session_config_entry("maxops.test", "kept")
     model = max_model(dtypes.FLOAT32, [(3,)] * 2)
@@ -421,7 +421,7 @@ def test_arguments_reach_the_session() -> None:
 
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "bytes"])
 def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Path) -> None:
-    """An entry of the options' own stays as it is; options without one have an empty one, which names no folder."""
+    """Test that the entry in the caller's options is restored; without one, an empty entry remains."""
     options = ort.SessionOptions()
     name = "session.model_external_initializers_file_folder_path"
     options.add_session_config_entry(name, "of the user")
@@ -436,12 +436,12 @@ def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Pa
     options = ort.SessionOptions()
     maxops_onnxruntime.session(tmp_path / "e.onnx", options)
     assert options.get_session_config_entry(name) == ""
-    with pytest.raises(Exception, match="External data path"):  # of bytes, which have no folder
+    with pytest.raises(Exception, match="External data path"):  # a model in bytes has no folder
         maxops_onnxruntime.session((tmp_path / "e.onnx").read_bytes(), options)
 
 
 def test_external_data_causes_no_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """ONNX Runtime warns on stderr about an entry that is set again."""
+    """Test that no entry is set twice, about which ONNX Runtime warns on stderr."""
     (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
     model = models.external(location="w.bin")
     model.graph.node.add(op_type="Neg", input=[model.graph.output[0].name], output=["n"])  # for ONNX Runtime
@@ -457,7 +457,7 @@ def test_external_data_causes_no_warning(tmp_path: Path, capfd: pytest.CaptureFi
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
 def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
-    """Written directly, and right where it overlaps an input."""
+    """Test that results are written directly, and correctly if the output overlaps an input."""
     memory, other = mixed(dtypes.FLOAT32, (90_001,), 1), mixed(dtypes.FLOAT32, (90_001,), 2)
     a, b, out = memory[: stop - start], other[: stop - start], memory[start:stop]
     expected = mo.maximum(a, b)
@@ -520,7 +520,7 @@ def test_from_many_threads_at_once() -> None:
 
 @pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
 def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
-    """On onnx's reference evaluator, by `maxops run`; and onnx's checker accepts it."""
+    """Test a model on onnx's reference evaluator and with `maxops run`; onnx.checker must accept it."""
     model = mx.rewrite(max_model(dtype, [(3,), (3,)]))
     mx.register()
     onnx.checker.check_model(model, full_check=True)
@@ -528,9 +528,9 @@ def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
     assert_same_bits(mx.from_proto(model).run(arrays)["y"], fast_maximum(*arrays.values()))
 
 
-@pytest.mark.exhaustive  # takes seconds, mostly the system's
+@pytest.mark.exhaustive  # takes seconds, mostly for file I/O
 def test_more_than_two_gigabytes(tmp_path: Path) -> None:
-    """Weights past what one protobuf message holds, in a file beside the model."""
+    """Test weights in an external file, larger than the limit of a protobuf message."""
     size = 2**31 + 64
     with (tmp_path / "weights.bin").open("wb") as file:
         file.truncate(size)
@@ -549,7 +549,7 @@ def test_more_than_two_gigabytes(tmp_path: Path) -> None:
 
 
 def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
-    """As in Hugging Face's cache: names here, files with other names there."""
+    """Test links as in Hugging Face's cache, where the files have other names."""
     there, here = tmp_path / "there", tmp_path / "here"
     there.mkdir()
     here.mkdir()
@@ -590,7 +590,7 @@ runtime.operators.clear()
 assert runtime.register() is None and runtime.operators == []  # one set of them for all sessions
 """
 
-# Of each call the function that fails gives the status; what was made before is given back.
+# The failing function returns the status, and everything allocated before is released.
 EACH_FAILS = """
 assert runtime.register() is None
 def run(name, *inputs, **attributes):
@@ -658,7 +658,7 @@ expect("ReduceMax", whole, noop_with_empty_axes=1, code=1, says="maxops: out of 
 expect("SegmentMax", whole, indices, **zero, code=1, says=f"{TOO_LARGE} [OpenVINO.SegmentMax-16.shape]")
 """
 
-# What is valid needs no Python: it may hold other threads up.
+# Valid calls do not need Python, whose lock other threads may hold.
 VALID = """
 assert runtime.register() is None
 class Node(SimpleNamespace):
@@ -685,7 +685,7 @@ for mode, fill in (b"ZERO", 0), (b"LOWEST", float(np.finfo(np.float32).min)):
     assert run("SegmentMax", data, ids, np.array(3), fill_mode=mode) == [*data.tolist(), [fill] * 2]
 """
 
-# What stands between the runtime and the planner, replaced: its errors are statuses, whatever they are.
+# Replacements of the code between the runtime and the planner: all errors become statuses.
 PLANNERS = """
 assert runtime.register() is None
 class Node(SimpleNamespace):
@@ -751,7 +751,7 @@ with runtime.node("Max") as compute:
         raise AssertionError(f"never stopped: {result}")
 """
 
-# The process ends a session after it has ended Python.
+# The process finalizes the interpreter before it ends a session.
 OUTLIVED = """
 import ctypes
 assert runtime.register() is None
@@ -805,7 +805,7 @@ if sys.argv[1] == "elsewhere":
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_the_interpreter_ends_while_a_session_runs(where: str) -> None:
-    """On the thread that ends it, or on another: there the runtime's frames abort the process when it is unwound."""
+    """Test the end on the main thread and on others, where unwinding the runtime's frames would abort the process."""
     command = [sys.executable, "-c", AT_EXIT, where]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended", "")

@@ -70,7 +70,7 @@ def run(model: Any, *arrays: Array, core: Any = None, **options: str) -> list[Ar
 
 
 def three(dtype: DType, open_shapes: bool) -> Any:
-    """Each operator, on inputs and on one another."""
+    """Return a model with each operator, on inputs and on other operators."""
     a = parameter("a", [-1, -1] if open_shapes else [5, 7], dtype)
     b = parameter("b", [-1] if open_shapes else [7], dtype)
     ids = parameter("ids", [-1] if open_shapes else [5], dtypes.INT64)
@@ -120,7 +120,7 @@ def test_every_type_in_its_own_bits(dtype: DType, open_shapes: bool) -> None:
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_saved_and_loaded(tmp_path: Path, dtype: DType, save: Any) -> None:
-    """On a Core that knows the operators, and by our own reader; a constant keeps its bits too."""
+    """Test saved models on a Core with the extension and with maxops's reader; constants keep their bits."""
     data = parameter("data", [-1, 7], dtype)
     limit = mixed(dtype, (7,), 2)
     ids = parameter("ids", [-1], dtypes.INT32)
@@ -184,17 +184,17 @@ def test_names_and_the_original_stay() -> None:
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_between_operators_of_openvino(dtype: DType) -> None:
-    """An input, a constant and results that both kinds read: ours are exact, theirs are what they are."""
+    """Test values that operators of maxops and OpenVINO share; those of maxops are exact."""
     a, b = parameter("a", [4], dtype), parameter("b", [4], dtype)
     x, y = mixed(dtype, (4,), 1, nans=0.0), np.zeros(4, dtype.numpy)
     shared = constant(np.ones(4, dtype.numpy))
     exact = opset.maximum(a, b)
     chained = opset.maximum(exact, shared)
     theirs = opset.add(chained, shared)
-    mixed_up = opset.maximum(opset.add(b, shared), b)  # 0 + 1, in whatever type
+    mixed_up = opset.maximum(opset.add(b, shared), b)  # 0 + 1, in any type
     reread = opset.add(a, b)
     original = ov.Model([exact, chained, theirs, mixed_up, reread], [a, b], "m")
-    model = maxops.openvino.rewrite(maxops.openvino.rewrite(original))  # twice is as good as once
+    model = maxops.openvino.rewrite(maxops.openvino.rewrite(original))  # a second rewrite changes nothing
     infer = compiled(model)
     got = infer(x, y)
     top = reference.maximum(x, y)
@@ -208,7 +208,7 @@ def test_between_operators_of_openvino(dtype: DType) -> None:
 
 
 def test_a_runtime_that_is_wrong() -> None:
-    """What the page says of OpenVINO's own Maximum, as long as it is the version that the page names."""
+    """Test the documented error of OpenVINO's Maximum in the version that the page names."""
     page = Path(__file__).resolve().parents[2] / "docs" / "integrations" / "openvino_extension.md"
     a, b = parameter("a", [1], dtypes.INT64), parameter("b", [1], dtypes.INT64)
     model = ov.Model([opset.maximum(a, b)], [a, b], "m")
@@ -220,7 +220,7 @@ def test_a_runtime_that_is_wrong() -> None:
 
 
 def test_what_the_plugin_does_to_constants() -> None:
-    """What the page says of subnormal constants: in f32, and in no other type."""
+    """Test the documented change of subnormal constants, which affects only f32."""
     for dtype, kept in [
         (dtypes.FLOAT16, True),
         (dtypes.BFLOAT16, True),
@@ -233,12 +233,12 @@ def test_what_the_plugin_does_to_constants() -> None:
 
 
 def kept_by_no_shorter_type(shape: tuple[int, ...], seed: int) -> Array:
-    """Numbers in float32 that neither float16 nor bfloat16 holds."""
+    """Return float32 numbers that neither float16 nor bfloat16 represents."""
     return np.random.default_rng(seed).integers(1 << 22, 1 << 23, shape).astype(np.float32) / np.float32(1 << 20)
 
 
 def beside_openvino(x: Any) -> Any:
-    """Ours on inputs, constants and one another to outputs; then between OpenVINO's operators, exact in any type."""
+    """Return a model of maxops operators, followed by OpenVINO operators that are exact in any type."""
     limit = constant(kept_by_no_shorter_type((8,), 2))
     top = opset.maximum(x, limit)
     rows = opset.reduce_max(top, opset.constant(np.array([1])), keep_dims=True)
@@ -260,14 +260,14 @@ def assert_beside_openvino(got: list[Array], x: Array) -> None:
 
 @pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
 def test_a_hint_of_precision_changes_no_bit_of_ours(precision: str) -> None:
-    """On processors with that type the plugin computes in it; the products here are exact in each."""
+    """Test that the plugin may compute other operators in the hinted type; the products here are exact in each."""
     model = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8])))
     x = kept_by_no_shorter_type((8, 8), 1)
     assert_beside_openvino(run(model, x, INFERENCE_PRECISION_HINT=precision), x)
 
 
 def test_all_that_ours_reads_and_gives_is_marked() -> None:
-    """What the marks are for depends on the processor and its types, and so this looks at the marks."""
+    """Test the marks themselves, because their effect depends on the processor."""
     for dtype in NUMBERS:
         model = maxops.openvino.rewrite(three(dtype, open_shapes=True))
         assert all(map(_is_marked, model.get_ops())), dtype
@@ -277,7 +277,7 @@ def test_all_that_ours_reads_and_gives_is_marked() -> None:
 
 
 def test_what_converts_all_of_a_model_to_f16() -> None:
-    """OpenVINO's own pass, which is what makes a plugin compute in f16: ours stay, or say that they cannot."""
+    """Test OpenVINO's pass to f16: operators of maxops keep their types, or raise an error."""
     x, array = parameter("x", [8, 8]), kept_by_no_shorter_type((8, 8), 1)
     manager = passes.Manager()
     manager.register_pass(passes.ConvertFP32ToFP16())
@@ -290,7 +290,7 @@ def test_what_converts_all_of_a_model_to_f16() -> None:
     model = maxops.openvino.rewrite(ov.Model([between], [y], "m"))
     converted = "expected inputs of types f32, f32, got f16, f32: OpenVINO converted them"
     with pytest.raises(errors.DTypeError, match=converted):
-        manager.run_passes(model)  # it puts no Convert before what is marked, where the CPU plugin does
+        manager.run_passes(model)  # unlike the CPU plugin, it inserts no Convert before marked values
 
 
 # --------------------------------------------------------------------------------------------- shapes and values
@@ -335,7 +335,7 @@ def test_axes_that_are_a_constant(axes: Any, dropped: str, kept: str, keep: bool
 
 
 def all_axes(x: Any, kind: DType = dtypes.INT64) -> Any:
-    """Computed from the data's rank, as the reader of ONNX models writes ReduceMax without axes."""
+    """Return axes computed from the data's rank, like OpenVINO's ONNX reader does for ReduceMax without axes."""
     rank = opset.squeeze(opset.shape_of(opset.shape_of(x, "i64"), NAMES[kind]), opset.constant(np.int32(0)))
     return opset.range(opset.constant(np.int32(0)), rank, opset.constant(np.int32(1)), output_type=NAMES[kind])
 
@@ -383,9 +383,9 @@ def test_axes_that_are_computed_are_checked() -> None:
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_constants_that_are_computed_and_an_input_that_goes_to_an_output(dtype: DType) -> None:
-    """In its own type, and not in the plugin's; floats that OpenVINO's Gather keeps.
+    """Test that the values keep their own type, not the plugin's, with floats that OpenVINO's Gather preserves.
 
-    The reader of ONNX models leaves an Identity of a ReduceMax without axes, with noop_with_empty_axes.
+    OpenVINO's ONNX reader replaces a ReduceMax without axes, with noop_with_empty_axes, by an Identity.
     """
     x, y, limit = parameter("x", [5], dtype), parameter("y", [-1], dtype), mixed(dtype, (5,), 1, nans=0.0)
     if dtype in FLOATS:
@@ -419,7 +419,7 @@ def test_auto_broadcast_none() -> None:
 
 
 def segments(count: int | str | None = None, rows: int = -1, kind: DType = dtypes.INT64) -> Any:
-    """A model of SegmentMax; `count` is num_segments: none, "input", or a constant."""
+    """Return a model of SegmentMax; `count` is num_segments: None, "input" or a constant."""
     data, ids = parameter("data", [rows, 2]), parameter("ids", [rows], kind)
     more = [parameter("count", [], dtypes.INT64)] if count == "input" else []
     third = [opset.constant(np.int64(count))] if isinstance(count, int) else more
@@ -453,7 +453,7 @@ def test_numbers_of_segments(count: int | str | None, kind: DType, rows: int) ->
 
 
 def test_ids_past_32_bits() -> None:
-    """Not cut: the last is dropped, where it would else be segment 0 again."""
+    """Test that ids are not truncated to 32 bits: the last one is dropped instead of becoming segment 0."""
     data, ids = mixed(dtypes.FLOAT32, (3, 2), 1), np.array([0, 1, 2**32])
     assert_all_same_bits(
         run(maxops.openvino.rewrite(segments(2)), data, ids), [in_segments(data, ids, 2, fill_mode="LOWEST")]
@@ -491,7 +491,7 @@ def counted(request: pytest.FixtureRequest) -> Callable[..., list[Array]]:
 def test_what_a_clause_forbids_is_an_error(
     counted: Callable[..., list[Array]], ids: list[int], count: int, message: str
 ) -> None:
-    """And the next call is well."""
+    """Test the error, and that the next call succeeds."""
     data = np.zeros((3, 2), np.float32)
     with pytest.raises(RuntimeError, match=message):
         counted(data, np.array(ids), np.array(count))
@@ -544,7 +544,7 @@ def test_bool_is_no_number() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"INFERENCE_NUM_THREADS": 1}], ids=["threads", "thread"])
 def test_an_error_of_an_asynchronous_call(options: dict[str, int]) -> None:
-    """By `wait`: with one thread, OpenVINO's `infer` loses the errors of all operators."""
+    """Test the error on `wait`, because `infer` with one thread loses the errors of all operators."""
     model = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU", options)
     for _ in range(3):
         request = model.create_infer_request()
@@ -554,7 +554,7 @@ def test_an_error_of_an_asynchronous_call(options: dict[str, int]) -> None:
 
 
 def test_what_reads_nothing_of_ours_stays_as_it_is() -> None:
-    """Converts stand where types are kept, and nowhere else; once more nothing changes."""
+    """Test that Converts are inserted only for marked types, and that a second rewrite changes nothing."""
     a, b, c = (parameter(name, [4], dtypes.INT64) for name in "abc")
     top = opset.abs(opset.maximum(opset.abs(a), b))
     model = ov.Model([top, opset.abs(opset.abs(c))], [a, b, c], "m")
@@ -566,7 +566,7 @@ def test_what_reads_nothing_of_ours_stays_as_it_is() -> None:
 
 
 def if_model(then: Any, otherwise: Any) -> Any:
-    """A model whose If applies one of two operators to its input."""
+    """Return a model whose If applies one of two operators to its input."""
     condition, x = opset.parameter([], ov.Type.boolean, name="condition"), parameter("x", [4])
     inner = [parameter(name, [4]) for name in ("inner", "other")]
     node = opset.if_op(condition.output(0))
@@ -578,7 +578,7 @@ def if_model(then: Any, otherwise: Any) -> Any:
 
 
 def loop_model(make: Any, kind: str) -> Any:
-    """A model that applies an operator to its input in each turn of a loop."""
+    """Return a model that applies an operator to its input in each iteration of a loop."""
     x, inner = parameter("x", [4]), parameter("inner", [4])
     if kind == "Loop":
         go_on = opset.constant(np.array(True))
@@ -608,7 +608,7 @@ BODIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("place", BODIES)
 def test_a_body_is_refused(place: str) -> None:
-    """If an operator of ours is in it, and in no body of others."""
+    """Test that a body is rejected only if it contains an operator of maxops."""
     make, kind = BODIES[place]
     with pytest.raises(errors.ModelError, match=rf"\(Maximum\) is in the body of .* \({kind}\)"):
         maxops.openvino.rewrite(make(twice))
@@ -616,7 +616,7 @@ def test_a_body_is_refused(place: str) -> None:
 
 
 def test_types_that_were_converted_are_refused(tmp_path: Path) -> None:
-    """Never a 64-bit integer that was cut on the way."""
+    """Test that 64-bit integers are never truncated silently."""
     path = tmp_path / "model.xml"
     ov.serialize(maxops.openvino.rewrite(three(dtypes.INT64, open_shapes=False)), str(path))
     text, marks = re.subn(
@@ -668,13 +668,13 @@ def test_requests_at_once() -> None:
 
 
 def test_changing_shapes_leave_nothing_behind() -> None:
-    """OpenVINO clones an operator for each new shape; a clone of ours in Python would never be freed."""
+    """Test that OpenVINO's clones of operators for new shapes are freed."""
     request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
 
     def alive() -> int:
         for rows in range(1, 40):
             request.infer([np.zeros((rows, 2), np.float32), np.arange(rows)])
-        # by type: isinstance asks lazy objects of other packages, which wake up and warn
+        # by type, because isinstance would load lazy objects of other packages, which warn
         return sum(issubclass(type(thing), ov.Op) for thing in gc.get_objects())
 
     assert alive() == alive()
@@ -704,7 +704,7 @@ def _sizes(shape: list[Any]) -> str:
 
 
 def _inferred(node: Any, parameters: list[Any]) -> tuple[str, str]:
-    """The output's shape as OpenVINO infers it, and as ours does in its place."""
+    """Return the output shapes that OpenVINO's own operator and maxops's operator infer."""
     model = ov.Model([node.output(0)], parameters, "inferred")
     theirs, ours = (each.output(0).get_partial_shape() for each in (model, maxops.openvino.rewrite(model)))
     return str(theirs), str(ours)
@@ -749,9 +749,9 @@ def test_the_shape_of_maximum_is_inferred_as_openvino_does(first: list[Any], sec
     given = [parameter("first", first), parameter("second", second)]
     try:
         node = opset.maximum(*given, kind)
-    except RuntimeError:  # whose shapes do not fit
+    except RuntimeError:  # incompatible shapes
         return
     theirs, ours = _inferred(node, given)
-    # of two sizes that are open, ours infers nothing that they have in common
+    # for two unknown sizes, maxops infers no relation
     are_open = all(len(shape) > 1 and shape[-2] in (-1, RANGE) for shape in (first, second))
     assert ours in (theirs, theirs.replace("2..6", "?") if are_open else theirs)

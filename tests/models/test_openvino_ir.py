@@ -71,7 +71,7 @@ def test_the_fill_mode_is_never_chosen_silently(tmp_path: Path, data: str, messa
 
 
 def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
-    """Its document has numeric types only."""
+    """Test that SegmentMax, whose document lists only numeric types, rejects bool."""
     model = load(saved(tmp_path, segment_net('fill_mode="zero"', (3,), False, (2,), "boolean")))
     with pytest.raises(errors.DTypeError, match=r"SegmentMax-16 .*bool.* \[OpenVINO.SegmentMax-16.T\]"):
         model.run({"data": np.ones(3, np.bool_), "ids": np.array([0, 0, 1])})
@@ -118,7 +118,7 @@ def test_a_constant_gives_its_type_to_what_reads_it(kind: str, tmp_path: Path) -
 
 
 def constant_net(kind: str, shape: tuple[int, ...], size: int) -> str:
-    """A model that gives a constant."""
+    """Return a model that returns a constant."""
     data = f'element_type="{kind}" offset="0" size="{size}" shape="{",".join(map(str, shape))}"'
     layers = [layer(0, "c", "Const", data, outputs=[(0, shape)]), layer(1, "y", "Result", inputs=[(0, shape)])]
     return net(layers, [(0, 0, 1, 0)])
@@ -193,7 +193,7 @@ BACK = '<edge from-layer="4" from-port="2" to-layer="3" to-port="1"/>'
 
 
 def beside_good(kind: str, data: str = "", inputs: int = 0, outputs: int = 0) -> str:
-    """With a layer z, to which no edge leads."""
+    """Return a model with an additional layer z, which is not connected."""
     more = layer(9, "z", kind, data, [(n, ()) for n in range(inputs)], [(n + 5, ()) for n in range(outputs)])
     return GOOD.replace("<layers>", f"<layers>{more}")
 
@@ -278,7 +278,7 @@ def test_missing_files(tmp_path: Path) -> None:
 
 
 def test_every_mutation_is_a_model_or_one_error(tmp_path: Path) -> None:
-    """Bytes changed, taken out and doubled at random: nothing but a model or an error of ours comes back."""
+    """Test that random changes of bytes result in a model or an error of maxops."""
     random = np.random.default_rng(6)
     texts = [GOOD.encode(), segment_net('fill_mode="zero"', (5,), count=True, out=(4,)).encode()]
     seen = {"model": 0, "error": 0}
@@ -319,7 +319,7 @@ def test_what_openvino_serialises(tmp_path: Path) -> None:
     assert_same_bits(got, np.array([3, np.finfo(np.float32).min, 9], np.float32))
 
 
-# Of each: the rows, num_segments if it is given, the fill mode and the ids.
+# For each example: the rows, num_segments if given, the fill mode, and the ids.
 EXAMPLES: tuple[tuple[tuple[int, ...], int | None, str, Array], ...] = (
     ((5,), 2, "ZERO", IDS),
     ((5,), 8, "ZERO", IDS),
@@ -331,7 +331,7 @@ EXAMPLES: tuple[tuple[tuple[int, ...], int | None, str, Array], ...] = (
 @pytest.mark.parametrize("number", [1, 2, 3], ids="example-{}".format)
 @pytest.mark.parametrize("kind", [kind for kind in DTYPES if kind != "boolean"])
 def test_the_documents_examples_as_openvino_writes_them(tmp_path: Path, kind: str, number: int, writer: str) -> None:
-    """In every type that SegmentMax has, and num_segments as an input and as a constant."""
+    """Test every type that SegmentMax supports, with num_segments as an input and as a constant."""
     openvino = pytest.importorskip("openvino")
     opset, path = openvino.opset16, tmp_path / "own.xml"
     rows, count, mode, segment_ids = EXAMPLES[number - 1]
@@ -368,7 +368,7 @@ def test_names_of_types_are_openvinos() -> None:
 
 
 def test_what_ports_call_types() -> None:
-    """In the letters that OpenVINO's documents have, and in those of its own names."""
+    """Test the type names in the case of OpenVINO's documents and of its own names."""
     named = {
         "FP16": "f16", "FP32": "f32", "FP64": "f64", "BF16": "bf16", "BOOL": "boolean", "I64": "i64", "U8": "u8",
         "U1": "u1", "BIN": "u1", "bin": "u1", "NF4": "nf4", "STRING": "string", "": "dynamic",

@@ -51,7 +51,7 @@ def _named(text: str) -> str:
 
 
 def _one(data: str, dims: Sequence[object] = (), precision: str = "UNSPECIFIED", kind: str = "Parameter") -> str:
-    """A model that gives back its input, whose data and port are given."""
+    """Return a model that returns its input, with given attributes and port."""
     parameter = _layer(0, "a", kind, data, [], [_port(0, dims, precision)])
     return _named(net([parameter, _result(1, ())], [(0, 0, 1, 0)]))
 
@@ -100,14 +100,14 @@ def _data(name: str, value: str | None) -> str:
 
 
 class _Readings:
-    """What OpenVINO, load and check make of a file: a model, or None; and what is broken."""
+    """The results of OpenVINO, load() and check() for a file: a model or None, and the findings."""
 
     def __init__(self, folder: Path, text: str, weights: bytes = b"") -> None:
         path = saved(folder, text, weights)
         self.theirs: Any = None
         self.ours: Model | None = None
         self.error = ""
-        with suppress(RuntimeError):  # which is how it refuses
+        with suppress(RuntimeError):  # OpenVINO rejects the file
             self.theirs = CORE.read_model(str(path))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IRWarning)
@@ -137,7 +137,7 @@ A23 = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def _letters(*names: str) -> list[str]:
-    """Each in small and capital letters, and mixed."""
+    """Return each name in lower, upper and mixed case."""
     return list(dict.fromkeys(way for name in names for way in (name, name.upper(), name.title(), name.swapcase())))
 
 
@@ -155,7 +155,7 @@ def _letters(*names: str) -> list[str]:
     ],
 )
 def test_auto_broadcast(value: str | None, tmp_path: Path) -> None:
-    """Of equal shapes, and of shapes that broadcast."""
+    """Test equal shapes and shapes that broadcast."""
     known = _Readings(tmp_path, _maximum(_data("auto_broadcast", value), (2, 3)))
     for found, second in (
         (known, A23[::-1]),
@@ -177,7 +177,7 @@ def test_auto_broadcast(value: str | None, tmp_path: Path) -> None:
             assert made.shape == (2, 3)
 
 
-# OpenVINO reads any other text as false, and says nothing; maxops does not choose.
+# OpenVINO silently reads any other text as false; maxops raises an error.
 NO_FLAGS = ["yes", "no", "on", "t", "F", "Y", "2", "-1", "01", "1.0", "", " true", "true ", "truetrue"]
 
 
@@ -201,7 +201,7 @@ def test_keep_dims(value: str | None, tmp_path: Path) -> None:
     "value", [None, *_letters("zero", "lowest"), "", " zero", "zero ", "min", "0", "none", "zer", "zerolowest"]
 )
 def test_fill_mode(name: str, value: str | None, tmp_path: Path) -> None:
-    """OpenVINO does not know its document's other name, and takes ZERO where it is silent: maxops chooses nothing."""
+    """Test both names of the attribute: OpenVINO ignores one and silently uses ZERO, but maxops raises an error."""
     theirs = _Readings(tmp_path, _segment(_data("fill_mode", value)))
     found = theirs if name == "fill_mode" else _Readings(tmp_path, _segment(_data(name, value)))
     if value is None or theirs.theirs is None:
@@ -243,7 +243,7 @@ def test_element_types(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_types_of_constants_and_of_other_layers(name: str, tmp_path: Path) -> None:
-    """A Const's type as a Parameter's; and where another layer's attribute names a type."""
+    """Test a Const's type, a Parameter's type, and type attributes of other layers."""
     found = _Readings(
         tmp_path, _reduce('<data keep_dims="true"/>', CONST | {"element_type": name}, (1,), "UNSPECIFIED"), bytes(8)
     )
@@ -271,7 +271,7 @@ PRECISIONS = list(
 
 @pytest.mark.parametrize("name", [name for name in PRECISIONS if name])
 def test_types_of_ports(name: str, tmp_path: Path) -> None:
-    """A port's type is spelled in fixed letters; it contradicts the data, or OpenVINO does not have it."""
+    """Test that port types are case-sensitive, and must be supported and agree with the data."""
     own = next((own for own in DTYPES if name in (own, PORT_NAMES[DTYPES[own]])), "f32")
     found = _Readings(tmp_path, _one(f'<data shape="2" element_type="{own}"/>', (2,), name))
     assert (found.ours is None) is (found.theirs is None)
@@ -285,7 +285,7 @@ def test_types_of_ports(name: str, tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------------------------------------- shapes
 
-# Of these OpenVINO makes something that nobody wrote: a size of 0 for a negative one, open sizes for ends below 0.
+# OpenVINO changes these silently: a negative size becomes 0, and a negative end becomes an unknown size.
 ACCIDENTS = ["-2", "-5", "-0", "-1..3", "-1..-1", "3..-1", "1..-2", "9223372036854775807", "9223372036854775808"]
 SHAPES = [
     *("", " ", "2", "2,3", " 2 , 3 ", "2 3", "2,", ",2", "2,,3", "02", "+2", "2.0", "1e1", "0", "0,3", "a", "2;3"),
@@ -312,7 +312,7 @@ def test_shapes(text: str | None, tmp_path: Path) -> None:
         assert found.broken
     elif theirs is None:
         assert found.ours is None
-        assert bool(found.broken) is (found.theirs is None)  # a model of any rank is right, but not for us to run
+        assert bool(found.broken) is (found.theirs is None)  # maxops cannot run valid models of any rank
         assert ("the rank is unknown" in found.error) is (found.theirs is not None)
     else:
         assert found.ours is not None, found.error
@@ -345,7 +345,7 @@ NUMBERS = [
 ]
 
 
-# Of which OpenVINO reads the number that comes first.
+# Texts of which OpenVINO reads only the first number.
 READ_IN_PART = [("shape", "1..2"), ("shape", "0x8")]
 
 
@@ -360,7 +360,7 @@ def test_constants(name: str, text: str | None, tmp_path: Path) -> None:
     )
     if found.theirs is None:
         assert found.ours is None or isinstance(found.run(a=A23), str)
-        assert found.broken or (name, text) in (("offset", "9"), ("shape", "1,1"))  # axes that run tells of
+        assert found.broken or (name, text) in (("offset", "9"), ("shape", "1,1"))  # these are errors only at run time
         return
     if (name, text) in READ_IN_PART or text == "-0":
         assert found.broken
@@ -371,7 +371,7 @@ def test_constants(name: str, text: str | None, tmp_path: Path) -> None:
     assert not found.broken
 
 
-# Of every type, and the others of one.
+# One text for every type, and the others for one type.
 OF_EACH_TYPE = [("1", [1]), ("1", [-1]), ("1", [127])]
 OF_INTEGERS = [("", [1]), ("2", [0, 1]), ("2", [1, 0]), ("2", [0, -1]), ("1", [2]), ("1", [-3]), ("1,1", [1])]
 
@@ -393,7 +393,7 @@ def test_axes_of_each_type(kind: str, shape: str, values: list[int], tmp_path: P
     text = _reduce('<data keep_dims="true"/>', const, dims, PORT_NAMES[dtype])
     found = _Readings(tmp_path, text, array.tobytes())
     made = found.run(a=A23)
-    if max(values) >= 1 << 63:  # which OpenVINO reads as a negative number
+    if max(values) >= 1 << 63:  # OpenVINO reads it as a negative number
         assert str(max(values)) in str(made)
         return
     assert isinstance(made, np.ndarray) is (found.theirs is not None), made

@@ -28,7 +28,7 @@ REFUSED = {
 }
 IDS = np.array([0, 0, 2, 2, 2, 5])
 
-# In CI another version is judged too: then the page has to say what that one does.
+# CI also tests another version, for which the page must describe the results.
 pytestmark = pytest.mark.skipif(
     ort.__version__ != "1.32.0" and not IN_CI, reason="the list was made with onnxruntime 1.32.0"
 )

@@ -48,7 +48,7 @@ def test_the_given_model_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("rewritten", [mx.rewrite, mx.portable])
 def test_a_size_of_minus_one_is_open(rewritten: Callable[[ModelProto], ModelProto]) -> None:
-    """onnx's inference would compute with the number."""
+    """Test that a size of -1 is unknown; onnx's inference would use the number."""
     model = parser.parse_model(TWO.replace("m = Max(x, x)", "f = Flatten <axis = 0> (x) m = Max(f, f)"))
     for dim in model.graph.input[0].type.tensor_type.shape.dim:
         dim.dim_value = -1
@@ -228,13 +228,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert sorted(file.name for file in out.parent.iterdir()) == ["moved.onnx", "w.bin"]
     x = np.array([9, -9, 9, -9], np.float32)
     assert_same_bits(mx.load(out).run({"x": x})["y"], np.array([9, 2, 9, 4], np.float32))
-    assert rewritten(path, out)[0] == 0  # again: the data is there, and the same
+    assert rewritten(path, out)[0] == 0  # a second time, with the same data in place
     (out.parent / "w.bin").write_bytes(b"other")
     assert "already exists and differs" in rewritten(path, out)[1]
 
 
 def test_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
-    """Other data that is as long and as old is other data."""
+    """Test that data with the same length and time, but other bytes, counts as different."""
     path, out = with_weights(tmp_path / "in"), tmp_path / "out"
     out.mkdir()
     (out / "w.bin").write_bytes(bytes(16))
@@ -247,7 +247,7 @@ def test_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("call", "file"), [("cmp", "out/w.bin"), ("open", "in/w.bin")])
 def test_data_that_cannot_be_read(call: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copy is not begun."""
+    """Test that no copy is started."""
     path, out = with_weights(tmp_path / "in"), tmp_path / "out"
     if call == "cmp":
         out.mkdir()

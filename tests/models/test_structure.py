@@ -16,7 +16,7 @@ FLOAT = TensorProto.FLOAT
 
 
 def _graph(name: str, inner: list[NodeProto] | None = None) -> GraphProto:
-    """A graph whose values have names of their own."""
+    """Return a graph whose values have distinct names."""
     made = helper.make_graph(
         [helper.make_node("Max", [f"{name}_in"], [f"{name}_made"]), *(inner or [])],
         name,
@@ -41,7 +41,7 @@ def _if(name: str) -> NodeProto:
 
 
 def everything() -> ModelProto:
-    """A model with a graph wherever the format has a place for one."""
+    """Return a model with a graph in every place where the format permits one."""
     held = helper.make_node("Held", [], ["held_made"], domain="own")
     held.attribute.append(helper.make_attribute("several", [_graph("first"), _graph("second")]))
     function = helper.make_function(
@@ -129,7 +129,7 @@ def test_a_model_that_needs_no_change_is_not_copied() -> None:
 
 @pytest.mark.parametrize("form", ["tensor", "sparse_tensor", "sequence", "optional", "map"])
 def test_sizes_of_minus_one_are_open_everywhere(form: str) -> None:
-    """In the model's types, in those of graphs in nodes, functions and training, and in attributes."""
+    """Test types of the model, of nested graphs, functions and training, and in attributes."""
 
     def with_sizes(dim: int | None) -> ModelProto:
         kind = helper.make_tensor_type_proto(FLOAT, [2, dim, "n", -2])
@@ -209,7 +209,7 @@ def test_external_data_is_seen_everywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("elsewhere", [(), ("w",), ("values",), ("indices",), ("values", "indices")], ids="-".join)
 def test_tensors_without_their_external_data_are_empty(elsewhere: tuple[str, ...]) -> None:
-    """They keep their names and types; a sparse one loses both of its parts; all others stay as they are."""
+    """Test that tensors keep their names and types, and that a sparse tensor loses both parts."""
     made = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) {y = Max(x)}'
     )
@@ -243,7 +243,7 @@ def test_tensors_without_their_external_data_are_empty(elsewhere: tuple[str, ...
     ],
 )
 def test_links_are_followed_where_all_data_is_linked(links: tuple[str, ...], is_followed: bool, tmp_path: Path) -> None:
-    """Then the tensors get the files' names there, and nothing else of them changes."""
+    """Test that tensors get the file names there, and that nothing else changes."""
     here, there = tmp_path / "here", tmp_path / "there"
     for name, other in (("model", "m"), ("a", "blobs/1"), ("b", "blobs/2")):
         place, blob = here / name, there / other

@@ -29,7 +29,7 @@ VALUES: list[Any] = [
 
 
 def outcome(function: Any, *args: Any, **more: Any) -> Any:
-    """What a call gives, with its class; or its error."""
+    """Return a call's result with its class, or its error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -42,7 +42,7 @@ def outcome(function: Any, *args: Any, **more: Any) -> Any:
 
 
 def agree(got: Any, expected: Any) -> bool:
-    """Whether two outcomes are the same; of errors, their kind: NumPy has classes of its own."""
+    """Return whether two outcomes are equal; errors only need the same kind, because NumPy has its own classes."""
     if issubclass(expected[0], Exception):
         bases = [base for base in (TypeError, ValueError) if issubclass(expected[0], base)] or [expected[0]]
         return issubclass(got[0], bases[0])
@@ -92,7 +92,7 @@ def test_is_no_method_of_a_class() -> None:
 def test_tensors_become_arrays() -> None:
     torch = pytest.importorskip("torch")
     tensors = torch.tensor([1.0, 5.0]), torch.tensor([4.0, 2.0])
-    assert_same_bits(maxops.maximum(*tensors).numpy(), np.array([4, 5], np.float32))  # the engine is there
+    assert_same_bits(maxops.maximum(*tensors).numpy(), np.array([4, 5], np.float32))  # registers the engine
     assert_same_bits(compat.maximum(*tensors), np.array([4, 5], np.float32))
 
 
@@ -123,7 +123,7 @@ def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkey
         other = mixed(kind, (3, 4), 2).T
         try:
             common = np.result_type(one, other)
-        except TypeError:  # as for bfloat16 beside integers: NumPy runs the call
+        except TypeError:  # for example for bfloat16 with integers, which NumPy handles
             assert agree(outcome(compat.maximum, one, other), outcome(np.maximum, one, other))
             continue
         with np.errstate(all="ignore"):
@@ -177,7 +177,7 @@ def test_reductions(shape: tuple[int, ...]) -> None:
 
 
 class Index:
-    """An integer by ``__index__`` alone."""
+    """An integer that only has ``__index__``."""
 
     def __index__(self) -> int:
         return 1
@@ -300,8 +300,8 @@ def test_fmax_and_nanmax_at_their_edges() -> None:
     for function in (compat.maximum, compat.fmax):
         assert function.accumulate(halves).tolist() == [1, 3, 3]
     objects = np.array([Fraction(1, 2), Fraction(1, 3)], object)
-    assert compat.nanmax(objects) == Fraction(1, 2)  # NumPy's
-    assert compat.nanargmax(np.array([np.nan, -np.inf])) == 1  # where NumPy gives the index of NaN
+    assert compat.nanmax(objects) == Fraction(1, 2)  # computed by NumPy
+    assert compat.nanargmax(np.array([np.nan, -np.inf])) == 1  # NumPy returns the index of the NaN
 
 
 def test_every_other_name_is_numpys() -> None:
@@ -311,7 +311,7 @@ def test_every_other_name_is_numpys() -> None:
     assert set(compat.__all__) <= set(dir(compat))
     with pytest.raises(AttributeError):
         compat.no_such_name  # noqa: B018
-    assert not hasattr(compat, "__path__")  # of a package
+    assert not hasattr(compat, "__path__")  # not a package
     assert {"zeros", "maximum"} <= set(dir(compat))
 
 
@@ -319,14 +319,14 @@ EACH_NAN = (("propagate", compat.maximum), ("ignore", compat.fmax))
 
 
 def _unordered(dtype: DType) -> Array:
-    """The values that NumPy does not order, beside a number."""
+    """Return the values that NumPy does not order, and a number."""
     return of_words(dtype, [0, 1 << dtype.bits - 1, dtype.nan_bits | 1, (1 << dtype.bits) - 1, dtype.lowest_bits])
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("indices", [[0, 1, 1], (slice(None), [0, 0]), [True, False, True], 1, (..., 1), ()], ids=repr)
 def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
-    """All pairs of them."""
+    """Test all pairs of these values."""
     values = _unordered(dtype)
     places = np.ravel(np.arange(6).reshape(3, 2)[indices])
     for (nan, function), held, given, other in product(EACH_NAN, values, values, values[1:4]):
@@ -345,14 +345,14 @@ def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_accumulate_orders_zeros_and_nan(dtype: DType) -> None:
-    """All triples of them."""
+    """Test all triples of these values."""
     for (nan, function), *triple in product(EACH_NAN, *[_unordered(dtype)] * 3):
         data = np.array([triple, triple[::-1]], dtype.numpy).T
         runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]
         assert_same_bits(function.accumulate(data), np.concatenate(runs))
 
 
-LARGE = np.linspace(-1, 1, 20000)[None]  # over the size of a block
+LARGE = np.linspace(-1, 1, 20000)[None]  # larger than a block
 BESIDE: dict[str, Any] = {
     "where-larger": lambda m: m.maximum(np.float32(2.5), 1, where=np.array([True, True])),
     "where-larger-out": lambda m: m.fmax(np.ones(2), 1, where=np.ones((3, 1), bool), out=np.zeros((3, 2))),
@@ -390,7 +390,7 @@ BESIDE: dict[str, Any] = {
 def test_where_out_and_literals(name: str) -> None:
     def quiet(module: Any) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # NumPy's about where without out
+            warnings.simplefilter("ignore", UserWarning)  # NumPy warns about `where` without `out`
             return BESIDE[name](module)
 
     assert agree(outcome(quiet, compat), outcome(quiet, np))
@@ -400,7 +400,7 @@ def test_where_out_and_literals(name: str) -> None:
 def test_mixed_types_return_the_given_out(kind: str) -> None:
     data = np.random.default_rng(3).normal(0, 9, 40000)
     others = data[::-1].astype(kind)
-    for start, end in ((0, 0), (0, 1), (1, 0)):  # out is the input, or begins beside it
+    for start, end in ((0, 0), (0, 1), (1, 0)):  # out is the input, or is one element before or after it
         mine, theirs = data.copy(), data.copy()
         for module, each in ((compat, mine), (np, theirs)):
             one, out = each[start : each.size - end], each[end : each.size - start]

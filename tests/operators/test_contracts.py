@@ -57,7 +57,7 @@ def some(dtype: DType, shape: tuple[int, ...] = (2, 3), seed: int = 0) -> Array:
     return array
 
 
-# What each operator needs beside data.
+# The arguments that each operator requires in addition to data.
 OPTIONS: dict[str, dict[str, Any]] = {
     "SegmentMax": {"fill_mode": "ZERO"},
     "ScatterElements": {"reduction": "max"},
@@ -80,7 +80,7 @@ def call(operator: mo.Operator, data: Array, **more: Any) -> Array:
 
 
 def assert_refused(operator: mo.Operator, short: str, error: type[MaxopsError], call: Callable[[], object]) -> str:
-    """The call raises the error with the clause, which the operator lists; the text names the operator and the id."""
+    """Check the error of a call: the class, the operator's clause, and the operator and the clause's id in the text."""
     with pytest.raises(error) as caught:
         call()
     clause = operator.spec.clause(short)
@@ -305,7 +305,7 @@ def test_max_1_ignores_consumed_inputs() -> None:
 
 
 def with_axes(operator: mo.Operator, data: Array, axes: list[int], **attributes: Any) -> Array:
-    """The axes as the version has them: an attribute, or an input."""
+    """Call ReduceMax with axes in the form of the version: an attribute or an input."""
     if operator.spec.axes_input:
         maxima: Array = operator(data, np.array(axes, np.int64), **attributes)
     else:
@@ -440,7 +440,7 @@ def test_out_is_filled_and_returned(operator: mo.Operator) -> None:
 
 @each_max
 def test_max_of_an_out_of_another_shape(operator: mo.Operator) -> None:
-    """SONNX says of the output what it says of the inputs by a clause of its own."""
+    """Test an `out` of another shape, for which SONNX has its own clause."""
     short = {"SONNX": "C2", "SONNX draft": "C1"}.get(operator.standard, "shape")
     assert_refused(operator, short, OutputError, lambda: operator(some(FLOAT32), out=np.empty((2, 1), np.float32)))
 
@@ -462,7 +462,7 @@ OUT_CALLS: dict[str, tuple[tuple[int, ...], Callable[[Array], Array]]] = {
 
 @pytest.mark.parametrize("case", OUT_CALLS)
 def test_the_result_is_out_itself(case: str) -> None:
-    """Whichever way a call takes, quick or explained: `result is out`, as NumPy has it."""
+    """Test that the result is `out` itself on every code path, as in NumPy."""
     shape, run = OUT_CALLS[case]
     out = np.zeros(shape)
     result = run(out)
@@ -486,7 +486,7 @@ def test_a_plain_function_is_listed_with_its_options(operator: mo.Operator) -> N
     assert operator.types == dtypes.ALL
     options = set(inspect.signature(function).parameters) - {"arrays", "data", "segment_ids", "num_segments", "out"}
     assert set(operator.spec.attributes) == options
-    for option in options - {"axis"}:  # which is axes by another name
+    for option in options - {"axis"}:  # another name of axes
         assert operator.spec.has(option)
     assert all(clause.id.startswith(f"maxops.{operator.name}.") for clause in operator.clauses)
     assert mo.operator("maxops", operator.name) == operator
@@ -499,14 +499,14 @@ def test_a_plain_function_is_listed_with_its_options(operator: mo.Operator) -> N
 
 
 def test_a_plain_function_takes_the_same_by_position_when_listed() -> None:
-    """What names the output by position leaves no room for a second name of it."""
+    """Test that `operator` returns plain functions that accept the same positional arguments, including `out`."""
     data = some(FLOAT32)
     by_position = (data, 0, False, False, None)
     assert_same_bits(mo.operator("maxops", "reduce_max")(*by_position), mo.reduce_max(*by_position))
 
 
 def test_engines_speak_of_clauses_that_plain_functions_have() -> None:
-    """Engines run plain functions alone; a clause that none of them has would be a KeyError in place of the error."""
+    """Test that all clauses in engines exist in plain functions, because an unknown clause would raise KeyError."""
     shorts = {short for row in spec.PLAIN for short, _ in row.rules}
     package = Path(mo.__file__).parent
     asked = [

@@ -20,22 +20,22 @@ from maxops.errors import AxesError, OffsetsError, OutputTooLargeError, SegmentI
 mo: Any = maxops
 GIB = 1 << 30
 SPACE = 40 * GIB
-# Distances whose low 32 bits are negative, none, or those of a near element.
+# Distances whose low 32 bits are negative, zero, or the distance of a near element.
 FAR = [2 * GIB, 2 * GIB + 64, 4 * GIB, 4 * GIB + 8, 6 * GIB - 16]
 
 
 @pytest.fixture(scope="module")
 def space() -> Array:
-    """Bytes that the system maps when they are first written."""
+    """Return an array of bytes that the system maps on the first write."""
     if sys.platform != "linux" or sys.maxsize < 2**32:
         pytest.skip("takes 40 GiB of addresses, which Linux gives without memory")
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, by name from Python 3.13 on
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, which Python 3.13 added
     whole: Array = np.frombuffer(mmap.mmap(-1, SPACE, flags), np.uint8)
     return whole
 
 
 def far(space: Array, values: Array, strides: tuple[int, ...]) -> Array:
-    """The values, so many bytes apart, from the middle of the space on."""
+    """Return the values with these strides in bytes, from the middle of the space on."""
     steps = [stride * (size - 1) for stride, size in zip(strides, values.shape, strict=True)]
     start = sum(-step for step in steps if step < 0)
     assert sum(map(abs, steps)) + 8 <= SPACE, "it is too large"
@@ -46,13 +46,13 @@ def far(space: Array, values: Array, strides: tuple[int, ...]) -> Array:
 
 
 def small(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Numbers that differ, in any order."""
+    """Return distinct numbers in random order."""
     count = int(np.prod(shape))
     return np.random.default_rng(seed).permutation(count).reshape(shape).astype(dtype)
 
 
 def layouts(rank: int, itemsize: int) -> Iterator[tuple[int, ...]]:
-    """Each axis in turn far, forwards and backwards, the others near, within and around it."""
+    """Yield strides in which each axis in turn is far, forwards and backwards, and the others are near."""
     for axis, distance, sign in product(range(rank), FAR, (1, -1)):
         near = [itemsize * 7 ** (rank - other) for other in range(rank)]
         near[axis] = sign * distance
@@ -95,7 +95,7 @@ def test_reductions_of_far_data(space: Array, dtype: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_far_rows(space: Array, threads: int) -> None:
-    """Enough elements for tasks of their own, the rows of which lie far apart."""
+    """Test enough elements for several tasks, with rows that are far apart."""
     before = mo.get_num_threads()
     mo.set_num_threads(threads)
     try:
@@ -156,7 +156,7 @@ PAST = [2**31, 2**32, 2**32 + 1, 2**33 + 2, -(2**31), -(2**32), 2**32 - 1, -(2**
 
 @pytest.mark.parametrize("index", [np.int64, np.uint64, np.uint32], ids=lambda index: index.__name__)
 def test_ids_past_32_bits(index: Any) -> None:
-    """They are of no segment, or a fault names them, by each route and size; never of the segment of their low bits."""
+    """Test that these ids are dropped or named in an error, on each code path, and never lose their high bits."""
     for past, rows, given in product(PAST, (3, 3000, 300_000), (4, 5000)):
         if not 0 <= past <= np.iinfo(index).max:
             continue
@@ -175,7 +175,7 @@ def test_ids_past_32_bits(index: Any) -> None:
         for options in ({"sorted": False}, {"out_of_range": "error"}):
             with pytest.raises(SegmentIdsError, match=f"got {past} at position {rows - 1}"):
                 mo.segment_max(data, ids, given, fill_mode="ZERO", **options)
-        if past < 2**62:  # of no columns an output has any number of rows
+        if past < 2**62:  # without columns, an output may have any number of rows
             wide = np.zeros((rows, 0), np.float32)
             assert mo.segment_max(wide, ids, fill_mode="ZERO").shape == (past + 1, 0)
 
@@ -192,7 +192,7 @@ def test_negative_ids_past_32_bits() -> None:
 
 
 def test_offsets_past_32_bits() -> None:
-    """Of data without columns, which has any number of rows and no memory."""
+    """Test data without columns, which has any number of rows and uses no memory."""
     for rows in (2**31 + 1, 2**32, 2**32 + 3, 2**40):
         data = np.zeros((rows, 0), np.float32)
         for middle in (2**31, 2**31 + 1, rows - 1, rows):
@@ -213,7 +213,7 @@ NUMBERS: list[Callable[[int], Any]] = [int, np.int64, np.uint64, np.array]
 
 
 def test_num_segments_past_32_bits() -> None:
-    """An output without columns has any number of rows; of one with some there is an error, and no smaller output."""
+    """Test an output without columns, which may have any number of rows, and an error for other outputs."""
     ids = np.array([0, 1])
     for past, number in product([past for past in PAST if 0 < past < 2**62], NUMBERS):
         for named in ({"segment_ids": ids}, {"segment_ids": ids, "sorted": False}, {"offsets": np.array([0, 2])}):
@@ -242,7 +242,7 @@ def test_axes_past_32_bits(row: int | None) -> None:
 
 
 def test_sizes_past_32_bits() -> None:
-    """Of arrays without elements, and of elements that are repeated."""
+    """Test arrays without elements and broadcast arrays."""
     for size in (2**31 + 1, 2**32, 2**32 + 1):
         none = np.zeros((size, 0), np.int8)
         assert mo.maximum(none, none[:1]).shape == (size, 0)
@@ -257,7 +257,7 @@ def test_sizes_past_32_bits() -> None:
 
 @pytest.mark.parametrize("size", [2**31 + 5, 2**32 + 5])
 def test_more_elements_than_32_bits_count(size: int) -> None:
-    """The highest near the end: of memory that the system maps as one page of zeros, and of repeated elements."""
+    """Test a maximum near the end of zero pages that the system maps lazily, and of broadcast elements."""
     data = np.zeros(size, np.int8)
     for place in (size - 1, size - 3):
         data[place] = 7
@@ -279,7 +279,7 @@ def test_more_elements_than_32_bits_count(size: int) -> None:
 
 
 def test_targets_of_updates() -> None:
-    """Of ScatterND and of ScatterElements along each axis, in data of 32 GiB that no call could copy."""
+    """Test ScatterND, and ScatterElements along each axis, in data of 32 GiB, which no call could copy."""
     data = np.broadcast_to(np.int8(0), (3, 2**31, 5))
     indices = np.array([[2, 2**31 - 1, 4], [0, 2**31 - 2, 1]])
     expected = np.ravel_multi_index(tuple(indices.T), data.shape)

@@ -19,7 +19,7 @@ HANGS_AFTER = 120.0  # seconds
 
 
 def run(code: str) -> str:
-    """What a fresh process prints, which must end well."""
+    """Run code in a new process, which must succeed, and return its output."""
     command = [sys.executable, "-X", "faulthandler", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
     assert done.returncode == 0, done.stderr
@@ -27,7 +27,7 @@ def run(code: str) -> str:
 
 
 def test_ids_that_another_thread_changes_stay_in_bounds(isa: str) -> None:
-    """They are checked and used by one reading; the output ends where memory that may not be touched begins."""
+    """Test that ids are read once for both check and use; the output ends before inaccessible memory."""
     code = f"""
 import ctypes, mmap, threading, time
 import numpy as np, maxops as mo
@@ -66,7 +66,7 @@ for ids_as, wrong in ((np.int32, 2**31 - 1), (np.int64, 2**40)):
 
 
 def test_daemon_threads_inside_calls_when_the_interpreter_ends() -> None:
-    """The pool lets go of a thread's work before the thread is gone."""
+    """Test that the pool drops a thread's work before the thread ends."""
     code = """
 import threading, time
 import numpy as np, maxops as mo
@@ -85,7 +85,7 @@ print("ends")
 
 
 def test_a_fork_inside_a_signal_handler() -> None:
-    """The child finishes the call that the handler interrupted, without the threads that stayed behind."""
+    """Test that the child completes the interrupted call without the threads, which stay in the parent."""
     code = """
 import os, signal
 import numpy as np, maxops as mo
@@ -120,7 +120,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_fork_inside_a_signal_handler_while_keys_become_values() -> None:
-    """What cannot be done twice is not done twice by a child that finishes the call."""
+    """Test that a child that completes the call does not repeat the conversion of keys."""
     code = """
 import os, signal
 import numpy as np, maxops as mo
@@ -152,7 +152,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), is_valid)
 
 
 def test_memory_that_ends_among_many_inputs_is_an_error() -> None:
-    """No exception of C++ leaves the core."""
+    """Test that no C++ exception leaves the core."""
     code = """
 import re, resource
 import numpy as np, maxops as mo
@@ -172,14 +172,14 @@ print(mo.maximum(*inputs).tolist())
 
 
 def test_empty_results_of_wide_shapes() -> None:
-    """A size of zero makes every other harmless."""
+    """Test that a size of zero makes all other sizes valid."""
     assert mo.maximum(np.empty((0, 2**40))).shape == (0, 2**40)
     assert mo.reduce_max(np.empty((0, 2**40, 3)), axes=(2,)).shape == (0, 2**40, 1)
     assert mo.segment_max(np.empty((3, 0)), np.arange(3), 2**58, fill_mode="ZERO").shape == (2**58, 0)
 
 
 def test_more_than_32_axes() -> None:
-    """NumPy's older iterators end there."""
+    """Test more axes than NumPy's older iterators support."""
     shape = (1, 2) + (1,) * 38
     data = np.array([1, np.nan], np.float32).reshape(shape)
     assert_same_bits(mo.maximum(data, data), reference.maximum(data, data))
@@ -191,7 +191,7 @@ def test_more_than_32_axes() -> None:
 
 @pytest.mark.parametrize("place", [0, -1])
 def test_bools_that_are_stored_as_other_bytes(place: int, isa: str) -> None:
-    """Every byte but 0 is True, and a result is 0 or 1."""
+    """Test that every nonzero byte is True, and that results are 0 or 1."""
     del isa
     for count in (1, 70, 20_000):
         stored = np.zeros(count, np.uint8)
@@ -204,7 +204,7 @@ def test_bools_that_are_stored_as_other_bytes(place: int, isa: str) -> None:
 
 
 def test_bools_of_other_bytes_in_short_segments(isa: str) -> None:
-    """Vectors of rows take them as they take one."""
+    """Test vectors of rows with such bytes."""
     del isa
     data = (np.arange(200) % 4).astype(np.uint8).view(np.bool)
     ids = np.arange(200) // 3
@@ -212,7 +212,7 @@ def test_bools_of_other_bytes_in_short_segments(isa: str) -> None:
 
 
 def test_bad_ids_of_wide_rows_and_of_mostly_empty_outputs() -> None:
-    """They are looked at ahead, and cost no walk up and down the output."""
+    """Test that ids are validated before other work, so that decreasing ids cost no repeated fills."""
     ids = np.where(np.arange(300) % 2, 299, 0)
     for rows in (np.ones((300, 8192)), np.ones((300, 16384))[:, ::2], np.ones(300)):
         with pytest.raises(SegmentIdsError, match="got 0 after 299 at position 2"):
@@ -222,7 +222,7 @@ def test_bad_ids_of_wide_rows_and_of_mostly_empty_outputs() -> None:
 
 
 def test_mostly_empty_segments(isa: str) -> None:
-    """The output is filled first, and then not again in the gaps."""
+    """Test that the output is filled first, and that gaps are not filled again."""
     del isa
     data, ids = np.arange(1.0, 41), np.arange(40) ** 3
     for fill_mode in ("ZERO", "LOWEST"):
@@ -232,7 +232,7 @@ def test_mostly_empty_segments(isa: str) -> None:
 
 
 def test_ctrl_c_ends_the_padding_of_a_large_output() -> None:
-    """The rows after the last id are filled in tasks too."""
+    """Test that the rows after the last id are filled in tasks."""
     code = """
 import signal
 import numpy as np, maxops as mo
@@ -250,5 +250,5 @@ except KeyboardInterrupt:
 
 
 def test_a_weak_reference_to_an_operator() -> None:
-    """As to any function."""
+    """Test that operators support weak references, like functions."""
     assert weakref.ref(mo.maximum)() is mo.maximum

@@ -17,7 +17,7 @@ from maxops.typing import Ties
 
 ANY_INTEGER = pytest.mark.parametrize("index", spec.SEGMENT_MAX.index_dtypes, ids=str)
 DATA = mixed(dtypes.FLOAT32, (60, 2), 4, nans=0.1)
-SORTED = np.arange(60) * 2  # up to 118, which int8 holds
+SORTED = np.arange(60) * 2  # up to 118, which int8 can represent
 FORMS: dict[str, Callable[[Array], Array]] = {
     "contiguous": lambda ids: ids,
     "swapped": lambda ids: ids.astype(ids.dtype.newbyteorder()),
@@ -143,10 +143,10 @@ def test_gradients_of_tensors_go_to_the_same_rows(index: DType, ties: Ties) -> N
 def test_jax_takes_them_compiled_or_not(index: DType, wide: bool, own: bool) -> None:
     jax = pytest.importorskip("jax")
     ids = SORTED.astype(index.numpy)
-    ids[59] = np.iinfo(index.numpy).max  # past the last segment, and past int32
+    ids[59] = np.iinfo(index.numpy).max  # past the last segment, and above the maximum of int32
     with jax.enable_x64(wide):
         given = jax.numpy.asarray(ids) if own else ids
-        if given.dtype != ids.dtype:  # JAX itself has no such type then
+        if given.dtype != ids.dtype:  # JAX does not have this type here
             return
         expected = reference.segment_max(DATA, ids, 100, "ZERO")
         for compiled in (False, True):

@@ -43,7 +43,7 @@ def _assert_right(data: Array, axes: tuple[int, ...], given: Array | None = None
 
 
 def _few(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Few values, so that most results stand in many places."""
+    """Return few distinct values, so that most maxima occur several times."""
     values = mixed(dtype, 4, seed, nans=0.2)
     return values[np.random.default_rng(seed).integers(0, 4, shape)]
 
@@ -60,7 +60,7 @@ def test_the_oracle() -> None:
 
 @each_type
 def test_rows_and_columns_of_every_length(dtype: DType) -> None:
-    """Up to 32 backwards, from there on by blocks; columns by 64 rows at a time, in blocks of 1024 bytes."""
+    """Test rows of up to 32 elements, which are searched backwards, longer rows, and columns in blocks of 64 rows."""
     for length in (1, 2, 7, 31, 32, 33, 63, 64, 65, 129, 300):
         for make in (mixed, _few):
             data = make(dtype, (9, length), length)
@@ -74,7 +74,7 @@ def test_rows_and_columns_of_every_length(dtype: DType) -> None:
 
 @each_size
 def test_every_place(dtype: DType) -> None:
-    """The maximum once, at each place."""
+    """Test a unique maximum at each position."""
     highest = of_words(dtype, [0x7B])[0]
     for length in (5, 33, 64, 150):
         data = np.zeros((length, length), dtype.numpy)
@@ -86,7 +86,7 @@ def test_every_place(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_nans_and_zeros(dtype: DType) -> None:
-    """Any NaN holds the quiet NaN; no -0 holds +0."""
+    """Test that any NaN matches the quiet NaN, and that -0 does not match +0."""
     sign = 1 << dtype.bits - 1
     signalling, negative = dtype.infinity_bits + 1, sign | dtype.infinity_bits + 3
     words = [[0, 0, signalling, negative], [sign, 0, sign, 0], [sign, sign, sign, sign], [negative, 0, 0, signalling]]
@@ -111,7 +111,7 @@ def test_layouts(dtype: DType, layout: Any) -> None:
 
 @cache
 def _large() -> list[tuple[Array, tuple[int, ...], Array, Array]]:
-    """(data, axes, values, indices), just past the size that threads share."""
+    """Return (data, axes, values, indices), slightly larger than the minimum for threads."""
     cases: list[tuple[Array, tuple[int, ...], Array, Array]] = []
     for shape, axes in (
         ((1_000, 300), (1,)),
@@ -128,7 +128,7 @@ def _large() -> list[tuple[Array, tuple[int, ...], Array, Array]]:
 
 
 def test_threads(threads: int) -> None:
-    """Outputs in shares, or parts of what is reduced, where outputs are few."""
+    """Test outputs that threads share, and parts of the reduced axes if outputs are few."""
     for data, axes, values, indices in _large():
         got, found = mo.reduce_max(data, axes, return_indices=True)
         assert_same_bits(got, values)
@@ -144,7 +144,7 @@ def test_the_last_element_of_many(threads: int) -> None:
 
 
 def test_outputs() -> None:
-    """Of any layout, one that shares memory with the data too."""
+    """Test outputs of any layout, including one that overlaps the data."""
     data = mixed(FLOAT64, (6, 7), 3)
     expected, places = fast_reduce_max(data, (1,)), fast_first_in_axes(data, (1,))
     for layout in LAYOUTS.values():
@@ -169,7 +169,7 @@ def test_nothing_to_find() -> None:
 
 @cache
 def _large_segments() -> list[tuple[Array, Array, int, Array, Array]]:
-    """(data, ids, number of segments, values, indices)."""
+    """Return (data, ids, number of segments, values, indices)."""
     cases = []
     for rows, width, count in ((300, 5, 40), (300_000, 1, 7), (300_000, 1, 90_000), (32_000, 9, 300), (50, 9_000, 9)):
         ids = np.sort(np.random.default_rng(rows).integers(0, count, rows))
@@ -181,7 +181,7 @@ def _large_segments() -> list[tuple[Array, Array, int, Array, Array]]:
 
 
 def test_segments_in_order(threads: int) -> None:
-    """Threads share out rows, and a segment may lie in many shares."""
+    """Test that threads share rows, and that a segment may be in several shares."""
     for data, ids, count, values, indices in _large_segments():
         got, found = mo.segment_max(data, ids, count, fill_mode="ZERO", return_indices=True)
         assert_same_bits(got, values)

@@ -14,13 +14,13 @@ from maxops import _native
 from maxops.plan import Array
 
 Give = Callable[[Array], Any]
-SIZES = (5, 4, 7)  # more results than are written one by one across the order of the data
+SIZES = (5, 4, 7)  # more results than are written one by one if the order differs from that of the data
 ORDERS = list(permutations(range(3)))
 
 
 @pytest.fixture(params=["numpy", "torch"])
 def give(request: pytest.FixtureRequest) -> Give:
-    """An array, or the tensor of its memory, both of which the core takes."""
+    """Return an array or the tensor that shares its memory; the core accepts both."""
     if request.param == "numpy":
         return lambda array: array
     torch: Any = pytest.importorskip("torch")
@@ -28,13 +28,13 @@ def give(request: pytest.FixtureRequest) -> Give:
         pytest.skip("torch before 2.10 has no table of C functions")
     if _native.is_miniature:
         pytest.skip("the miniature leaves all but a few bytes to Python")
-    mo.maximum(torch.ones(1))  # the first call looks the engine up
+    mo.maximum(torch.ones(1))  # the first call registers the engine
     from_numpy: Give = torch.from_numpy
     return from_numpy
 
 
 def laid_out(array: Array, order: tuple[int, ...], gap: int) -> Array:
-    """The same elements with axes in an order from outermost to innermost, and so many steps from one to the next."""
+    """Return the elements with this order of axes, outermost first, and this stride in elements."""
     whole = np.full([gap * size for size in np.array(array.shape)[list(order)]], 99, array.dtype)
     there = whole[(slice(None, None, gap),) * array.ndim].transpose(np.argsort(order))
     there[...] = array
@@ -128,7 +128,7 @@ def test_an_output_that_is_the_data_in_another_order(give: Give) -> None:
 
 
 def test_an_output_of_another_rank_goes_to_python(give: Give) -> None:
-    """Whatever its first axes have in common with the result."""
+    """Test an output of another rank, even if its first axes match the result."""
     data, ids = give(numbers("f4")), give(np.zeros(SIZES[0], int))
     calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
         (lambda out: _native.maximum(data, data, out=out), SIZES),
@@ -141,11 +141,11 @@ def test_an_output_of_another_rank_goes_to_python(give: Give) -> None:
         assert call(give(np.zeros(shape, np.float32))) is not None
 
 
-LARGE = (168, 160, 1, 161)  # of bytes: the core counts the outputs that it allocates from 4 MiB on
+LARGE = (168, 160, 1, 161)  # bytes: the core counts allocated outputs of at least 4 MiB
 
 
 def allocated_by(operator: Any, *arrays: Any, **options: Any) -> int:
-    """The number of large outputs that a call allocates."""
+    """Return the number of large outputs that a call allocates."""
     before = mo.memory_info()
     operator(*arrays, **options)
     after = mo.memory_info()
@@ -153,7 +153,7 @@ def allocated_by(operator: Any, *arrays: Any, **options: Any) -> int:
 
 
 def large(order: tuple[int, ...], step: int) -> Array:
-    """An array with axes in an order in memory, the axis of size 1 innermost, and the outermost axis by a step."""
+    """Return an array with this order of axes in memory, the axis of size 1 innermost, and a strided outermost axis."""
     order = (*(np.array([0, 1, 3])[list(order)]), 2)
     outer, *inner = np.array(LARGE)[list(order)]
     return np.zeros((abs(step) * outer, *inner), np.int8)[::step].transpose(np.argsort(order))
@@ -162,7 +162,7 @@ def large(order: tuple[int, ...], step: int) -> Array:
 @pytest.mark.skipif(bool(_native.is_miniature), reason="has other sizes")
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_an_output_in_the_order_of_the_data_is_written_without_a_copy(order: tuple[int, ...]) -> None:
-    """ReduceMax writes through gaps and backwards, too, SegmentMax only without them, and Max to every output."""
+    """Test that ReduceMax writes directly with gaps and backwards, SegmentMax without gaps, and Max in all cases."""
     rows = large(order, 1)
     data = np.lib.stride_tricks.as_strided(rows, (2, *LARGE), (0, *rows.strides))
     ids = np.arange(len(rows))

@@ -46,7 +46,7 @@ Into = Callable[[Array], tuple[Array, Array]]
 
 @cache
 def _lengths(dtype: DType) -> list[tuple[Array, Array, Array]]:
-    """(a, b, maximum) of every length from 0 to 130: every tail of every vector width."""
+    """Return (a, b, maximum) for every length from 0 to 130, which covers the tails of all vector widths."""
     a, b = mixed(dtype, 130, 1, nans=0.1), mixed(dtype, 130, 2)
     whole = reference.maximum(a, b)
     return [(a[:n], b[:n], whole[:n]) for n in range(131)]
@@ -71,7 +71,7 @@ def test_every_length_writes_no_more(dtype: DType) -> None:
 def test_nan_at_every_place(dtype: DType) -> None:
     n = 130
     ordinary = mixed(dtype, n, 3, nans=0)
-    nan = of_words(dtype, [dtype.lowest_bits | 1])  # negative, signalling
+    nan = of_words(dtype, [dtype.lowest_bits | 1])  # negative and signaling
     for place in range(n):
         poisoned = ordinary.copy()
         poisoned[place] = nan[0]
@@ -97,7 +97,7 @@ def test_zeros_of_either_sign_at_every_place(dtype: DType) -> None:
 
 @cache
 def _many(dtype: DType, count: int) -> tuple[list[Array], list[Array], Array]:
-    """Inputs, the same in each layout in turn, and their maximum."""
+    """Return inputs, the same inputs in different layouts, and their maximum."""
     inputs = [mixed(dtype, 70, seed, nans=0.3 / count) for seed in range(count)]
     apart = [layout(array) for layout, array in zip(cycle(LAYOUTS.values()), inputs, strict=False)]
     return inputs, apart, fast_maximum(*inputs)
@@ -114,7 +114,7 @@ def test_number_of_inputs(dtype: DType, count: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 17, 100])
 @each_width
 def test_each_input_and_place_counts(dtype: DType, count: int) -> None:
-    """Values are distinct, and each input is the highest where no other is: a slip of any index shows."""
+    """Test distinct values, with maxima in every input, so that any wrong index changes the result."""
     n = 240
     expected = distinct(dtype, (n,))
     lowest = of_words(dtype, np.full(n, dtype.lowest_bits))
@@ -200,7 +200,7 @@ def test_many_axes_that_do_not_merge(rank: int) -> None:
 
 @each_width
 def test_every_byte_offset(dtype: DType) -> None:
-    """Past 2048 bytes the fold looks for the cache line where whole vectors begin."""
+    """Test lengths above 2048 bytes, from which whole vectors are aligned to cache lines."""
     for count in (
         13,
         2048 // dtype.numpy.itemsize - 1,
@@ -239,7 +239,7 @@ def test_lengths_about_the_blocks(dtype: DType) -> None:
 @pytest.mark.parametrize("row", [1, 2, 3, 63, 127, 128, 129, 511, 2049])
 @each_width
 def test_rows_about_the_blocks(dtype: DType, row: int) -> None:
-    """Rows of fewer than 128 elements are packed into blocks; longer ones run where they lie."""
+    """Test rows of fewer than 128 elements, which are packed into blocks, and longer rows, which are used in place."""
     shape = (max(9000 // dtype.numpy.itemsize // row, 2) + 1, row)
     a, b, column = mixed(dtype, shape, 14), mixed(dtype, (1, row), 15), mixed(dtype, (shape[0], 1), 16)
     for layout in ("contiguous", "pitched", "negative_apart", "fortran"):
@@ -252,7 +252,7 @@ def test_rows_about_the_blocks(dtype: DType, row: int) -> None:
 
 @each_type
 def test_long_inputs_in_shares(dtype: DType, threads: int) -> None:
-    """Three operands of 4 MiB together go to the pool, in shares of 256 KiB; the last share is a part."""
+    """Test three operands of 4 MiB in total, which the pool splits into shares of 256 KiB, the last one partial."""
     n = (4 << 20) // 3 // dtype.numpy.itemsize + 12_345
     a, b, expected = _long(dtype, n)
     assert_same_bits(mo.maximum(a, b), expected)
@@ -300,7 +300,7 @@ OVERLAPS: dict[str, Into] = {
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @each_width
 def test_out_overlaps_an_input(dtype: DType, overlap: str, side: int) -> None:
-    """The result is as if nothing overlapped, and nothing else of the buffer changes."""
+    """Test that the result is as without overlap, and that the rest of the buffer is unchanged."""
     start = mixed(dtype, (side, side), 17)
     for wrap in (contiguous, swapped):
         for others in (0, 1, 4):
@@ -349,7 +349,7 @@ def test_long_out_overlaps_in_shares(dtype: DType, threads: int) -> None:
 @pytest.mark.parametrize("n", [3, 100, 5000])
 @each_width
 def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
-    """The last that is read is the first that is written, or the other way round."""
+    """Test that the last element read is the first one written, or the reverse."""
     start = mixed(dtype, 2 * n - 1, 23)
     for first in (0, n - 1):
         buffer, expected = start.copy(), start.copy()
@@ -375,8 +375,8 @@ def test_out_is_an_input_in_the_other_byte_order(dtype: DType) -> None:
 
 
 def test_out_is_an_input_and_overlaps_itself() -> None:
-    """Written in place, a result would be read as if it were the input."""
-    rows = 3000  # more than a block
+    """Test that the result is not written in place, because it would then be read as input."""
+    rows = 3000  # longer than a block
     size = 2 * rows + 6
     b = np.random.default_rng(27).integers(0, 1 << 30, (rows, 6), np.int32)
     start = np.random.default_rng(28).integers(0, 1 << 30, size, np.int32)
@@ -395,7 +395,7 @@ def test_out_is_an_input_and_overlaps_itself() -> None:
 
 
 def test_out_overlaps_itself() -> None:
-    """Several results have one place: each place then holds one of them, and nothing else changes."""
+    """Test that shared positions contain one of their results, and that nothing else changes."""
     a = np.arange(1, 31, dtype=np.int32).reshape(5, 6)
     buffer = np.zeros(40, np.int32)
     out = as_strided(buffer[4:], (5, 6), (8, 4), writeable=True)
@@ -472,7 +472,7 @@ def test_anything_goes(data: st.DataObject) -> None:
 @by_itself
 @given(data=st.data())
 def test_any_overlap(data: st.DataObject) -> None:
-    """Views of one buffer with any strides, as inputs and as output."""
+    """Test views of one buffer with any strides, as inputs and as output."""
     dtype = data.draw(st.sampled_from((INT8, UINT16, FLOAT32, INT64)))
     start = mixed(dtype, 60, data.draw(st.integers(0, 9)))
     shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("isa")
 each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 each_offset_type = pytest.mark.parametrize("offsets_as", [np.int32, np.int64], ids=["int32", "int64"])
-LONG, BLOCK = 48, 1024  # rows; native/drivers/segment_rows.cpp: kLong, and kBlockBytes of int32
+LONG, BLOCK = 48, 1024  # in rows: kLong, and kBlockBytes for int32, in native/drivers/segment_rows.cpp
 
 
 def _of(lengths: Any) -> Array:
@@ -42,7 +42,7 @@ def _of(lengths: Any) -> Array:
 def _assert_right(
     data: Array, offsets: Array, count: int | None = None, given: Array | None = None, named: Array | None = None
 ) -> None:
-    """The values, first rows and empty segments, checked and not; `given` and `named` are in other layouts."""
+    """Check values, first rows and empty segments, checked and unchecked; `given` and `named` have other layouts."""
     lengths = np.diff(offsets)
     ids = np.repeat(np.arange(len(lengths)), lengths)
     segments = len(lengths) if count is None else count
@@ -70,7 +70,7 @@ def _assert_right(
 @each_offset_type
 @each_type
 def test_segments_of_every_length(dtype: DType, offsets_as: type[np.signedinteger]) -> None:
-    """Short ones get ids, block by block; long ones are taken as they lie, alone or between short ones."""
+    """Test short segments, whose ids are written to blocks, and long ones, which are used in place."""
     random = np.random.default_rng(1)
     for lengths in (
         random.integers(0, 4, 300),
@@ -119,7 +119,7 @@ def test_threads_share_one_huge_segment_among_small_ones(dtype: DType, threads: 
 
 
 def test_many_empty_segments(threads: int) -> None:
-    """Filled ahead, in shares, where most are empty."""
+    """Test mostly empty outputs, which are filled first, in shares."""
     lengths = np.zeros(400_000, np.int64)
     lengths[[5, 70_000, 399_999]] = [3, 100, 1]
     _assert_right(mixed(FLOAT32, 104, 5), _of(lengths))
@@ -168,11 +168,11 @@ def test_wrong_offsets_are_found(threads: int) -> None:
 @each_offset_type
 @pytest.mark.parametrize("dtype", [INT8, FLOAT32], ids=str)
 def test_hostile_offsets_touch_nothing_outside(dtype: DType, offsets_as: type[np.signedinteger], threads: int) -> None:
-    """Unchecked offsets may be any: the result is wrong and nothing else."""
+    """Test that invalid unchecked offsets affect only the result."""
     info = np.iinfo(offsets_as)
     extremes = [info.min, -1, 0, 1, 63, 64, 65, 149_999, 150_000, 150_001, info.max - 1, info.max]
     random = np.random.default_rng(4)
-    for rows, width in ((64, 3), (150_000, 1), (150_000, 8)):  # the last is shared out
+    for rows, width in ((64, 3), (150_000, 1), (150_000, 8)):  # threads share the last one
         data = mixed(dtype, (rows, width), 7)
         for seed in range(6):
             offsets = random.choice(np.array(extremes, offsets_as), 9)

@@ -139,13 +139,13 @@ ARGUMENTS = Path(__file__).resolve().parents[2] / "native" / "bindings" / "argum
 
 
 def name_of(parameter: spec.Parameter) -> str:
-    """In signatures and documentation: there `maximum` takes arrays, which are inputs of ONNX's operator."""
+    """Return the parameter's name in signatures and documentation, where `maximum` has arrays instead of inputs."""
     return "arrays" if parameter.kind == "arrays" else parameter.name
 
 
 @pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
 def test_a_signature_is_that_of_the_row(row: spec.Spec) -> None:
-    """But for the default of keepdims: None, which stands for that of the spelling."""
+    """Test signatures, except the default of keepdims, which is None and depends on the name of the axes."""
     written = inspect.signature(getattr(mo, row.operator).__wrapped__).parameters.values()
     assert [(each.name, each.default) for each in written] == [
         (name_of(each), inspect.Parameter.empty if each.kind in ("array", "arrays") else each.default)
@@ -207,7 +207,7 @@ def test_a_request_has_the_parameters_of_the_row(row: spec.Spec, request_of: Any
 
 
 class Word(StrEnum):
-    """A word of the user's own."""
+    """A user-defined string enum."""
 
     EVEN = "even"
 

@@ -22,7 +22,7 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 @cache
 def _sorted_values(dtype: DType) -> tuple[Array, Array]:
-    """Every value of a type by the reference's order; and the same with every NaN as results hold it."""
+    """Return every value of a type in the reference's order, and the same values with canonical NaNs."""
     top = 2 if dtype.kind == "bool" else 1 << dtype.bits
     order = sorted(range(top), key=lambda bits: reference.order(dtype, bits))
     results = [dtype.nan_bits if reference.order(dtype, bits)[0] else bits for bits in order]
@@ -52,11 +52,11 @@ def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
         assert_same_bits(mo.maximum(other, values), expected)
 
 
-@pytest.mark.release  # beside it the next one, and the claims order.pairs and order.instructions
+@pytest.mark.release  # the next test and the claims order.pairs and order.instructions always run
 @on_each_source
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
 def test_every_pair_of_two_bytes(dtype: DType) -> None:
-    """All 2^32 pairs in both argument orders: row i of the table holds value i up to its diagonal."""
+    """Test all 2^32 pairs in both argument orders: row i of the table is value i up to its diagonal."""
     values, results = _sorted_values(dtype)
     n, rows = 1 << 16, 16
     expected, got = np.tile(results, (rows, 1)), np.empty((rows, n), dtype.numpy)
@@ -69,13 +69,13 @@ def test_every_pair_of_two_bytes(dtype: DType) -> None:
             got.view(dtype.word)[...] = 0xFFFF
             mo.maximum(*inputs, out=got)
             if _memcmp(got.ctypes.data, expected.ctypes.data, expected.nbytes) != 0:
-                assert_same_bits(got, expected)  # says where
+                assert_same_bits(got, expected)  # its error names the position
 
 
 @on_each_source
 @pytest.mark.parametrize("dtype", [INT8, UINT8, BOOL, INT16, UINT16, FLOAT16, BFLOAT16], ids=str)
 def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
-    """The kernels on keys order every value above the one before: since keys are integers, that is the whole order."""
+    """Test that kernels on keys order every value above the previous one, which suffices because keys are integers."""
     values, results = _sorted_values(dtype)
     low, high, expected = values[:-1], values[1:], results[1:]
     for a, b in ((low, high), (high, low)):
@@ -93,7 +93,7 @@ def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
 @on_each_source
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
-    """Long rows take other steps than short ones: a row's maximum is its last value, wherever that stands."""
+    """Test that the maximum of a row is its last value, in rows of every length."""
     values = pool(dtype) if dtype.bits > 16 else _sorted_values(dtype)[0]
     ordered = of_words(dtype, sorted(words(values).tolist(), key=lambda bits: reference.order(dtype, bits)))
     for end in np.unique(np.linspace(1, len(ordered), 300).astype(int)):
@@ -128,7 +128,7 @@ def test_random_pairs(dtype: DType) -> None:
     bits[::2] ^= np.left_shift(
         dtype.word.type(1), np.arange(len(bits[::2]), dtype=dtype.word) % dtype.word.type(dtype.bits)
     )
-    near = of_words(dtype, bits)  # a with one bit flipped, every other element
+    near = of_words(dtype, bits)  # a with one bit flipped in every other element
     assert_same_bits(mo.maximum(a, b), fast_maximum(a, b))
     assert_same_bits(mo.maximum(a, near), fast_maximum(a, near))
 

@@ -46,7 +46,7 @@ THREADED_BYTES = 1 << 20  # kThreadedBytes
 
 @each_type
 def test_every_value_against_a_row(dtype: DType) -> None:
-    """A column's elements are of every kind, and decide by their sign which loop runs."""
+    """Test a column with all kinds of elements, whose sign selects the loop."""
     column = pool(dtype)[:, np.newaxis]
     row = mixed(dtype, (1, 67), nans=0.1)
     expected = fast_maximum(np.repeat(column, 67, 1), np.repeat(row, len(column), 0))
@@ -58,7 +58,7 @@ def test_every_value_against_a_row(dtype: DType) -> None:
 
 @each_width
 def test_every_length_of_row_against_a_column(dtype: DType) -> None:
-    """Rows shorter than a vector and longer, their tails, and what lies around the output."""
+    """Test rows shorter and longer than a vector, their tails, and the memory around the output."""
     column, data = mixed(dtype, (5, 1), 1), mixed(dtype, (5, 131), 2)
     for n in range(1, 132):
         expected = fast_maximum(data[:, :n], np.repeat(column, n, 1))
@@ -92,7 +92,7 @@ def test_rows_on_either_side_of_the_shortest_for_this_path(dtype: DType) -> None
 
 @each_type
 def test_every_length_of_max(dtype: DType) -> None:
-    """Pieces shorter than a vector, whole vectors, a last one that overlaps the others; in place too."""
+    """Test parts of vectors, whole vectors, and a last vector that overlaps another, also in place."""
     data = [mixed(dtype, 131, seed, nans=0.05) for seed in range(20, 28)]
     for n in range(132):
         for count in (1, 2, 3, 4, 8):
@@ -109,7 +109,7 @@ def test_every_length_of_max(dtype: DType) -> None:
 
 @each_width
 def test_max_at_every_alignment(dtype: DType) -> None:
-    """Long enough for the output's first vector to end where a cache line does."""
+    """Test outputs long enough that the first vector ends at a cache line."""
     data = [mixed(dtype, 2100, seed, nans=0.01) for seed in (28, 29, 30)]
     for offset in range(64):
         moved = [at_offset(each, (offset * k) % 64) for k, each in enumerate(data, 1)]
@@ -125,14 +125,14 @@ def test_max_at_every_alignment(dtype: DType) -> None:
 @cache
 def _large(dtype: DType, n: int) -> tuple[Array, Array, Array]:
     a, b = (np.tile(mixed(dtype, 65_537, seed), n // 65_537 + 1)[:n] for seed in (5, 6))
-    # a block repeated: what is expected need be worked out for one of them alone
+    # repeats a block, so that expected results are computed only once
     expected = np.tile(fast_maximum(a[:65_537], b[:65_537]), n // 65_537 + 1)[:n]
     return a, b, expected
 
 
 @each_width
 def test_streaming_stores(dtype: DType) -> None:
-    """Just below and above the size from which the output goes past the cache, however it is aligned."""
+    """Test sizes just below and above the minimum for streaming stores, at any alignment."""
     n = STREAMED_BYTES // (3 * dtype.numpy.itemsize) + 64
     a, b, expected = _large(dtype, n)
     for past, offset in ((64, 0), (64, 1), (64, 16), (64, 63), (0, 63), (-64, 16)):
@@ -142,7 +142,7 @@ def test_streaming_stores(dtype: DType) -> None:
         mo.maximum(a[:few], b[:few], out=out)
         assert_same_bits(out, expected[:few])
     del out
-    mo.maximum(a, b)  # leaves its pages in the cache, where the next one finds them
+    mo.maximum(a, b)  # the next output reuses its pages from the cache
     assert_same_bits(mo.maximum(a, b), expected)
 
 
@@ -182,7 +182,7 @@ def test_large_outputs_with_the_cache_off() -> None:
 
 @each_type
 def test_rows_of_every_length_and_number(dtype: DType) -> None:
-    """Rows are taken 8 or 16 at a time where there are many, one by one where there are few."""
+    """Test many rows, which are reduced 8 or 16 at a time, and few rows, which are reduced one by one."""
     data = mixed(dtype, (37, 150), 9, nans=0.004)
     guarded = Guarded(dtype, (37,))
     for n in (*range(1, 70), 127, 128, 129, 150):
@@ -197,7 +197,7 @@ def test_rows_of_every_length_and_number(dtype: DType) -> None:
 
 @each_type
 def test_columns_of_every_length_and_number(dtype: DType) -> None:
-    """Columns are taken 8 rows at a time, then 4 or 1; the last ones twice if they are fewer."""
+    """Test columns, which are reduced 8 rows at a time, then 4 or 1; the last rows may be read twice."""
     data = mixed(dtype, (26, 150), 10, nans=0.004)
     for n in (*range(1, 70), 127, 128, 129, 150):
         together = data[:, :n].copy()
@@ -210,7 +210,7 @@ def test_columns_of_every_length_and_number(dtype: DType) -> None:
 
 @each_type
 def test_short_rows_with_gaps_as_one(dtype: DType) -> None:
-    """All of an array whose rows do not follow one another, of three axes too."""
+    """Test arrays with gaps between rows, of two and three axes."""
     data = mixed(dtype, (5, 6, 140), 11, nans=0.0)
     for n in (1, 15, 16, 31, 64, 65, 140):
         for view in (data[:, :, :n], data[0, :, :n], data[:, ::2, :n], data[:, 0, :n]):
@@ -234,7 +234,7 @@ STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/core/parameters.def: kStream
 
 @each_width
 def test_long_runs_as_streams(dtype: DType) -> None:
-    """The highest in each stream, at its ends, and in what the streams leave over."""
+    """Test a maximum in each stream, at its ends, and in the remainder."""
     item = dtype.numpy.itemsize
     for size in (STREAMS_FROM - 64, STREAMS_FROM, STREAMS_FROM + 200, 4 * STREAM_BYTES + STREAMS_FROM + 100):
         n = size // item
@@ -251,7 +251,7 @@ def test_long_runs_as_streams(dtype: DType) -> None:
 
 @each_float
 def test_only_negative_zeros_and_what_is_above_them(dtype: DType) -> None:
-    """The processor's maximum takes the zeros for equal, whichever comes first."""
+    """Test zeros, which the processor's maximum treats as equal, in both orders."""
     minus_zero = 1 << dtype.bits - 1
     for n in (3, 8, 40, 100, 1000, 9000 // dtype.numpy.itemsize, 40_000):
         words = np.full(n, minus_zero, dtype.word)
@@ -270,7 +270,7 @@ def test_only_negative_zeros_and_what_is_above_them(dtype: DType) -> None:
 @pytest.mark.parametrize("stride", [2, 3, -2])
 @each_width
 def test_gathered_runs_of_every_length(dtype: DType, stride: int) -> None:
-    """Every second element by vectors: nothing beyond the last is read, and the last ones are not lost."""
+    """Test that vectors of every second element read nothing past the end, and lose no element."""
     data = mixed(dtype, 3000, 31, nans=0.0)
     for n in (*range(1, 40), 255, 256, 257, 511, 512, 513, 900):
         view = data[::stride][:n] if stride < 0 else data[-(n * stride) + stride - 1 :: stride]
@@ -281,7 +281,7 @@ def test_gathered_runs_of_every_length(dtype: DType, stride: int) -> None:
 
 @pytest.mark.parametrize("dtype", [*FLOATS, UINT8, UINT16, BOOL], ids=str)
 def test_the_highest_at_every_place_of_a_row(dtype: DType) -> None:
-    """In every lane, block and tail, beside the lowest value only."""
+    """Test a maximum in every lane, block and tail, with the lowest value elsewhere."""
     for n in (5, 16, 63, 200, 9000 // dtype.numpy.itemsize):
         lowest = of_words(dtype, np.full((20, n), dtype.lowest_bits, dtype.word))
         for place in {*range(min(n, 130)), *range(max(n - 130, 0), n)}:

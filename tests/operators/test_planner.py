@@ -106,7 +106,7 @@ def test_default_num_segments() -> None:
 
 
 def test_every_fault_in_words() -> None:
-    """As XLA's custom calls report them, which know of num_segments alone."""
+    """Test the texts that XLA's custom calls use, which know only num_segments."""
     kinds = ("negative_id", "id_too_large", "ids_decrease", "offsets_begin", "offsets_decrease", "offsets_end")
     texts = [message(kind, 4, 7, 9, 5) for kind in kinds]
     assert len({*texts}) == len(kinds)
@@ -117,11 +117,11 @@ def test_every_fault_in_words() -> None:
 
 
 class Odd(np.ndarray[Any, Any]):
-    """A subclass that nobody knows."""
+    """An unknown subclass of ndarray."""
 
 
 class Exported:
-    """An array of another library, which may have no elements to iterate over."""
+    """An array of another library, which may not be iterable."""
 
     def __array__(self) -> Any:
         raise NotImplementedError
@@ -141,7 +141,7 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        # one after another: the first that differs, and from which
+        # the first input that does not fit the inputs before it is named
         (
             MaxCall(floats((2,), (3,), (4,)), row=spec.MAX_6),
             "Max-6 input 1 has shape (3,), but input 0 has shape (2,); version 6 does not broadcast: all shapes must "
@@ -157,7 +157,7 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
             "Max input 1 has shape (0,), which does not broadcast with the inputs before it: axis -1 has size 0, "
             "expected 1; size 0 does not broadcast with size 1 [SONNX.Max.zero-size]",
         ),
-        # what is no array, and what would make it one
+        # objects that are not arrays, and the conversion that the error suggests
         (
             ReduceCall(np.ma.masked_array(DATA)),
             "reduce_max data must be a NumPy array, got MaskedArray; fill masked elements with .filled(...) or "
@@ -192,7 +192,7 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
             ReduceCall(np.zeros(2, np.float32), row=replace(spec.REDUCE_MAX, dtypes=(dtypes.BOOL,))),
             "reduce_max data has unsupported dtype float32; supported dtypes: bool [maxops.reduce_max.types]",
         ),
-        # of rationals: where the first of another type stands
+        # for rationals: the position of the first element of another type
         (
             ReduceCall(np.array([[1, 2], [Fraction(1, 2), 0.5]], object)),
             "reduce_max data of dtype object must contain only fractions.Fraction and int, got 0.5 of type float at "
@@ -307,7 +307,7 @@ def test_what_is_said(call: Call, text: str) -> None:
 @pytest.mark.parametrize(
     ("call", "words", "clause"),
     [
-        # a standard that has no clause of its own for it
+        # a standard without its own clause
         (MaxCall([1.0], row=spec.MAX_13), "got only Python scalars", "ONNX.Max-13.T"),
         (MaxCall([np.zeros(2, np.int8), 1.5], row=spec.MAX_13), "input 1 is the Python float 1.5", "ONNX.Max-13.T"),
         (MaxCall(floats((2,)), out=[0, 0], row=spec.MAX_13), "out must be a NumPy array, got list", "ONNX.Max-13.T"),

@@ -60,7 +60,7 @@ def test_segments(rank: int) -> None:
 
 @pytest.mark.parametrize("rank", RANKS)
 def test_layouts_of_new_outputs(rank: int) -> None:
-    """Axes lie in the order that the data's axes have in memory."""
+    """Test that new outputs have the data's order of axes in memory."""
     for order in ranks.orders(rank, 60):
         data = ranks.laid(ranks.numbers((2,) * rank), order)
         assert mo.maximum(data, data).strides == data.strides

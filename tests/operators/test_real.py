@@ -19,7 +19,7 @@ from helpers.bits import Array
 from maxops import reference
 from maxops.errors import DTypeError, EmptyReductionError, OutputError
 
-HUGE = 10**400  # past any float
+HUGE = 10**400  # above the maximum of float64
 VALUES: list[Any] = [
     *(Fraction(n, d) for n in (-7, -1, 0, 1, 3) for d in (1, 2, 3, HUGE)),
     *(-HUGE, -(2**64), -1, 0, 1, 2**53, 2**53 + 1, HUGE, Fraction(1, HUGE), Fraction(HUGE + 1, HUGE)),
@@ -34,7 +34,7 @@ def real(values: Any, shape: tuple[int, ...] | None = None) -> Array:
 
 
 def assert_same(got: Array, expected: Array) -> None:
-    """Equal in value, place for place, and exact all of them."""
+    """Check that two arrays are equal element by element, and that all elements are exact."""
     assert type(got) is np.ndarray
     assert got.dtype == object
     assert got.shape == expected.shape
@@ -92,7 +92,7 @@ def test_reduce_max() -> None:
 
 
 def test_reduce_max_of_nothing() -> None:
-    """Rationals have no lowest value: a maximum of nothing is an error, and no maximum is none."""
+    """Test that the maximum of no elements is an error, because rationals have no lowest value."""
     for shape, axes in [((0,), ()), ((0, 3), (0,)), ((3, 0), ()), ((2, 0, 3), (1,))]:
         with pytest.raises(EmptyReductionError, match=r"\[maxops.reduce_max.empty\]"):
             mo.reduce_max(np.empty(shape, object), axes)
@@ -181,7 +181,7 @@ def test_anything_goes(data: st.DataObject) -> None:
 
 
 def test_options() -> None:
-    """Where maxima stand, what they begin with, ids in any order, offsets: as for every type."""
+    """Test indices, initial, unsorted ids and offsets, as for other types."""
     data = np.array([[1, Fraction(7, 2)], [3, Fraction(7, 2)], [3, -1]], object)
     values, places = mo.reduce_max(data, 0, keepdims=False, initial=Fraction(10, 3), return_indices=True)
     assert_same(values, real([Fraction(10, 3), Fraction(7, 2)]))
@@ -202,7 +202,7 @@ def test_options() -> None:
 
 
 def test_places_with_an_output_over_the_data() -> None:
-    """Where maxima stand is looked up in the data as they were."""
+    """Test that indices are found in the original data, although the output overwrites it."""
     data = real([1, 5, 2, 7])
     values, places = mo.reduce_max(data, out=data[:1], return_indices=True)
     assert places.tolist() == [3]
@@ -217,17 +217,17 @@ def test_places_with_an_output_over_the_data() -> None:
 
 @pytest.mark.parametrize("offsets", [[0, 3, 1, 4], [0, 2], [-5, 2, 9], [2, 1, 0]])
 def test_bad_offsets_that_are_not_checked(offsets: list[int]) -> None:
-    """A wrong result and no error, as for other types."""
+    """Test that unchecked invalid offsets give a wrong result without an error, as for other types."""
     values = mo.segment_max(real([1, 5, 2, 7]), offsets=np.array(offsets), fill_mode="ZERO", check_ids=False)
     assert_same(values, real([0] * (len(offsets) - 1)))
 
 
-# Of equal values the first is kept, which its type tells.
+# The first of equal values is kept; its Python type identifies it.
 FEW: list[Any] = [0, 1, Fraction(1)]
 
 
 def first_of(elements: list[Any]) -> tuple[Any, int]:
-    """The first of the highest elements, and its index; -1 for none."""
+    """Return the first of the maximum elements and its index, or -1 without elements."""
     return (max(elements), elements.index(max(elements))) if elements else (None, -1)
 
 
@@ -243,7 +243,7 @@ def test_of_equal_rationals_the_first_is_kept() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 3), (3, 1, 2), (0, 2), (2, 0), ()], ids=str)
 def test_every_reduction_of_few_rationals(shape: tuple[int, ...]) -> None:
-    """In each order of each set of axes, by Python's own maximum."""
+    """Test each order of each set of axes against Python's own maximum."""
     sets = [axes for count in range(len(shape) + 1) for axes in permutations(range(len(shape)), count)]
     for number, values in enumerate(product(FEW, repeat=int(np.prod(shape)))):
         if number % 31 and len(values) > 4:
@@ -277,7 +277,7 @@ def test_every_reduction_of_few_rationals(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("width", [None, 0, 2])
 def test_every_segment_of_few_rationals(width: int | None) -> None:
-    """Ids in any order and out of range, and offsets, valid or not, by Python's own maximum."""
+    """Test unsorted ids, ids out of range, and valid and invalid offsets against Python's own maximum."""
     rows, count = 3, 2
     shape = (rows,) if width is None else (rows, width)
     every = [real(values, shape) for values in product(FEW, repeat=int(np.prod(shape)))][::13]

@@ -48,19 +48,19 @@ each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:
-    """Every choice of axes but none."""
+    """Return every nonempty set of axes."""
     return list(chain.from_iterable(combinations(range(rank), count) for count in range(1, rank + 1)))
 
 
 @cache
 def _lengths(dtype: DType) -> list[tuple[Array, Array]]:
-    """(row, maximum) of every length from 0 to 130, NaNs being rare enough that other values win too."""
+    """Return (row, maximum) for every length from 0 to 130; NaNs are rare, so that other values are maxima too."""
     row = mixed(dtype, 130, 1, nans=0.01)
     return [(row[-n:] if n else row[:0], reference.reduce_max(row[-n:] if n else row[:0])) for n in range(131)]
 
 
 def spelled_axes(axes: list[int]) -> Iterator[Any]:
-    """The same axes as lists, tuples and arrays of every integer type, byte order and stride."""
+    """Yield the axes as lists, tuples and arrays of every integer type, byte order and stride."""
     yield axes
     yield tuple(axes)
     yield [np.int8(axis) for axis in axes]
@@ -77,7 +77,7 @@ def spelled_axes(axes: list[int]) -> Iterator[Any]:
 def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed(FLOAT32, (2, 3, 4))
     expected = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
-    monkeypatch.setattr(table, "run", None)  # what is not handled in C comes here
+    monkeypatch.setattr(table, "run", None)  # the core must not leave any call to it
     calls = list(spelled_axes(axes))
     if axes == [0]:
         calls += [0, np.uint8(0), range(1)]
@@ -139,7 +139,7 @@ def test_every_length_writes_no_more(dtype: DType) -> None:
 
 @each_float
 def test_nan_at_every_place(dtype: DType) -> None:
-    """Among negative numbers only, among others, and with an infinity beside it."""
+    """Test a NaN among negative numbers, among other numbers, and with an infinity."""
     nan = of_words(dtype, [dtype.lowest_bits | 1])[0]
     result = of_words(dtype, [dtype.nan_bits])
     negative, any_sign = np.full(131, dtype.numpy.type(-2)), mixed(dtype, 131, 3, nans=0)
@@ -169,7 +169,7 @@ def test_zeros_of_either_sign_at_every_place(dtype: DType) -> None:
 
 @each_width
 def test_the_highest_at_every_place(dtype: DType) -> None:
-    """One element above the lowest: it must reach its own result, and no other."""
+    """Test one element above the lowest value: it must reach its own result, and no other."""
     shape = (5, 3, 7)
     lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)
     for place in np.ndindex(shape):
@@ -248,7 +248,7 @@ def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
 
 @each_type
 def test_no_axes_and_noop_give_the_data_bit_for_bit(dtype: DType) -> None:
-    """NaN payloads too: nothing is reduced."""
+    """Test that the result has the data's bits, including NaN payloads."""
     values = np.tile(spread(dtype, 60), (2, 1))
     for layout in LAYOUTS.values():
         data = layout(values)
@@ -343,7 +343,7 @@ def test_every_byte_offset(dtype: DType) -> None:
 
 @each_type
 def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
-    """Rows go in blocks of 8192 bytes, of negative floats by another loop; NaN and True end the row early."""
+    """Test blocks of 8192 bytes; negative floats have their own loop, and NaN and True end the search early."""
     size = dtype.numpy.itemsize
     block = 8192 // size
     lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)
@@ -362,7 +362,7 @@ def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
 @pytest.mark.parametrize("inner", [1, 2, 3, 4, 5, 7, 8, 9, 16, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1025])
 @each_width
 def test_widths(dtype: DType, inner: int) -> None:
-    """Short rows that follow one another are taken as long ones, and rows of 2, 3, 4 and 8 in loops of their own."""
+    """Test short contiguous rows, which are reduced like long rows, and rows of 2, 3, 4 and 8 elements."""
     outer = max(12_000 // inner, 5)
     data = mixed(dtype, (outer, inner), 10, nans=1e-4)
     for layout in ("contiguous", "pitched", "negative", "fortran", "swapped"):
@@ -377,7 +377,7 @@ def test_widths(dtype: DType, inner: int) -> None:
 @pytest.mark.parametrize("turns", range(1, 14))
 @pytest.mark.parametrize("inner", [1, 2, 3, 100, 200])
 def test_short_columns_in_groups(inner: int, turns: int) -> None:
-    """512 // inner rows are one group: every remainder of rows by groups."""
+    """Test groups of 512 // inner rows, with every remainder."""
     for outer in (512 // inner * turns // 4 + 1, 512 // inner * turns // 2, 512 // inner * turns + 1):
         data = distinct(INT32, (outer, inner), turns)
         assert_same_bits(mo.reduce_max(data, (0,)), fast_reduce_max(data, (0,)))
@@ -407,13 +407,13 @@ LONG: dict[str, Callable[[Array], tuple[Array, tuple[int, ...]]]] = {
 }
 
 
-MEBIBYTES = (2, 4)  # of which every second element is as much
+MEBIBYTES = (2, 4)  # the size of the data with every second element
 
 
 @pytest.mark.parametrize("case", LONG)
 @each_width
 def test_long_data_in_shares(dtype: DType, case: str, threads: int) -> None:
-    """Past 1 MiB the pool takes shares of outputs or, where outputs are few, parts of what is reduced."""
+    """Test data above 1 MiB, of which threads share the outputs or, if outputs are few, the reduced axes."""
     data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
     expected = _expected_of_long(dtype, case)
     assert_same_bits(mo.reduce_max(data, axes), expected)
@@ -430,7 +430,7 @@ def _expected_of_long(dtype: DType, case: str) -> Array:
 
 @each_width
 def test_one_high_element_in_long_data(dtype: DType, threads: int) -> None:
-    """The ends of shares and parts: an element that a share leaves out would be missed."""
+    """Test maxima at the ends of shares and parts, which a wrong boundary would miss."""
     n = (4 << 20) // dtype.numpy.itemsize + 3
     row = np.full(n, of_words(dtype, [dtype.lowest_bits])[0])
     share = (256 << 10) // dtype.numpy.itemsize
@@ -461,7 +461,7 @@ def test_repeated_data(dtype: DType) -> None:
 
 
 def test_repeats_are_looked_at_once() -> None:
-    """2^60 elements that are three: what is not there takes no time."""
+    """Test that 2^60 elements that repeat three values take no time."""
     data = as_strided(np.array([-0.0, 0.0, -1.0]), (1 << 30, 3, 1 << 28), (0, 8, 0))
     assert_same_bits(mo.reduce_max(data), np.array([[[0.0]]]))
     assert_same_bits(mo.reduce_max(data, (0, 2), False), np.array([-0.0, 0.0, -1.0]))
@@ -499,7 +499,7 @@ OVERLAPS: dict[str, Callable[[Array], tuple[Array, tuple[int, ...], Array]]] = {
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @each_width
 def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
-    """The result is as if nothing overlapped, and nothing else of the buffer changes."""
+    """Test that the result is as without overlap, and that the rest of the buffer is unchanged."""
     start = mixed(dtype, (side, side), 16)
     for wrap in (contiguous, swapped):
         buffer, expected = wrap(start), wrap(start)
@@ -514,7 +514,7 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
 @pytest.mark.parametrize("n", [3, 100, 5000])
 @each_width
 def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
-    """The last that is read is the first that is written, or the other way round."""
+    """Test that the last element read is the first one written, or the reverse."""
     start = mixed(dtype, 3 * n - 1, 18, nans=1e-3)
     for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
         buffer, expected = start.copy(), start.copy()
@@ -570,7 +570,7 @@ def test_anything_goes(data: st.DataObject) -> None:
 @by_itself
 @given(data=st.data())
 def test_any_strides(data: st.DataObject) -> None:
-    """Data whose elements overlap in any way."""
+    """Test data whose elements overlap in any way."""
     dtype = data.draw(st.sampled_from((INT8, UINT16, FLOAT32, INT64)))
     buffer = mixed(dtype, 4000, data.draw(st.integers(0, 9)), nans=1e-3)
     shape = tuple(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=4)))
@@ -586,7 +586,7 @@ def test_any_strides(data: st.DataObject) -> None:
 @pytest.mark.parametrize("rows", [15, 16, 17, 63, 64, 65, 200])
 @each_width
 def test_short_rows_that_are_turned(dtype: DType, rows: int) -> None:
-    """Sixteen or more rows of a few elements go through tiles of 64 rows; every length, in and out of line."""
+    """Test sixteen or more short rows, which are transposed in tiles of 64 rows, aligned or not."""
     wide = mixed(dtype, (rows, 40), 21, nans=0.01)
     for length in range(1, 37):
         for data in (wide[:, :length], np.ascontiguousarray(wide[:, :length]), wide[::-1, 3 : 3 + length]):

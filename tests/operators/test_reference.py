@@ -82,7 +82,7 @@ def test_rationals() -> None:
     assert reference.reduce_max(RATIONALS, (0,), initial=np.array(1, object)).tolist() == [1]
     found = reference.segment_max(RATIONALS, np.array([1, 1]), 2, "ZERO").tolist()
     assert [(each, type(each)) for each in found] == [(0, Fraction), (Fraction(1, 2), Fraction)]
-    with pytest.raises(ValueError, match="empty"):  # there is no lowest one
+    with pytest.raises(ValueError, match="empty"):  # has no lowest value
         reference.reduce_max(RATIONALS[:0], (0,))
 
 
@@ -118,7 +118,7 @@ def test_the_first_row(ids: list[int], rows: list[list[int]]) -> None:
 
 
 def test_no_row_of_what_is_not_there() -> None:
-    """As of an initial value above all rows."""
+    """Test that a result that no row contains has the index -1, as with an initial value above all rows."""
     result: Array = np.array([[1, 9, 4]], np.int16)
     assert reference.first_in_segments(DATA, np.array([0, 0]), result).tolist() == [[0, -1, 1]]
 

@@ -17,11 +17,11 @@ from maxops.conformance import runs
 from maxops.conformance.runs import Run
 from maxops.dtypes import DType
 
-MOST = 1100  # rows of a run: past the blocks of a scan
+MOST = 1100  # rows of a run: more than the blocks of a scan
 
 
 def _definition(data: Array, ids: Array) -> Array:
-    """The maxima, negative as the data are, with zeros for empty segments: by NumPy, of numbers without NaN."""
+    """Return the maxima of negative data without NaN by NumPy, with zeros for empty segments."""
     starts = np.flatnonzero(np.diff(ids, prepend=-1))
     best = np.zeros((int(ids[-1]) + 1, *data.shape[1:]), data.dtype)
     best[ids[starts]] = np.maximum.reduceat(data, starts, axis=0)
@@ -43,7 +43,7 @@ def _check(word: run_words.Word, ids: Array, data: Array, isas: list[str], expec
 
 @pytest.fixture
 def isas() -> Iterator[list[str]]:
-    """All that this machine has; afterwards the one that was."""
+    """Yield all instruction sets of this machine, and restore the selected one afterwards."""
     before = _native.isa()
     yield _native.isas()
     assert _native.use_isa(before)
@@ -51,7 +51,7 @@ def isas() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("kind", runs.KINDS)
 def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
-    """One column, of which each in turn tells, and rows of two and of four."""
+    """Test each distinguishing column alone, and rows of two and four columns."""
     count = 0
     for word in run_words.words(MOST):
         if (word[0] if len(word) == 2 else word[1]).kind != kind:
@@ -68,7 +68,7 @@ def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
 
 
 def _every_word(symbols: int, length: int) -> Array:
-    """A sequence in which each word of so many of the symbols 0, 1, ... stands once (de Bruijn's)."""
+    """Return a de Bruijn sequence: each word of this length over the symbols 0, 1, ... occurs once."""
     found: list[int] = []
     word = [0] * symbols * length
 
@@ -91,7 +91,7 @@ def test_every_word_is_there() -> None:
         assert len(words) == symbols**length == len(sequence) - length + 1
 
 
-# A vector of eight rows and one on either side; of sixteen; with gaps, and gaps of which a block has but a few.
+# A vector of eight rows and one more on either side; sixteen rows; gaps, and rare gaps in a block.
 PATTERNS = [
     ((0, 1), 10),
     pytest.param((0, 1), 18, marks=pytest.mark.exhaustive),
@@ -104,9 +104,9 @@ PATTERNS = [
 @pytest.mark.parametrize(("steps", "length"), PATTERNS)
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.float16, np.int16, np.uint8])
 def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...], length: int, isas: list[str]) -> None:
-    """From row to row of a vector: what the miniature has no room for, whose blocks are shorter than a vector.
+    """Test all patterns of steps between the rows of a vector, for which the miniature's blocks are too short.
 
-    Each row of a segment has the highest value in some turn, above or below those of the segments beside it.
+    Each row of a segment has the maximum once, with values above or below those of the adjacent segments.
     """
     word = (Run("singles", 1),)
     pattern = np.take(steps, _every_word(len(steps), length))
@@ -126,7 +126,7 @@ def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...]
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_type(dtype: DType, isas: list[str]) -> None:
-    """Ranks as the type has them; for those of few values, wrapped, which hides some rows and not all."""
+    """Test ranks of each type; types with few values wrap around, which hides some errors."""
     chosen = random.Random(dtype.name)
     for _ in range(60):
         word = run_words.any_word(chosen, 300)
@@ -183,7 +183,7 @@ def _with_options(
 
 @pytest.mark.parametrize("sorted_ids", [True, False], ids=["in order", "any order"])
 def test_every_width(sorted_ids: bool, isas: list[str]) -> None:
-    """Rows as wide as blocks, tasks and pieces of columns are, and a column more or less."""
+    """Test rows around the widths of blocks, tasks and pieces of columns."""
     ids = runs.ids_of(run_words.word_of("one 2, singles 2, resume pairs 4"))
     for itemsize, kind in ((4, np.float32), (8, np.int64), (1, np.uint8)):
         for width in run_words.sizes(itemsize, 70_000):
@@ -201,7 +201,7 @@ def test_every_width(sorted_ids: bool, isas: list[str]) -> None:
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
-    """Runs that end where a thread's share does, a row before and after, and go on in the next."""
+    """Test runs that end at the boundary of a thread's share, one row before it, and one row after it."""
     task, rows_each = _native.parameters()["kTaskBytes"][0], _native.parameters()["kSharesEnough"][0]
     total = _native.parameters()["kThreadedBytes"][0] // (4 * width + 8) + 1000
     share = max(total // rows_each, task // (4 * width + 8)) + 1
@@ -225,7 +225,7 @@ def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
 
 
 def test_a_new_parameter_is_a_new_length() -> None:
-    """The grammar has its lengths from the core."""
+    """Test that the lengths come from the core's parameters."""
     for name, (value, unit) in _native.parameters().items():
         assert unit in ("rows", "bytes", "tasks"), name
         if unit == "rows" and value <= 5000:

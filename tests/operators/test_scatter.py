@@ -35,8 +35,8 @@ def shapes(most: int) -> Iterator[tuple[int, ...]]:
 
 
 def drawn(sizes: tuple[int, ...], shape: tuple[int, ...], seed: int) -> Array:
-    """Indices of these sizes along the last axis, or of one size, from the end as often as from the start."""
-    bounds = np.broadcast_to(np.array(sizes, np.int64), shape).reshape(-1)  # random numbers end at rank 32
+    """Return random indices into these sizes, or into one size, half of them negative."""
+    bounds = np.broadcast_to(np.array(sizes, np.int64), shape).reshape(-1)  # random numbers support up to 32 axes
     return (np.random.default_rng(seed).integers(-bounds, bounds) if bounds.size else bounds).reshape(shape)
 
 
@@ -75,7 +75,7 @@ def test_slices_of_every_small_shape(depth: int) -> None:
 
 @pytest.mark.parametrize("dtype", [*STORED, BOOL], ids=str)
 def test_every_type(dtype: DType) -> None:
-    """As native and swapped bytes, and with updates that are many for one element."""
+    """Test native and swapped bytes, and several updates of an element."""
     data, updates = mixed(dtype, (40, 3), 1, nans=0.2), mixed(dtype, (500, 3), 2, nans=0.2)
     indices = drawn((40,), (500, 3), 3)
     expected = reference.scatter_max(data, indices, updates, 0)
@@ -113,7 +113,7 @@ def test_high_ranks(rank: int) -> None:
 
 
 def test_elements_without_updates_keep_their_bits() -> None:
-    """And those with updates have a result's: a NaN of any payload becomes the NaN of results."""
+    """Test that elements with updates are canonical like other results: any NaN becomes the quiet NaN."""
     words = [0xFFC00005, 0x7F800001, 0xFF800001, 0x80000000, 0xFFC00005]
     data = of_words(FLOAT32, words)
     result = scatter_elements(data, np.array([4]), np.array([1], np.float32))
@@ -197,7 +197,7 @@ def test_other_reductions(reduction: Any) -> None:
 
 @pytest.mark.parametrize("updates", [1, 7, 24, 25, 26, 99, 100, 101, 400])
 def test_few_updates_of_many_elements_and_many_of_few(updates: int) -> None:
-    """The rows without updates are left out where they are many."""
+    """Test many elements without updates, whose rows are skipped."""
     data, given = mixed(FLOAT32, (100,), 1, nans=0.3), mixed(FLOAT32, (updates,), 2, nans=0.3)
     places = drawn((100,), (updates,), 3)
     assert_same_bits(scatter_elements(data, places, given), reference.scatter_max(data, places, given, 0))

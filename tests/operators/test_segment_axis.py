@@ -17,14 +17,14 @@ from maxops.cli.app import app
 from maxops.plan import Array
 
 PIECE, _ = _native.parameters()["kPieceElements"]
-# Around the number of elements that makes a piece of its own, and of one row, one column and several blocks.
+# Sizes around the minimum for separate pieces, with one row, one column, and several blocks.
 SHAPES = ((5,), (PIECE,), (3, PIECE - 1), (3, PIECE), (PIECE, 3), (2, 3, 4), (3, PIECE + 1, 2), (2, 2, PIECE), (1, 9))
 TYPES = (dtypes.FLOAT32, dtypes.BFLOAT16, dtypes.INT64, dtypes.UINT8)
 FILLS: tuple[dict[str, Any], ...] = ({"fill_mode": "ZERO"}, {"initial": 1}, {"fill_value": 2})
 
 
 def along_first(axis: int, data: Array, *arguments: Any, **options: Any) -> tuple[Array, ...]:
-    """What the same rows give along the first axis of a contiguous array, moved to this axis."""
+    """Return the results along the first axis of a contiguous array, moved to this axis."""
     rows = np.ascontiguousarray(np.moveaxis(data, axis, 0))
     values, indices, empty = mo.segment_max(rows, *arguments, **options, return_indices=True, return_empty=True)
     return np.moveaxis(values, 0, axis), np.moveaxis(indices, 0, axis), empty
@@ -32,7 +32,7 @@ def along_first(axis: int, data: Array, *arguments: Any, **options: Any) -> tupl
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_layout(shape: tuple[int, ...]) -> None:
-    """Axes in each order in memory, in each layout; ids in order and not, and offsets; and outputs of other layouts."""
+    """Test each order of axes and layout, with sorted and unsorted ids, offsets, and outputs of other layouts."""
     random = np.random.default_rng([*shape])
     every = itertools.product(itertools.permutations(range(len(shape))), LAYOUTS.values(), range(len(shape)))
     for number, (order, layout, axis) in enumerate(every):
@@ -68,13 +68,13 @@ def test_a_new_result_follows_the_data_in_memory() -> None:
     ids = np.zeros(PIECE, np.int64)
     assert mo.segment_max(data, ids, 3, fill_mode="ZERO", axis=1).flags.c_contiguous
     assert mo.segment_max(data.T, ids, 3, fill_mode="ZERO", axis=1).flags.f_contiguous
-    short = np.zeros((4, 3), np.float32)  # pieces too small to walk one by one: the segments lie outermost
+    short = np.zeros((4, 3), np.float32)  # pieces that are too small: the segments are outermost
     assert mo.segment_max(short, ids[:3], 3, fill_mode="ZERO", axis=1).flags.f_contiguous == (PIECE > 3)
 
 
 @pytest.mark.parametrize("rows", [70_000, 600_000])
 def test_many_rows_by_several_threads(rows: int, threads: int) -> None:
-    """Pieces that are tasks, and pieces that have tasks of their own."""
+    """Test pieces that are tasks, and pieces that have several tasks."""
     data = mixed(dtypes.FLOAT32, (3, rows), 5)
     ids = np.sort(np.random.default_rng(3).integers(0, rows // 5, rows))
     for call in ({"segment_ids": ids}, {"segment_ids": ids[::-1].copy(), "sorted": False}):
@@ -95,7 +95,7 @@ def test_rationals() -> None:
 
 
 def test_wrong_ids_leave_out_as_it_was() -> None:
-    """Nothing is written before all ids are known to be right, however many pieces there are."""
+    """Test that nothing is written before all ids are validated, for any number of pieces."""
     data, out = np.zeros((3, PIECE), np.float32), np.full((3, 2), 7, np.float32)
     ids = np.zeros(PIECE, np.int64)
     ids[-2] = 1
@@ -195,7 +195,7 @@ REFUSED: dict[str, Any] = {
 @pytest.mark.parametrize("kind", GIVE)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_is_refused_along_every_axis(kind: str, name: str) -> None:
-    """Data that stand beside another library's ids: nothing touches them before they are known to be an array."""
+    """Test NumPy data with ids of another library, which must be checked before use."""
     ids = GIVE[kind](np.array([0, 0, 1]))
     with pytest.raises(errors.DTypeError) as expected:
         mo.segment_max(REFUSED[name], [0, 0, 1], 2, fill_mode="ZERO")
@@ -208,7 +208,7 @@ def test_what_is_refused_is_refused_along_every_axis(kind: str, name: str) -> No
 @pytest.mark.parametrize("kind", GIVE)
 @pytest.mark.parametrize("dtype", [">f4", "f8", "i8", "u8", "i2", "f2"])
 def test_arrays_of_numpy_beside_other_ids_are_not_converted(kind: str, dtype: str) -> None:
-    """Along another axis as along the first: the same bits, or the same error where an engine has no such type."""
+    """Test that the bits or the error for an unsupported type are those along the first axis."""
     ids, data = GIVE[kind](np.array([0, 0, 1])), SQUARE.astype(dtype)
     if "8" in dtype:
         data[0, 1] = 2**40 + 1

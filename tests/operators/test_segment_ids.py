@@ -15,7 +15,7 @@ from maxops.errors import OutputTooLargeError, SegmentIdsError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-ROWS = 300_000  # of int64 ids and float32: past 1 MiB; a checked block is 2048 rows
+ROWS = 300_000  # int64 ids and float32 data above 1 MiB; a checked block has 2048 rows
 PLACES = (0, 1, 15, 16, 17, 2047, 2048, 2049, 4096, 150_000)
 
 
@@ -27,7 +27,7 @@ def _ids(kind: str) -> Array:
 @pytest.mark.parametrize("kind", ["short", "long", "one"])
 @pytest.mark.parametrize("width", [1, 3])
 def test_one_bad_id_anywhere_is_found(kind: str, width: int) -> None:
-    """In the pass that uses them, whatever the rows are like, and in every form of the ids."""
+    """Test validation in the pass over the data, for all kinds of rows and of ids."""
     rows = ROWS // width
     data = np.ones((rows, width) if width > 1 else rows, np.float32)
     good = _ids(kind)[:rows]
@@ -51,7 +51,7 @@ def test_one_bad_id_anywhere_is_found(kind: str, width: int) -> None:
 
 @pytest.mark.parametrize("num_segments", [None, 0, 5, 10**6])
 def test_the_callers_output_is_not_touched(num_segments: int | None) -> None:
-    """Its ids are checked ahead; with no output to write they are checked all the same."""
+    """Test that ids are validated before the output is written, even if it is empty."""
     ids = _ids("short")
     ids[-1] = 0
     data = np.ones(ROWS, np.float32)
@@ -67,7 +67,7 @@ def test_the_callers_output_is_not_touched(num_segments: int | None) -> None:
 
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 def test_long_runs_are_galloped_over(dtype: DType) -> None:
-    """Runs that end about every stretch, which doubles from 64 after the first 4096: each end is found."""
+    """Test runs that end around each stretch, which doubles from 64 rows after the first 4096."""
     lengths = [
         length + step
         for length in (1, 63, 64, 65, 1024, 4_096, 4_160, 4_224, 4_288, 4_544, 6_016, 9_000)
@@ -84,7 +84,7 @@ def test_long_runs_are_galloped_over(dtype: DType) -> None:
 
 
 def test_unsorted_ids_that_are_not_checked_write_every_row_and_no_other() -> None:
-    """The result is wrong, and nothing else is."""
+    """Test that unchecked unsorted ids write exactly the rows of the output; only the values are wrong."""
     random = np.random.default_rng(0)
     data = np.ones(5_000, np.float32)
     for spread in (3, 40, 10_000):

@@ -45,7 +45,7 @@ ID_TYPES = ("int32", "int64", ">i4", ">i8")
 
 
 def some_ids(rows: int, segments: int, seed: int = 0) -> Array:
-    """Sorted ids in 0..segments-1: some segments are empty, some long."""
+    """Return sorted ids from 0 to segments-1, with empty and long segments."""
     random = np.random.default_rng(seed)
     return np.sort(random.choice(random.integers(0, max(segments, 1), max(segments // 2, 1)), rows))
 
@@ -84,7 +84,7 @@ def test_every_width(dtype: DType, mode: FillMode) -> None:
 
 @cache
 def _few_rows(dtype: DType, mode: FillMode) -> list[tuple[Array, Array, int, Array]]:
-    """(data, ids, num_segments, result)."""
+    """Return (data, ids, num_segments, result)."""
     cases = []
     for width in (0, 1, 2, 3, 17):
         for ids in ([], [0], [3], [0, 0, 4], [1, 2, 2, 2, 9]):
@@ -124,7 +124,7 @@ def test_nan_at_every_place(dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @each_mode
 def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
-    """-3 stays -3 under ZERO, -Inf stays -Inf, -0 stays -0, a NaN is a NaN; LOWEST is finite."""
+    """Test maxima such as -3, -Inf, -0 and NaN, which must not be replaced; LOWEST is finite."""
     data = np.array([-3, -np.inf, -0.0, np.nan]).astype(dtype.numpy)
     result = mo.segment_max(data, np.array([0, 1, 3, 5]), 7, fill_mode=mode)
     fill = 0 if mode == "ZERO" else dtype.lowest_finite_bits
@@ -152,7 +152,7 @@ def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
 
 @each_width
 def test_the_highest_at_every_place(dtype: DType) -> None:
-    """One element above the lowest: it must reach its own segment and column, and no other."""
+    """Test one element above the lowest value: it must reach its own segment and column, and no other."""
     for ids in (np.repeat([0, 1, 4], [33, 2, 40]), np.arange(75), np.zeros(75, np.int64)):
         for width in (1, 3):
             lowest = of_words(dtype, [dtype.lowest_bits])[0]
@@ -167,7 +167,7 @@ def test_the_highest_at_every_place(dtype: DType) -> None:
 
 @cache
 def _layouts(dtype: DType) -> list[tuple[Array, Array, int | None, Array]]:
-    """(data, ids, num_segments, result)."""
+    """Return (data, ids, num_segments, result)."""
     cases = []
     for shape in [(67,), (9, 7), (9, 1), (5, 3, 4), (9, 131), (131, 3), (3, 2, 1, 2)]:
         values, ids = mixed(dtype, shape, 6), some_ids(shape[0], 12, 6)
@@ -268,7 +268,7 @@ def test_every_byte_offset(dtype: DType) -> None:
 @pytest.mark.parametrize("run", [1, 31, 32, 33, 63, 64, 65, 500, 4096, 8193])
 @each_width
 def test_runs_of_one_column(dtype: DType, run: int) -> None:
-    """Runs of 32 equal ids and more take another loop, and blocks of ids that are not in place end anywhere."""
+    """Test runs of 32 or more equal ids, which have their own loop, at any position of a gathered block."""
     rows = 3 * max(run, 400) + 7
     ids = np.sort(np.concatenate([np.arange(rows) // run * 2, np.arange(50) * 3]))[:rows]
     values = mixed(dtype, rows, 11, nans=1e-3)
@@ -286,7 +286,7 @@ def test_runs_of_one_column(dtype: DType, run: int) -> None:
 @pytest.mark.parametrize("row_bytes", [8192, 16384, 32768, 65536])
 @each_width
 def test_widths_about_the_blocks(dtype: DType, row_bytes: int, step: int) -> None:
-    """Columns go in blocks of 8192 bytes, strided rows in 16384, and rows of 32768 are shared out by columns."""
+    """Test columns in blocks of 8192 bytes, strided rows above 16384 bytes, and rows above 32768 bytes."""
     width = row_bytes // dtype.numpy.itemsize + step
     values = mixed(dtype, (5, width), 12, nans=1e-4)
     for ids in (np.array([0, 0, 0, 0, 0]), np.array([0, 0, 2, 3, 3]), np.array([1, 2, 4, 5, 6])):
@@ -307,7 +307,7 @@ def _one_segment(rows: int) -> Array:
 
 
 def _spanning(rows: int) -> Array:
-    """A few long segments, which go on over many shares, with empty ones between."""
+    """Return a few long segments, each across many shares, with empty segments between them."""
     return np.arange(rows) * 5 // rows * 3
 
 
@@ -341,7 +341,7 @@ def _expected_of_long(dtype: DType, ids: str, width: int) -> Array:
 @pytest.mark.parametrize("width", [1, 2, 9, 1000])
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
 def test_long_data_in_shares(dtype: DType, width: int, ids: str, threads: int) -> None:
-    """Past 1 MiB the pool takes shares of rows; a segment may begin in one and end in another."""
+    """Test data above 1 MiB, of which threads share the rows; a segment may span several shares."""
     data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
     given_ids = IDS[ids](len(data)).astype(np.int32 if (width + threads) % 2 else np.int64)
     expected = _expected_of_long(dtype, ids, width)
@@ -370,7 +370,7 @@ def test_wide_rows_in_shares(threads: int) -> None:
 
 
 def test_one_high_element_in_long_data(threads: int) -> None:
-    """The ends of shares: a row that a share leaves out, or gives to another segment, would show."""
+    """Test maxima at the ends of shares, which a wrong boundary would miss or assign to another segment."""
     rows = (5 << 20) // 9
     data = np.zeros(rows, np.int8)
     for ids in (np.zeros(rows, np.int64), np.arange(rows) * 7 // rows):
@@ -441,7 +441,7 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
 @pytest.mark.parametrize("n", [3, 100, 5000])
 @each_width
 def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
-    """The last that is read is the first that is written, or the other way round."""
+    """Test that the last element read is the first one written, or the reverse."""
     start, ids = mixed(dtype, 3 * n - 1, 22, nans=1e-3), np.arange(2 * n) // 2
     for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
         buffer, expected = start.copy(), start.copy()
@@ -480,7 +480,7 @@ def test_inputs_are_left_alone() -> None:
 
 
 def _initialised(dtype: DType, data: Array, ids: Array, count: int) -> None:
-    """Whatever the ids: nothing outside `out` is written, and each of its elements is of its column or the fill."""
+    """Check for any ids that only `out` is written, and that each element is from its column or the fill value."""
     results = []
     for background in (0x11, 0xEE):
         guarded = Guarded(dtype, (count, *data.shape[1:]))

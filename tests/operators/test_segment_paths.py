@@ -17,13 +17,13 @@ pytestmark = pytest.mark.usefixtures("isa")
 
 each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
-BLOCK = 1024  # rows, or four blocks of 256; native/kernels/segment_blocks.h: kBlockRows, PlainScan::kRows
+BLOCK = 1024  # rows, or four blocks of 256: kBlockRows and PlainScan::kRows in native/kernels/segment_blocks.h
 
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
 
 
 def _assert_right(data: Array, ids: Array, count: int | None = None) -> None:
-    """In both modes, checked and not, as a new output and as the caller's."""
+    """Check both fill modes, checked and unchecked, with new and given outputs."""
     segments = int(ids[-1]) + 1 if count is None else count
     for mode in ("ZERO", "LOWEST"):
         expected = fast_segment_max(data, ids, segments, mode)
@@ -37,10 +37,10 @@ def _assert_right(data: Array, ids: Array, count: int | None = None) -> None:
 @each_id_type
 @each_type
 def test_gaps_of_every_length(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """A vector's segments span from a few rows of the output to more than are stored at once, which is 64."""
+    """Test segments of a vector that span from a few output rows to more than the 64 that are stored at a time."""
     data = mixed(dtype, 131, 1, nans=0.05)
     for span in (*range(1, 5), 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70, 200):
-        for rows in (9, 17, 33):  # the last of the first vector, of eight or sixteen lanes, is `span` on
+        for rows in (9, 17, 33):  # the last row of the first vector, of eight or sixteen lanes, is `span` rows on
             ids = np.sort(np.random.default_rng(span + rows).integers(0, span, rows))
             ids[0], ids[rows - 2 :] = 0, span - 1
             ids += np.arange(rows) // 8 * span % 131
@@ -52,7 +52,7 @@ def test_gaps_of_every_length(dtype: DType, ids_as: type[np.signedinteger]) -> N
 @each_id_type
 @each_type
 def test_every_tail(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """Whole vectors, and a part of one; a vector goes on with a segment, or begins one, or lies within one."""
+    """Test whole and partial vectors that continue, begin or are inside a segment."""
     data = mixed(dtype, 131, 2, nans=0.05)
     for seed, steps in enumerate(([0, 1], [1], [0, 0, 0, 0, 1], [0, 0, 1, 7], [0] * 20 + [3])):
         ids = np.cumsum(np.random.default_rng(seed).choice(steps, 131)).astype(ids_as)
@@ -66,7 +66,7 @@ def test_every_tail(dtype: DType, ids_as: type[np.signedinteger]) -> None:
 @each_id_type
 @each_type
 def test_mostly_empty_outputs(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """They are filled first, and the gaps not again: between rows close together and far apart."""
+    """Test outputs that are filled first, whose gaps are not filled again, with rows close together and far apart."""
     data = mixed(dtype, 100, 3, nans=0.3)
     for steps in ([0, 1], [0, 1, 3], [1, 5, 100]):
         ids = np.cumsum(np.random.default_rng(3).choice(steps, 100)).astype(ids_as)
@@ -77,11 +77,11 @@ def test_mostly_empty_outputs(dtype: DType, ids_as: type[np.signedinteger]) -> N
 @each_id_type
 @each_width
 def test_single_rows_up_to_any_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """Ids that go up by one are copied in blocks of 32; at any place one may come twice, or be left out."""
+    """Test consecutive ids, which are copied in blocks of 32, with one id repeated or missing at any position."""
     data = mixed(dtype, 150, 4, nans=0.1)
     for start in (0, 3):
         _assert_right(data, np.arange(start, 150 + start, dtype=ids_as))
-    for place, step in product(range(1, 140), (-1, 1, 100)):  # one comes twice, is left out, or many are
+    for place, step in product(range(1, 140), (-1, 1, 100)):  # one id is repeated, one is missing, or many are
         ids = np.arange(150, dtype=ids_as)
         ids[place:] += step
         mode: FillMode = "LOWEST" if place % 2 else "ZERO"
@@ -96,7 +96,7 @@ def test_single_rows_up_to_any_place(dtype: DType, ids_as: type[np.signedinteger
 @pytest.mark.parametrize("rows", [1, 2, 30, 31, 32, 33])
 @each_type
 def test_few_rows_of_every_width(dtype: DType, rows: int) -> None:
-    """Up to 31 rows of a segment keep a line's columns in registers, then a quarter's; the rest are a block's."""
+    """Test up to 31 rows, which keep a cache line of columns or a quarter of one in registers, and more rows."""
     data = mixed(dtype, (3 * rows, 150), 8)
     for width in (*range(1, 20), *range(60, 70), 80, 127, 128, 129, 150):
         for layout in (np.ascontiguousarray(data[:, :width]), data[:, :width]):
@@ -105,7 +105,7 @@ def test_few_rows_of_every_width(dtype: DType, rows: int) -> None:
 
 @each_width
 def test_single_rows_at_the_ends_of_an_id_type(dtype: DType) -> None:
-    """Ids near the highest have no row, and counting on from them must not make one."""
+    """Test ids near the maximum, which have no row; incrementing them must not create one."""
     data = mixed(dtype, 64, 5)
     for ids_as in (np.int32, np.int64):
         ids = (np.iinfo(ids_as).max - 63 + np.arange(64)).astype(ids_as)
@@ -127,7 +127,7 @@ def test_every_alignment(dtype: DType) -> None:
 @pytest.mark.parametrize("run", [62, 63, 64, 65, 66, 127, 128, 129])
 @each_type
 def test_runs_between_short_segments(dtype: DType, run: int) -> None:
-    """From 64 rows on a run has a loop of its own, wherever it begins."""
+    """Test runs of 64 or more rows, which have their own loop, at any position."""
     data = mixed(dtype, 300, 7, nans=0.01)
     for before in (0, 1, 15, 16, 17, 33):
         ids = np.concatenate([np.arange(before), np.full(run, before), before + 1 + np.arange(300) // 3])[:300]
@@ -136,7 +136,7 @@ def test_runs_between_short_segments(dtype: DType, run: int) -> None:
 
 @each_id_type
 def test_an_id_out_of_order_at_every_place(ids_as: type[np.signedinteger]) -> None:
-    """Reproduction, the error names it; unchecked, every row is written and none beyond."""
+    """Test that the error names the id; unchecked, all rows of the output and no others are written."""
     data = np.ones(140, np.float32)
     for good in (np.arange(140), np.arange(140) // 3, np.arange(140) * 9, np.arange(140) // 70 * 5):
         for place in range(140):
@@ -161,20 +161,20 @@ def test_an_id_out_of_order_at_every_place(ids_as: type[np.signedinteger]) -> No
 
 
 def test_ids_past_the_output_are_checked_too() -> None:
-    """Also where they are beyond it from the first row on, and in a block or a share of their own."""
+    """Test ids that are all past the output, also in their own block or share."""
     for rows in (40, 5_000, 400_000):
         for count in (1, rows // 3):
             ids = np.arange(rows)
             ids[rows - 2] = rows - 4
             with pytest.raises(SegmentIdsError, match=f"got {rows - 4} after {rows - 3} at position {rows - 2}"):
                 mo.segment_max(np.ones(rows, np.float32), ids, count, fill_mode="ZERO")
-            twice = np.repeat(ids, 2)[::2]  # not in place: taken in blocks
+            twice = np.repeat(ids, 2)[::2]  # strided, so that they are gathered in blocks
             with pytest.raises(SegmentIdsError, match=f"at position {rows - 2}"):
                 mo.segment_max(np.ones((rows, 2), np.int8), twice, count, fill_mode="ZERO")
 
 
 def test_ids_whose_lower_halves_are_equal() -> None:
-    """64-bit ids are compared as such."""
+    """Test that 64-bit ids are compared with all their bits."""
     data = np.arange(40, dtype=np.float32)
     ids = np.repeat([3, 3 + 2**32], [20, 20])
     expected = np.array([0, 0, 0, 19], np.float32)
@@ -186,9 +186,9 @@ def test_ids_whose_lower_halves_are_equal() -> None:
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_ids_up_and_down_fill_no_row_twice(width: int) -> None:
-    """What is written stays: otherwise each step up would cost as much as the output is long."""
+    """Test that no row is filled twice; otherwise, the time would grow with the length of the output."""
     rows = 4_000
-    ids = np.arange(rows) % 14 // 2  # no two 64 apart are equal: nothing to gallop over
+    ids = np.arange(rows) % 14 // 2  # ids 64 rows apart always differ, so no run is skipped
     ids[1::2] = np.arange(1, rows // 2 + 1) * 20
     data = np.ones((rows, width) if width > 1 else rows, np.float32)
     got = mo.segment_max(data, ids, int(ids[-1]) + 1, fill_mode="ZERO", check_ids=False)
@@ -197,7 +197,7 @@ def test_ids_up_and_down_fill_no_row_twice(width: int) -> None:
 
 @each_type
 def test_values_that_break_things_in_every_lane(dtype: DType) -> None:
-    """The lowest, the zeros and NaNs, alone in a segment and beside one another."""
+    """Test the lowest value, zeros and NaNs, alone in a segment and next to each other."""
     telling = [0, 1, dtype.lowest_bits, dtype.lowest_finite_bits]
     if dtype.kind == "float":
         telling += [1 << dtype.bits - 1, dtype.nan_bits, dtype.lowest_bits | 1, dtype.infinity_bits]
@@ -212,7 +212,7 @@ def test_values_that_break_things_in_every_lane(dtype: DType) -> None:
 @each_id_type
 @each_type
 def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """A segment that goes on in the next block or ends with it; gaps in each block, or in a later one only."""
+    """Test segments that continue in the next block or end with a block, and gaps in any block."""
     data = mixed(dtype, 2 * BLOCK + 70, 10, nans=0.01)
     for seed, steps in enumerate(([0, 0, 0, 1], [0, 0, 1, 9], [0] * 60 + [1, 3], [1] * 60 + [0, 2])):
         ids = np.cumsum(np.random.default_rng(seed).choice(steps, len(data))).astype(ids_as)
@@ -222,7 +222,7 @@ def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
         late[:-100] = np.arange(len(data) - 100) // 3
         late[-100:] += late[-101]
         _assert_right(data, late)
-    for border in range(BLOCK - 9, BLOCK + 10):  # a run of its own begins there, or goes on with the last segment
+    for border in range(BLOCK - 9, BLOCK + 10):  # a new run begins at the border, or continues the last segment
         runs = np.arange(len(data)) // 5
         runs[border : border + 70] = runs[border]
         runs[border + 70 :] += runs[border] - runs[border + 70] + border % 3
@@ -232,7 +232,7 @@ def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
 @each_id_type
 @each_width
 def test_the_first_gap_at_every_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """A block without gaps is scanned otherwise than one with gaps, and which it is may show late."""
+    """Test that a block switches to the scan for gaps at any position."""
     data = mixed(dtype, BLOCK + 20, 11, nans=0.01)
     for length in (1, 3):
         good = np.arange(len(data)) // length
@@ -247,7 +247,7 @@ def test_the_first_gap_at_every_place(dtype: DType, ids_as: type[np.signedintege
 @each_id_type
 @each_width
 def test_outputs_that_end_at_every_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """The rows past them are dropped, wherever in a vector or a block they begin; nothing is written there."""
+    """Test rows past the output, which are dropped at any position of a vector or a block."""
     data = mixed(dtype, BLOCK + 150, 12, nans=0.01)
     for steps in ([0, 0, 1], [0, 1, 5]):
         ids = np.cumsum(np.random.default_rng(5).choice(steps, len(data))).astype(ids_as)
@@ -272,7 +272,7 @@ def test_mostly_empty_outputs_of_more_than_a_block(dtype: DType, ids_as: type[np
 @pytest.mark.parametrize("rows", [100, 150_000])
 @each_id_type
 def test_ids_far_apart(rows: int, ids_as: type[np.signedinteger]) -> None:
-    """From 2 ** 21 on, a step is too long for a block; in outputs that are filled first, and others."""
+    """Test steps of 2 ** 21 and more, which are too large for a block, in outputs that are filled first or not."""
     data = mixed(UINT8, rows, 14)
     for step in (2**21 - 1, 2**21, 2**21 + 1):
         for place in (3, 8, 50, rows - 1):
@@ -283,7 +283,7 @@ def test_ids_far_apart(rows: int, ids_as: type[np.signedinteger]) -> None:
 
 @each_id_type
 def test_an_id_out_of_order_in_any_block(ids_as: type[np.signedinteger]) -> None:
-    """As at every place of the first rows: one that is negative, too low or too high, before or after a border."""
+    """Test an id that is negative, too low or too high, before or after a boundary between blocks."""
     rows = 2 * BLOCK + 40
     data = np.ones(rows, np.float32)
     for good in (np.arange(rows) // 3, np.arange(rows) // 2 * 9):
@@ -308,7 +308,7 @@ def test_an_id_out_of_order_in_any_block(ids_as: type[np.signedinteger]) -> None
 @each_id_type
 @each_width
 def test_shares_that_begin_anywhere(dtype: DType, ids_as: type[np.signedinteger], threads: int) -> None:
-    """Threads take shares of the rows, which begin within segments and between them, after gaps and before."""
+    """Test shares that begin inside and between segments, and before and after gaps."""
     rows = 300_001
     data = np.resize(mixed(dtype, 4_099, 15, nans=0.001), rows)
     for steps in ([0] * 9 + [1], [0, 1], [0] * 9 + [19], [0] * 90 + [1, 2]):

@@ -19,13 +19,13 @@ each_type = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name_
 
 
 def _values(shape: tuple[int, ...], kind: type) -> Array:
-    """Numbers that repeat after a prime, all below those that win."""
+    """Return numbers that repeat after a prime, all below the maxima."""
     numbers = np.arange(int(np.prod(shape))) % 89
     return (numbers + (1 if kind is np.uint8 else -100)).reshape(shape).astype(kind)
 
 
 def _winners(length: int) -> tuple[int, ...]:
-    """Places whose element is to win: the ends, and both sides of what vectors and blocks may be long."""
+    """Return positions of maxima: the ends, and both sides of boundaries of vectors and blocks."""
     near = {0, 1, length // 2, length - 2, length - 1}
     near |= {step + side for step in (4, 16, 64, 256, 4096) if step < length for side in (-1, 0)}
     near |= {length - step + side for step in (4, 16, 64, 256) if step < length for side in (-1, 0)}
@@ -40,7 +40,7 @@ def _lengths(kind: type, most: int) -> list[int]:
 @on_each_source
 @each_type
 def test_reduce_rows_and_columns(kind: type, isa: str) -> None:
-    """(few, long), (long, few) and both with more axes, along each: the winner at each place that may be a boundary."""
+    """Test few long rows, many short rows, and more axes, with the maximum at each possible boundary."""
     for length in _lengths(kind, 20_000):
         for few in (1, 2, 3, 17) if length < 5000 else (1, 3):
             for shape, axes in (
@@ -59,7 +59,7 @@ def test_reduce_rows_and_columns(kind: type, isa: str) -> None:
 @on_each_source
 @each_type
 def test_reduce_narrow_columns(kind: type, isa: str) -> None:
-    """Rows of one to five vectors of any size, an element less and one more, following one another or apart."""
+    """Test rows of one to five vectors, one element shorter and longer, contiguous and with gaps."""
     itemsize = np.dtype(kind).itemsize
     near = {count * size // itemsize + side for count in range(1, 6) for size in (16, 32, 64) for side in (-1, 0, 1)}
     least = _native.parameters()["kNarrowRows"][0]
@@ -70,7 +70,7 @@ def test_reduce_narrow_columns(kind: type, isa: str) -> None:
 
 
 def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str, gap: int = 0) -> None:
-    """With so many elements after each row that are none of the data, and higher than any."""
+    """Test with a number of higher elements after each row that are not in the data."""
     data = _values(shape, kind)
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     rows = np.ascontiguousarray(data.transpose(*kept, *axes)).reshape(*(shape[axis] for axis in kept), -1)
@@ -92,7 +92,7 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str,
 @on_each_source
 @each_type
 def test_maximum_of_rows(kind: type, isa: str) -> None:
-    """Rows of every length with a pitch, and one repeated; each input wins in turn."""
+    """Test rows of every length with gaps, and a repeated row; each input has the maxima once."""
     for length in _lengths(kind, 20_000):
         for rows in (1, 3):
             apart = _values((rows, length + 3), kind)[:, :length]
@@ -110,7 +110,7 @@ def test_maximum_of_rows(kind: type, isa: str) -> None:
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_shares_of_threads(threads: int) -> None:
-    """Enough for threads: the winner on both sides of where each part or task ends."""
+    """Test data for several threads, with the maximum on both sides of each boundary of parts or tasks."""
     parameters = {name: value for name, (value, _) in _native.parameters().items()}
     before = mo.get_num_threads()
     mo.set_num_threads(threads)

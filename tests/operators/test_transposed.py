@@ -30,7 +30,7 @@ def test_every_size_about_the_tiles(dtype: DType, columns: int) -> None:
 
 @each_width
 def test_layouts_of_rows_and_columns(dtype: DType) -> None:
-    """Rows that are pitched, reversed or repeated, and columns that are."""
+    """Test rows that are strided, reversed or repeated, and columns likewise."""
     wide = mixed(dtype, (130, 140), 3, nans=0.01)
     a = mixed(dtype, (70, 65), 4, nans=0.01)
     for b in (wide[:65, :70].T, wide[::2, 5:75].T[:, ::-1][:70, :65], wide[:65, 70::-1][:, :70].T, wide[64::-1, :70].T):
@@ -42,7 +42,7 @@ def test_layouts_of_rows_and_columns(dtype: DType) -> None:
 @pytest.mark.parametrize("transposed", range(1, 5))
 @pytest.mark.parametrize("inputs", [2, 3, 4, 5, 8, 9])
 def test_how_many_are_turned(inputs: int, transposed: int) -> None:
-    """Tiles serve up to three, and the numbers of inputs that there is one kernel for."""
+    """Test up to four transposed inputs, one more than tiles support, with and without a kernel for all inputs."""
     arrays = [mixed(FLOAT32, (50, 90), number, nans=0.01) for number in range(inputs)]
     arrays[:transposed] = [np.asfortranarray(array) for array in arrays[:transposed]]
     assert_same_bits(mo.maximum(*arrays), fast_maximum(*arrays))
@@ -71,7 +71,7 @@ def test_in_place_and_over_itself(dtype: DType) -> None:
 
 
 def test_in_shares(threads: int) -> None:
-    """Past 1 MiB bands of rows are shared out."""
+    """Test data above 1 MiB, of which threads share bands of rows."""
     del threads
     data, other = mixed(FLOAT32, (1100, 900), 9, nans=1e-4), mixed(FLOAT32, (900, 1100), 10, nans=1e-4)
     assert_same_bits(mo.maximum(data, other.T), fast_maximum(data, other.T))

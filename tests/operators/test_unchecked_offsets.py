@@ -20,13 +20,13 @@ from maxops.plan import Array
 ROWS = np.array([[-5.0, -0.0], [-4.0, np.nan], [-7.0, 0.0]], np.float32)
 OFFSETS = [np.array(offsets) for length in (1, 2, 3) for offsets in product(range(-1, 5), repeat=length)]
 OF_FOUR = [np.array(offsets) for offsets in product(range(-1, 5), repeat=4)]
-FAST = ("numpy", "torch", "torch-any-device", "jax", "jax-integer-keys")  # of which all is tried twice
+FAST = ("numpy", "torch", "torch-any-device", "jax", "jax-integer-keys")  # these are tested with all cases
 LONGER = [np.array(offsets) for offsets in ([0, 1, 1, 3], [0, 2, 1, 3], [0, 9, -9, 3], [1, 2, 3, 3], [0, 0, 0, 0])]
 OPTIONS: dict[str, Any] = {"fill_mode": "ZERO", "check_ids": False, "return_indices": True, "return_empty": True}
 
 
 def expected(data: Array, offsets: Array, count: int | None) -> list[Array]:
-    """By one checked call for each segment."""
+    """Return the results of one checked call per segment."""
     valid = offsets[0] == 0 and offsets[-1] == len(data) and bool((np.diff(offsets) >= 0).all())
     count = len(offsets) - 1 if count is None else count
     spans = list(pairwise(offsets.tolist())) if valid else []

@@ -48,7 +48,7 @@ Expected = tuple[dict[str, Array], Array, Array]
 
 
 def _expected(data: Array, ids: Array, count: int) -> Expected:
-    """The values by fill mode, their first rows and the empty segments."""
+    """Return the values for each fill mode, their first rows, and the mask of empty segments."""
     values = {mode: fast_unsorted_max(data, ids, count, mode) for mode in ("ZERO", "LOWEST")}
     return values, fast_first_in_segments(data, ids, values["ZERO"]), ~np.isin(np.arange(count), ids)
 
@@ -61,7 +61,7 @@ def _assert_right(
     named: Array | None = None,
     expected: Expected | None = None,
 ) -> None:
-    """The values, their first rows and the empty segments; `given` and `named` are data and ids in other layouts."""
+    """Check values, first rows and empty segments; `given` and `named` are data and ids in other layouts."""
     given_data, given_ids = data if given is None else given, ids if named is None else named
     correct, indices, without = _expected(data, ids, count) if expected is None else expected
     for mode in ("ZERO", "LOWEST"):
@@ -72,14 +72,14 @@ def _assert_right(
 
 
 def _ids(rows: int, count: int, seed: int = 0) -> Array:
-    """In any order, some of them out of range."""
+    """Return unsorted ids, some of them out of range."""
     return np.random.default_rng(seed).integers(-count // 8 - 1, count + count // 8 + 1, rows)
 
 
 @each_id_type
 @each_type
 def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """Columns go by the line, by a quarter of it and one by one."""
+    """Test columns, which are folded by cache lines, by quarters of one, and one by one."""
     for width in (1, 3, 8, 17, 65):
         data = mixed(dtype, (90, width), width, nans=0.05)
         for count in (7, 300):
@@ -88,7 +88,7 @@ def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
 
 @each_type
 def test_lowest_values_are_no_empty_segments(dtype: DType) -> None:
-    """Keys alone cannot tell -Inf, or the lowest integer, from no row at all: in the first column or another."""
+    """Test segments of only -Inf, or the lowest integer, whose keys are those of empty segments."""
     lowest = dtype.lowest_bits
     for width in (1, 3):
         for column in range(width):
@@ -109,7 +109,7 @@ def test_layouts(dtype: DType, layout: Any) -> None:
 
 @cache
 def _large() -> list[tuple[Array, Array, int, Expected]]:
-    """(data, ids, num_segments, what is expected)."""
+    """Return (data, ids, num_segments, expected results)."""
     cases = []
     for rows, width, count in ((150_000, 1, 100), (150_000, 1, 140_000), (32_000, 9, 24_000), (32, 16_000, 20)):
         data, ids = mixed(FLOAT32, (rows, width), rows, nans=0.01), _ids(rows, count, rows)
@@ -118,7 +118,7 @@ def _large() -> list[tuple[Array, Array, int, Expected]]:
 
 
 def test_every_way_to_share_out(threads: int) -> None:
-    """Copies of a small output, segments of a large one, columns of wide rows; and rows that have to be packed."""
+    """Test copies of small outputs, segments of large outputs, columns of wide rows, and rows that are packed."""
     for data, ids, count, expected in _large():
         _assert_right(data, ids, count, expected=expected)
         if data.shape[1] <= 9:
@@ -128,7 +128,7 @@ def test_every_way_to_share_out(threads: int) -> None:
 
 
 def test_the_first_row_among_equals(threads: int) -> None:
-    """Threads take rows in any order, and the first of all that hold the maximum is found."""
+    """Test that the first row with the maximum is found, although threads process rows in any order."""
     for count in (1, 30, 90_000):
         data, ids = np.zeros(200_000, np.float32), np.random.default_rng(1).integers(0, count, 200_000)
         rows = _all(data, ids, count)[1]
@@ -145,7 +145,7 @@ def test_ids_that_are_in_order_after_all(threads: int) -> None:
 
 @each_size
 def test_initial(dtype: DType) -> None:
-    """One more element of every segment, in its canonical bits; -1 where it alone holds the maximum."""
+    """Test `initial` in its canonical bits; the index is -1 if no row equals the maximum."""
     data, ids = mixed(dtype, (500, 3), 4), _ids(500, 40)
     for word in (dtype.lowest_bits, 0, 0x31, *([dtype.infinity_bits + 1] if dtype.kind == "float" else [])):
         initial = of_words(dtype, [word])[0]
@@ -186,7 +186,7 @@ def test_outputs_of_every_alignment(dtype: DType) -> None:
 @each_id_type
 @pytest.mark.parametrize("dtype", [INT8, FLOAT32], ids=str)
 def test_hostile_ids_touch_nothing_outside(dtype: DType, ids_as: type[np.signedinteger], threads: int) -> None:
-    """Unchecked ids may be any; what is in range comes out right, and no byte beside the output changes."""
+    """Test that unchecked ids in range have correct results, and that no byte outside the output changes."""
     info = np.iinfo(ids_as)
     extremes = np.array([info.min, info.min + 1, -2, -1, 0, 5, 6, 7, info.max - 1, info.max], ids_as)
     for rows, width in ((64, 3), (150_000, 1), (40_000, 9)):
@@ -205,7 +205,7 @@ def test_hostile_ids_touch_nothing_outside(dtype: DType, ids_as: type[np.signedi
 
 
 def test_the_checks_find_what_the_planner_finds() -> None:
-    """The core looks first; where it is not sure, the planner says what is wrong."""
+    """Test that the core detects invalid ids, and that the planner names the first one."""
     data, ids = np.zeros(200_000, np.float32), np.random.default_rng(4).integers(0, 50, 200_000)
     assert len(mo.segment_max(data, ids, fill_mode="ZERO", sorted=False)) == int(ids.max()) + 1
     for place, bad, words in ((199_999, -5, "got -5 at position 199999"), (77_777, 50, "got 50 at position 77777")):
@@ -242,7 +242,7 @@ def test_any_call(draw: st.DataObject) -> None:
 
 
 def test_large_keys_are_called_for_ahead() -> None:
-    """Past what a cache holds; each row its own segment, shuffled."""
+    """Test more keys than the cache holds, with one segment per row in random order."""
     data = distinct(FLOAT32, (130_000,))
     ids = np.random.default_rng(5).permutation(130_000)
     values, rows, empty = _all(data, ids, 130_000)
@@ -253,7 +253,7 @@ def test_large_keys_are_called_for_ahead() -> None:
 
 @pytest.mark.parametrize("kind", [bool, int, np.bool])
 def test_sorted_as_any_flag(kind: type) -> None:
-    """What says whether ids are sorted may be 0, 1 or NumPy's bool, such as numpy.all gives: all are checked alike."""
+    """Test the option `sorted` as 0, 1 and NumPy bools, such as the result of numpy.all."""
     data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
     with pytest.raises(SegmentIdsError, match="must be non-decreasing, got 0 after 2 at position 1"):
         mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))

@@ -1,7 +1,7 @@
-"""For type checkers: what goes in comes out, of frameworks that maxops does not import.
+"""Tests for type checkers: results have the kind of the arguments, for frameworks that maxops does not import.
 
-`make lint` has mypy read it with all else, since reading the types of frameworks takes it a minute; test_types.py has
-pyright read it.
+`make lint` runs mypy on this file together with all others, because reading the types of frameworks takes a minute.
+test_types.py runs pyright on it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What first-time users look for, in Chromium, on the site of `make docs`: by clicks from its start, or by search.
+"""Performs tasks of first-time users on the site of `make docs` in Chromium, by clicks or by search.
 
     python tests/package/site_tasks.py build/site
 
-prints a table of the tasks with clicks and seconds. It is the browser that is timed, not somebody who reads; a task is
-done once the words that answer it are on the screen, without scrolling.
+The script prints a table of the tasks with clicks and seconds. The time is that of the browser, without reading. A task
+is complete when the words that answer it are on the screen, without scrolling.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 60
 
 
 class Task(NamedTuple):
-    """What is looked for, the texts of the links that lead there, the words that answer it, and what to search for."""
+    """A task: the question, the links that lead to the answer, the words of the answer, and a search query."""
 
     looked_for: str
     links: tuple[str, ...]
@@ -60,7 +60,7 @@ TASKS = (
     Task("use it in an ONNX Runtime session", ("ONNX Runtime",), "maxops.onnxruntime.session", "onnx runtime session"),
 )
 
-# For words of the field: the pages one of which is to be among the first three.
+# For each term, the pages of which one must be among the first three results.
 SEARCHES = {
     "prefetch": ("architecture",),
     "transpose": ("architecture",),
@@ -81,7 +81,7 @@ SEARCHES = {
     "scatter_max": ("coming-from",),
 }
 
-# Whether words stand on the screen: the range of the text that holds them, in what nothing hides.
+# Whether words are visible: the range of the text that contains them, outside hidden elements.
 ON_SCREEN = """
 const words = arguments[0], walker = document.createTreeWalker(document.querySelector('.md-content'), 4);
 const nodes = []; let text = '';
@@ -94,7 +94,7 @@ for (let from = text.indexOf(words); from >= 0; from = text.indexOf(words, from 
 }
 return false;
 """
-# The shown links that begin with a text, those of the page before those of the frame around it.
+# The visible links that begin with a text; those of the page come before those of the frame.
 LINKS = """
 const shown = (each) => each.getClientRects().length && each.innerText.trim().startsWith(arguments[0]);
 const places = ['.md-content a', '.md-sidebar a', '.md-tabs a'];
@@ -103,13 +103,13 @@ return places.flatMap((css) => [...document.querySelectorAll(css)]).filter(shown
 
 
 class Browser:
-    """Chromium on the site."""
+    """Chromium with the site."""
 
     def __init__(self, driver: webdriver.Chrome, site: Path) -> None:
         self.driver, self.site = driver, site.resolve()
 
     def start(self) -> None:
-        """The start page, loaded."""
+        """Open the start page."""
         self.driver.get((self.site / "index.html").as_uri())
 
     def follow(self, text: str) -> None:
@@ -123,7 +123,7 @@ class Browser:
         wait(lambda: self.driver.execute_script(ON_SCREEN, words), f"{self.driver.current_url}: {words!r} is not seen")
 
     def search(self, words: str) -> list[str]:
-        """The results, as paths in the site; of one page the page, and what of it fits."""
+        """Return the search results as paths in the site: for each page, the page and its matching sections."""
         field = self.driver.find_element("css selector", "input.md-search__input")
         field.click()
         field.send_keys(words)
@@ -139,7 +139,7 @@ class Browser:
 
 
 def wait(true: Callable[[], object], otherwise: str) -> None:
-    """Until something is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < end, otherwise
@@ -148,7 +148,7 @@ def wait(true: Callable[[], object], otherwise: str) -> None:
 
 @contextmanager
 def browser(site: Path) -> Iterator[Browser]:
-    """Headless Chromium of the size of a desk's screen."""
+    """Yield headless Chromium with a desktop window."""
     from selenium import webdriver  # noqa: PLC0415  (the tests without a browser run without it)
 
     options = webdriver.ChromeOptions()
@@ -165,7 +165,7 @@ def browser(site: Path) -> Iterator[Browser]:
 
 
 def by_links(chromium: Browser, task: Task) -> float:
-    """Do a task by clicks; the seconds that it took."""
+    """Do a task by clicks and return the seconds."""
     chromium.start()
     begun = time.monotonic()
     for text in task.links:
@@ -175,7 +175,7 @@ def by_links(chromium: Browser, task: Task) -> float:
 
 
 def by_search(chromium: Browser, task: Task) -> tuple[int, float]:
-    """Do a task by the search field; which result it was, and the seconds."""
+    """Do a task by search; return the position of the result and the seconds."""
     chromium.start()
     begun = time.monotonic()
     chromium.search(task.search)
@@ -185,7 +185,7 @@ def by_search(chromium: Browser, task: Task) -> tuple[int, float]:
     for number, address in enumerate(addresses, 1):
         begun = time.monotonic()
         chromium.driver.get(address)
-        time.sleep(0.3)  # scrolling to the section
+        time.sleep(0.3)  # for scrolling to the section
         if chromium.driver.execute_script(ON_SCREEN, task.words):
             return number, took + time.monotonic() - begun
     raise AssertionError(f"none of the first results for {task.search!r} shows {task.words!r}: {addresses}")

@@ -43,7 +43,7 @@ def test_ids_are_unique_and_stay() -> None:
     ids = [case.id for case in EVERY]
     assert len(set(ids)) == len(ids)
     assert ids == [case.id for case in grid.cases(types=grid.TYPES)]
-    # Committed runs name these.
+    # The names in committed runs.
     assert {
         "Max/2-inputs/float32/1",
         "Max/8-inputs,out/float16/5e7",
@@ -138,7 +138,7 @@ def test_no_value_lets_a_reduction_stop_early(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_numpy_agrees_with_the_reference(dtype: DType) -> None:
-    """On the values of the bench: the results that are expected of large cases."""
+    """Test the values of the bench with NumPy, which computes the expected results of large cases."""
     works = [inputs.build(case) for case in SMALL if case.dtype is dtype]
     expected = [(expected_result(work, by_reference=False), expected_result(work, by_reference=True)) for work in works]
     assert len(works) > 60
@@ -167,7 +167,7 @@ def test_same_bits_tells_what_equality_does_not() -> None:
 
 
 class Slow:
-    """A stopwatch that tells what it is told."""
+    """A stopwatch with given times."""
 
     def __init__(self, seconds: list[float]) -> None:
         self.message = iter(seconds)
@@ -197,7 +197,7 @@ def test_a_stopwatch_runs_the_code() -> None:
 
 
 def test_limits_move_a_case_s_bytes() -> None:
-    assert not no_limits()  # it is built with the core
+    assert not no_limits()  # built together with the core
     buffers = limits.Limits(10_000, 5_000, 2)
     sweep = buffers.candidate(10_000, 5_000, streaming=True, threads=2)
     sweep.names["target"][:] = 0
@@ -211,7 +211,7 @@ def test_limits_move_a_case_s_bytes() -> None:
 
 
 def no_limits() -> str:
-    """Why the native helper is not there, or ""."""
+    """Return the reason why the native helper is missing, or ""."""
     try:
         limits.Limits(64, 64, 1)
     except UnsupportedError as error:
@@ -222,7 +222,7 @@ def no_limits() -> str:
 # -------------------------------------------------------------------------------------------------- a run
 
 
-# Fast, and wrong.
+# Fast, but wrong.
 BROKEN = Library(
     "numpy",
     "import numpy as np",
@@ -235,7 +235,7 @@ HALF = Library("numpy", "import numpy as np", max=(Text("np.maximum(x0, x1)[1:]"
 
 @pytest.fixture
 def odd_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More libraries: two that are broken on purpose, one that is not installed."""
+    """Register more libraries: two that are deliberately broken, and one that is not installed."""
     for name, library in {"broken": BROKEN, "gone": GONE, "half": HALF}.items():
         monkeypatch.setitem(LIBRARIES, name, library)
 
@@ -403,7 +403,7 @@ def test_names_of_families_are_explained() -> None:
 def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     text = page.html(tiny_run)
-    # Two cases of a family make a line, and only the larger has a share of the limit; two pictures are of all families.
+    # Two cases of a family make a line, only the larger case has a share of the limit, and two plots show all families.
     assert text.count("<svg") == 5
     assert 'name="viewport"' in text
     assert re.findall(r"<(?:script|link|img|iframe)\b", text) == []
@@ -423,7 +423,7 @@ print(json.dumps(session.run(cases, list(libraries.LIBRARIES), 1, seconds=0.001)
 
 @pytest.fixture(scope="module")
 def all_libraries() -> dict[str, Any]:
-    """A run in a process of its own, since some libraries' threads and warnings would meet other tests."""
+    """Run in a separate process, because threads and warnings of some libraries would affect other tests."""
     variables = os.environ | environment.quiet(1)
     completed = subprocess.run(
         [sys.executable, "-c", ALL_LIBRARIES], capture_output=True, text=True, check=True, env=variables
@@ -573,7 +573,7 @@ def reduce_max(*args, **options):
 
 
 def other_maxops(folder: Path, more: str = "") -> Path:
-    """A second copy of the package, which runs `more` when it is imported."""
+    """Make a second copy of the package that runs `more` on import."""
     package = Path(mo.__file__).parent
     shutil.copytree(package, folder / "maxops", ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "maxops" / "__init__.py").open("a", encoding="utf-8") as file:
@@ -620,7 +620,7 @@ def test_what_differs_is_measured_on_new_arrays(
         asked.extend(arguments[1:])
         return ask(install, name, *arguments)
 
-    ratios = iter((ratio, 3.0, 0.25))  # the first decides; of three, the middle is taken
+    ratios = iter((ratio, 3.0, 0.25))  # the first ratio decides; of three, the median is used
     monkeypatch.setattr(compare.Install, "ask", listen)
     monkeypatch.setattr(compare, "paired", lambda ours, theirs, seconds: figures([(1.0, next(ratios))]))
     (case,) = compared(other_maxops(tmp_path), "Max/2-inputs/float32/1")["cases"]
@@ -661,7 +661,7 @@ def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str,
 
 
 def test_a_folder_without_maxops_is_no_comparison(tmp_path: Path) -> None:
-    # Python goes on to the next folder of its path: here to one that has the package
+    # Python continues with the next folder of its path, which contains the package
     with pytest.raises(
         compare.CompareError, match=r"contains no maxops package; Python imported .* instead|exited with code 1"
     ):

@@ -35,7 +35,7 @@ STARTED: dict[str, Names] = {"numpy": LIBRARIES["numpy"].start(1)}
 def test_the_same_seed_draws_the_same_calls() -> None:
     assert [draw(28, call.number) for call in DRAWN[::-1]] == DRAWN[::-1]
     assert [str(draw(29, number)) for number in range(9)] != list(map(str, DRAWN[:9]))
-    # On every machine: reports name these.
+    # Names that are the same on every machine, because reports contain them.
     assert str(draw(1, 22)) == (
         "SegmentMax int16 (4, 21463) F, axis 1, 669 segments by int32 offsets, out (4, 669) C half axis 0"
     )
@@ -86,7 +86,7 @@ def test_arrays_are_laid_out_as_the_call_says() -> None:
 
 
 def expected(call: Call, work: Any) -> Any:
-    """By the reference, which is slow, and independent of both sides."""
+    """Return the result of the reference, which is slow and independent of both sides."""
     if call.case.operator == "Max":
         return reference.maximum(*np.broadcast_arrays(*work.arrays))
     if call.case.operator == "ReduceMax":
@@ -157,7 +157,7 @@ print(json.dumps(random_calls.run(["torch"], 1, seed=28, run_seconds=3, seconds=
 
 
 def test_torch_s_tensors_are_timed_beside_torch() -> None:
-    """In a process of its own, since the bench turns gradients off."""
+    """Run in a separate process, because the bench disables gradients."""
     pytest.importorskip("torch")
     variables = os.environ | environment.quiet(1)
     completed = subprocess.run(

@@ -38,7 +38,7 @@ def test_an_example_shows_its_clause(name: str) -> None:
     if error is not None:
         assert error.clause == newest.id
     else:
-        assert not session.splitlines()[-1].startswith((">>>", "..."))  # but an answer
+        assert not session.splitlines()[-1].startswith((">>>", "..."))  # the session ends with output
 
 
 def test_a_page_has_all_versions_the_reason_and_the_runtimes_that_break_the_clause() -> None:
@@ -62,7 +62,7 @@ def test_a_page_says_whether_a_model_can_break_its_clause() -> None:
 
 
 def test_names_of_pages_differ_by_more_than_case() -> None:
-    """File systems of macOS and Windows would otherwise keep one page of two."""
+    """Test that pages differ by more than case, because file systems of macOS and Windows ignore case."""
     folded = [page.casefold() for page in clauses.pages()]
     assert len(folded) == len(set(folded)) == len(NAMES)
     assert clauses.page_of("SONNX.Max.NaN").casefold() != clauses.page_of("SONNX.Max.nan").casefold()

@@ -13,7 +13,7 @@ from maxops.errors import ModelError
 from maxops.onnx import load
 
 SOURCES = sorted(Path(maxops.__file__).parent.rglob("*.py"))
-# A count that may be 1, beside a plural; "1 of 2 outputs" is right.
+# A count that may be 1 before a plural noun; "1 of 2 outputs" is correct.
 DISAGREES = re.compile(r"(?<!of )\{len\([^}]*\)\} (inputs|outputs|cases|arrays|axes|files|models|nodes|runs)\b")
 
 

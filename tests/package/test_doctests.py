@@ -17,7 +17,7 @@ MODULES = sorted(
 
 
 class _Finder(doctest.DocTestFinder):
-    """Looks into the public functions too, which are native objects around Python functions."""
+    """Also finds the docstrings of public functions, which are native objects around Python functions."""
 
     def find(self, obj: object, *args: object, **more: object) -> list[doctest.DocTest]:
         found = super().find(obj, *args, **more)  # type: ignore[arg-type]
@@ -31,7 +31,7 @@ class _Finder(doctest.DocTestFinder):
         return found
 
 
-# Parts of the package that need what not everybody has.
+# Parts of the package that require optional packages.
 NEEDED = {
     "maxops.compat.flox": "flox",
     "maxops.compat.jax": "jax",

@@ -132,7 +132,7 @@ def test_the_backend_gets_wrong_what_the_page_says(monkeypatch: pytest.MonkeyPat
     finding, counts = (" ".join(line.split()) for line in shown[1].splitlines())
     said = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert any(finding in line for line in said)
-    # which zero NumPy's maximum gives goes by the machine, and with it how many cases are permitted
+    # the zero in NumPy's maximum depends on the machine, and with it the number of permitted cases
     expected, actual = (re.sub(r"\d+ (conform|permitted)", "", line) for line in (counts, said[-1]))
     assert actual == expected
 
@@ -148,7 +148,7 @@ def test_the_script_of_the_page_shows_the_finding_beside_the_module(tmp_path: Pa
     assert actual == "actual   uint64 [16777216] ['0000000001000000']"
 
 
-@pytest.mark.exhaustive  # test_conformance_third_party.py has programs that start sooner
+@pytest.mark.exhaustive  # test_conformance_third_party.py has faster programs
 def test_the_program_is_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CONFORM)
     program = [sys.executable, "runfolder.py"]

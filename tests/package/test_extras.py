@@ -32,23 +32,23 @@ PARTS = {
     "maxops.engines.xarray": ("xarray", "xarray"),
 }
 
-# Which of them speak for themselves; the others are of a package that does.
+# Packages that name themselves; the others belong to one of these.
 ENTRIES = {part for part in PARTS if part.startswith(("maxops.engines.", "maxops.conformance."))}
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with maxops and what it cannot be without, to be all that Python finds beside its own library."""
+    """Return a folder with maxops and its required packages, the only packages that Python finds."""
     folder = tmp_path_factory.mktemp("bare")
     for package in (np, ml_dtypes):
         assert package.__file__ is not None
         place = Path(package.__file__).parent
-        for each in place.parent.glob(f"{place.name}*"):  # numpy.libs too
+        for each in place.parent.glob(f"{place.name}*"):  # also numpy.libs
             (folder / each.name).symlink_to(each)
     (folder / "maxops").mkdir()
     assert maxops.__file__ is not None
     assert _native.__file__ is not None
-    # which are two folders where maxops is installed to be edited
+    # two folders in an editable install
     for each in {*Path(maxops.__file__).parent.iterdir(), *Path(_native.__file__).parent.glob("*.so")}:
         if not (folder / "maxops" / each.name).exists():
             (folder / "maxops" / each.name).symlink_to(each)
@@ -57,7 +57,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _python(bare: Path, code: str) -> subprocess.CompletedProcess[str]:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
-    # -S: without the packages that are installed
+    # -S: without installed packages
     command = [sys.executable, "-S", "-B", "-W", "error", "-c", code]
     return subprocess.run(
         command, env=environment | {"PYTHONPATH": str(bare)}, capture_output=True, text=True, check=False

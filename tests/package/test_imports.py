@@ -14,7 +14,7 @@ import maxops
 
 PACKAGE = Path(maxops.__file__).parent
 
-# Each part of the package may import those before it. The native core stands below all and imports nothing.
+# Each part of the package may import the parts before it. The native core is below all of them.
 LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
@@ -48,13 +48,13 @@ def layer(part: str) -> int:
 
 
 def part_of(path: Path) -> str:
-    """The part that a file belongs to: "engines" for engines/native.py, "" for the package's own __init__.py."""
+    """Return the part of a file: "engines" for engines/native.py, and "" for the package's __init__.py."""
     first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     return "" if first == "__init__" else first
 
 
 def imported_parts(source: str, package: tuple[str, ...] = ("maxops",)) -> Iterator[str]:
-    """The parts of maxops that a module of `package` imports, wherever in its text."""
+    """Yield the parts of maxops that a module of `package` imports, anywhere in its source."""
     parts = {name for names in LAYERS for name in names}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -73,7 +73,7 @@ def imported_parts(source: str, package: tuple[str, ...] = ("maxops",)) -> Itera
 
 
 def wrong_imports(part: str, source: str, package: tuple[str, ...] = ("maxops",)) -> list[str]:
-    """The parts that a module imports though they do not stand below its own."""
+    """Return the imported parts that are not below a module's own part."""
     found = set(imported_parts(source, package)) - {part}
     if part == "reference":
         return sorted(name for name in found if name == "_native" or layer(name) >= layer(part))
@@ -118,7 +118,7 @@ def test_wrong_imports_are_found(part: str, source: str, package: tuple[str, ...
 
 
 def test_an_unknown_part_has_no_place() -> None:
-    """A new module must be given its layer before it may be imported."""
+    """Test that a new module must have a layer before it can be imported."""
     with pytest.raises(AssertionError, match=r"maxops\.helpers has no layer"):
         wrong_imports("ops", "import maxops.helpers")
 
@@ -129,7 +129,7 @@ def test_every_module_has_its_layer(path: Path) -> None:
 
 
 def test_maxops_alone_imports_no_optional_package() -> None:
-    """Nor does running an operator."""
+    """Test importing maxops and running an operator."""
     code = (
         "import sys, numpy, maxops\n"
         "maxops.maximum(numpy.float32([1]), 2)\n"
@@ -140,7 +140,7 @@ def test_maxops_alone_imports_no_optional_package() -> None:
 
 
 def test_the_reference_alone_never_loads_the_core() -> None:
-    """Its file, with the layers below it, runs where no native module can be imported."""
+    """Test that the reference runs with only the layers below it where no native module can be imported."""
     code = (
         "import sys, types\n"
         f"package = types.ModuleType('maxops'); package.__path__ = [{str(PACKAGE)!r}]\n"
@@ -159,7 +159,7 @@ LISTED = [path for path in MODULES if "__all__ = [" in path.read_text(encoding="
 
 @pytest.mark.parametrize("path", LISTED, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_public_names_are_there(path: Path) -> None:
-    """Each once."""
+    """Test that each public name exists, once."""
     parts = ("maxops", *path.relative_to(PACKAGE).with_suffix("").parts)
     module = pytest.importorskip(".".join(part for part in parts if part != "__init__"))
     assert len(module.__all__) == len(set(module.__all__))

@@ -23,14 +23,14 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def cited(key: str) -> str:
-    """A value of CITATION.cff's own level."""
+    """Return a top-level value of CITATION.cff."""
     found = re.search(rf'^{key}: "?([^"\n]+)"?$', CITATION, re.MULTILINE)
     assert found is not None, key
     return found[1]
 
 
 def group(name: str) -> set[str]:
-    """A dependency group's requirements, with those of the groups that it includes."""
+    """Return the requirements of a dependency group and of the groups that it includes."""
     found: set[str] = set()
     for each in GROUPS[name]:
         found |= {each} if isinstance(each, str) else group(each["include-group"])
@@ -38,7 +38,7 @@ def group(name: str) -> set[str]:
 
 
 def extra(name: str) -> set[str]:
-    """An extra's requirements, with those of the extras of ours that it names."""
+    """Return the requirements of an extra and of maxops's extras that it names."""
     found: set[str] = set()
     for each in EXTRAS[name]:
         if ours := re.fullmatch(r"maxops\[([\w,]+)\]", each):
@@ -57,7 +57,7 @@ def test_the_version_is_the_installed_one() -> None:
 
 
 def test_the_version_is_no_attribute_that_is_looked_up() -> None:
-    """A module with a __getattr__ costs each `mo.maximum(...)` a sixth: CPython does not specialize its names."""
+    """Test that maxops has no __getattr__: CPython would not specialize lookups, which cost a sixth of a small call."""
     assert isinstance(vars(maxops)["__version__"], str)
     assert "__getattr__" not in vars(maxops)
 
@@ -107,7 +107,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def package_page() -> str:
-    """The README as the build puts it into the metadata."""
+    """Return the README as the build puts it into the metadata."""
     page = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
     parts = [each["text"] if "text" in each else (ROOT / each["path"]).read_text("utf-8") for each in page["fragments"]]
     text = "".join(parts)
@@ -133,7 +133,7 @@ def test_what_was_linked_is_named_on_the_package_page() -> None:
 
 
 def test_examples_on_the_package_page_are_those_of_the_readme() -> None:
-    """What only looks like a link, such as an index in brackets before a call, stays."""
+    """Test that text that only resembles a link, such as an index before a call, is unchanged."""
     blocks = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
     readme = blocks.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(readme) >= 5
@@ -153,7 +153,7 @@ def test_the_old_name_of_an_extra_stays() -> None:
 
 
 def test_every_requirement_has_a_lower_bound() -> None:
-    """Types of another package go with its own version."""
+    """Test all requirements except type stubs, which follow the version of their package."""
     every = [*PROJECT["dependencies"], *(each for name in EXTRAS for each in extra(name)), *group("release")]
     assert [each for each in every if ">=" not in each and not each.startswith("types-")] == []
 

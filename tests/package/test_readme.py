@@ -25,7 +25,7 @@ from maxops.cli import app
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
-# What a page's examples cannot run without, past the packages that every test has.
+# The packages that a page's examples require, in addition to those of every test.
 NEEDS = {
     "columns": ["pandas", "polars"],
     "frameworks": ["torch", "jax"],
@@ -38,27 +38,27 @@ NEEDS = {
     "dask": ["dask.array"],
 }
 
-OF_OTHERS = {"OMP_NUM_THREADS"}  # which maxops honours
-INTERNAL = {"MAXOPS_BENCH_ENVIRONMENT"}  # how a program of the bench finds a line of another's output
-# Blocks of which nothing runs, by their first lines, and why.
+OF_OTHERS = {"OMP_NUM_THREADS"}  # maxops reads it
+INTERNAL = {"MAXOPS_BENCH_ENVIRONMENT"}  # the bench identifies its line in the output of a program with it
+# Blocks that are not run, by their first lines, with reasons.
 NOT_RUN = {
     "dask": [
         'highest = mo.reduce_max(da.from_zarr("heat.zarr", component="heat"), axis=0).compute()'
-    ],  # a store of the reader's
-    "clusters": [  # machines that nobody has here
+    ],  # a store of the reader
+    "clusters": [  # machines that tests do not have
         "from distributed import Client, SSHCluster  # machines that take ssh; or `dask-ssh` on the command line",
         "import ray",
     ],
     "torch": [
-        "@torch.compile(fullgraph=True)",  # takes a compiler, and a minute; test_torch_compile.py has such
-        "import maxops.onnx",  # a model of the reader's; test_torch_onnx.py exports some
+        "@torch.compile(fullgraph=True)",  # requires a compiler and a minute; see test_torch_compile.py
+        "import maxops.onnx",  # a model of the reader; test_torch_onnx.py exports some
     ],
-    "types": ["import numpy as np"],  # mistakes, of which tests/package/test_types.py sees that type checkers find them
+    "types": ["import numpy as np"],  # mistakes that type checkers must find: tests/package/test_types.py
 }
 
 
 def test_readme_examples_run() -> None:
-    """Its Python examples give what it shows."""
+    """Test that the Python examples print the documented output."""
     result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert result.attempted >= 7
     assert result.failed == 0
@@ -74,7 +74,7 @@ def test_examples_of_the_pages_run(page: Path) -> None:
 
 
 def test_examples_beside_other_libraries_run() -> None:
-    """TensorFlow warns of itself, and leaves threads behind: a process of their own."""
+    """Test in a separate process, because TensorFlow prints warnings and leaves threads behind."""
     for package in ("jax", "tensorflow", "flox"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"not installed: {package}")
@@ -88,8 +88,8 @@ def test_examples_beside_other_libraries_run() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
 def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
-    """What is no session with prompts is a script of a finding, a file of the examples, or one of these."""
-    if page.parent.name == "findings":  # its scripts were run when they were made, each by its runtime
+    """Test that blocks without prompts are scripts of findings, files of examples, or in a list here."""
+    if page.parent.name == "findings":  # each script ran with its runtime when the finding was made
         return
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     files = [file.read_text(encoding="utf-8") for file in (ROOT / "examples").rglob("*.py")]
@@ -97,12 +97,12 @@ def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
     assert unrun == NOT_RUN.get(page.stem, [])
 
 
-# A command in a block, after a prompt or as a step of CI, or among the words of a page.
+# A command in a block, after a prompt or as a step of CI, or in running text.
 COMMAND = re.compile(r"^(?:\$ |- run: |.*&& )?(maxops .*)$|`(maxops [^`]+)`", re.MULTILINE)
 
 
 def commands(page: Path) -> list[str]:
-    """What a page says to type, without what may be left out or stands in a column beside it."""
+    """Return the commands of a page, without optional parts and adjacent columns."""
     text = page.read_text(encoding="utf-8")
     places = re.findall(r"^```.*?^```$|`[^`\n]+`", text, re.MULTILINE | re.DOTALL)
     found = [block or inline for place in places for block, inline in COMMAND.findall(place)]
@@ -113,12 +113,12 @@ def commands(page: Path) -> list[str]:
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.stem
 )
 def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
-    """That they are there, with these options; what some of them do is in tests of their own."""
+    """Test that the commands and options exist; other tests run some of them."""
     group: Any = typer.main.get_command(app.app)
     for each in commands(page):
         name, *words = shlex.split(each)[1:] or [""]
         command = group if not name or name.startswith("-") else group.commands[name]
-        words += ["VALUE"] if words and words[-1].startswith("--") else []  # an option that is spoken of
+        words += ["VALUE"] if words and words[-1].startswith("--") else []  # an option that the text mentions
         context = command.context_class(command, info_name=name)
         command.make_parser(context).parse_args([name, *words] if command is group else words)  # raises NoSuchOption
 
@@ -132,13 +132,13 @@ def test_calls_of_the_table_of_tasks_run() -> None:
     calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
     assert len(calls) >= 25
     for call in calls:
-        if not call.startswith("maxops "):  # commands have a test of their own
+        if not call.startswith("maxops "):  # another test covers commands
             with mo.num_threads(mo.get_num_threads()):
                 exec(call, dict(values))
 
 
 def test_generated_pages_are_fresh() -> None:
-    """The tables are those of the spec table."""
+    """Test that tables match the spec table."""
     check = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
     )
@@ -176,14 +176,14 @@ def test_the_speed_is_that_of_the_page() -> None:
 
 
 def test_links_and_commands_name_what_exists() -> None:
-    """Every file that the README names is in the repository."""
+    """Test that every file that the README names is in the repository."""
     named = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"\bexamples/[\w./]+", README)
     assert len(named) >= 6
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_every_file_of_the_root_for_readers_is_linked() -> None:
-    """From the README, and from the start of the site."""
+    """Test links from the README and from the start page of the site."""
     start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     names = {path.name for pattern in ("*.md", "*.cff", "LICENSE") for path in ROOT.glob(pattern)} - {"README.md"}
     assert len(names) >= 5
@@ -199,7 +199,7 @@ def test_the_places_that_the_architecture_names_exist() -> None:
 
 
 def test_the_wrong_answer_is_given() -> None:
-    """The release that the README names computes what the README says; the script fails with one that is right."""
+    """Test that the release that the README names has the wrong result, and that the script fails otherwise."""
     version = pytest.importorskip("openvino").__version__.partition("-")[0]
     if not IN_CI and f"openvino=={version} " not in README:
         pytest.skip(f"README.md names another release than openvino {version}")

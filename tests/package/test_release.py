@@ -72,7 +72,7 @@ def test_a_tree_that_is_not_ready(script: ModuleType, tmp_path: Path, file: str,
 
 
 def test_this_tree_is_ready_for_its_version(script: ModuleType) -> None:
-    """Between releases, what is new waits under [Unreleased]; nothing else may be out of step."""
+    """Test that all files agree on the version; between releases, changes are under [Unreleased]."""
     version = script.tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     found = [each for each in script.disagreements(version, ROOT) if "[Unreleased]" not in each]
     assert found == []
@@ -159,7 +159,7 @@ def test_a_folder_that_is_there_already(repository: Path) -> None:
 def test_it_is_the_tag_that_is_read(script: ModuleType, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "ROOT", repository)
     git = ["git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for command in (["commit", "-qam", "later"], ["branch", "v1.2.3"]):  # a branch may have the tag's name
+    for command in (["commit", "-qam", "later"], ["branch", "v1.2.3"]):  # a branch may have the name of the tag
         subprocess.run([*git, *command], check=True, capture_output=True)
     folder = repository.parent / "tagged"
     script.tagged_files("v1.2.3", folder)

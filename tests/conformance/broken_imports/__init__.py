@@ -1,1 +1,1 @@
-"""Backends that cannot be imported, each in its own way."""
+"""Backends that fail on import in different ways."""

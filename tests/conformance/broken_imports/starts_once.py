@@ -1,4 +1,4 @@
-"""A runtime that cannot start again after its process ended: the lock is still there."""
+"""A runtime that cannot start again after its process has ended, because its lock file remains."""
 
 import os
 from pathlib import Path

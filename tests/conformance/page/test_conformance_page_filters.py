@@ -26,7 +26,7 @@ RUNS = [swift(), swifter(), careful()]
 
 
 def expected(is_shown: Callable[[Run, Finding], bool]) -> str:
-    """What the page says of the findings that are expected."""
+    """Return the counts that the page must show for the expected findings."""
     found = [finding for run in RUNS for finding in run["findings"] if is_shown(run, finding)]
     faults = sum(finding["verdict"] in FAULTS for finding in found)
     parts = [f"{faults} fault{'s' * (faults != 1)}"]
@@ -76,7 +76,7 @@ def test_each_filter_shows_its_own_and_stands_in_the_address(browser: Browser, k
     assert browser.one(f"select[name={key}]").get_property("value") == ""
     browser.driver.forward()
     browser.until(lambda: browser.count.startswith(count))
-    browser.open(**{key: value})  # a link that was sent to somebody
+    browser.open(**{key: value})  # a link from another person
     assert browser.count.startswith(count)
     browser.one("#clear").click()
     assert browser.count == before
@@ -92,7 +92,7 @@ def test_words_values_and_bits_are_searched(browser: Browser) -> None:
     assert browser.count.startswith(expected(lambda run, finding: finding["message"] == "computed in float64"))
     assert browser.state == {"text": "computed in Float64"}
     browser.driver.back()
-    browser.until(lambda: "text" not in browser.state)  # a word is one step, not one for each letter
+    browser.until(lambda: "text" not in browser.state)  # a word adds one step to the history, not one per letter
 
 
 def test_filters_meet(browser: Browser) -> None:

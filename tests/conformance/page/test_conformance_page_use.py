@@ -214,7 +214,7 @@ def test_without_scripts_there_are_the_numbers(browser: Browser) -> None:
         text, headings = browser.one("noscript").text, [each.text for each in browser.all("h2")]
     finally:
         browser.tell("Emulation.setScriptExecutionDisabled", value=False)
-    assert set(headings) == {""}  # nothing stands over what is not there
+    assert set(headings) == {""}  # no heading without content
     assert "swiftmax 2.1.0 SONNX 80 61 conform, 3 violate, 16 not applicable" in text
 
 
@@ -233,7 +233,7 @@ def test_hostile_words_stay_words(browser: Browser) -> None:
 
 
 def test_what_stands_in_no_script_of_the_page_is_not_run(browser: Browser) -> None:
-    """The page's policy holds even if a mistake let markup in."""
+    """Test that the page's policy blocks scripts even if an error in the page inserts markup."""
     browser.open()
     browser.run("document.body.insertAdjacentHTML('beforeend', arguments[0])", HOSTILE.replace("\ud800", ""))
     browser.until(lambda: browser.all("img"))

@@ -1,4 +1,4 @@
-"""Arrays in blocks of every kind, empty and of unknown size too, and what a Dask array says of itself held to it."""
+"""Arrays with random chunks, including empty and unknown ones, and checks of the metadata of Dask arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Chunks = tuple[tuple[int, ...], ...]
 
 @st.composite
 def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> Chunks:
-    """Some way to cut each axis, blocks of no elements included."""
+    """Draw chunks of each axis, including empty chunks."""
     chunks = []
     for size in shape:
         cuts = sorted(draw(st.lists(st.integers(0, size), max_size=4)))
@@ -24,7 +24,7 @@ def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> Chunks:
 
 
 def lazy(array: Array, chunks: Any = -1, *, unknown: bool = False) -> Any:
-    """The array in these blocks; if `unknown`, without their sizes along the first axis."""
+    """Return the array in these chunks; if `unknown`, without their sizes along the first axis."""
     import dask.array as da  # noqa: PLC0415  (not everywhere)
 
     result = da.from_array(array, chunks=chunks)
@@ -39,7 +39,7 @@ def _same(block: Array) -> Array:
 
 
 def computed(result: Any) -> Array:
-    """What a Dask array holds, each of its blocks being as large as it said and of the type that it said."""
+    """Compute a Dask array, and check that its blocks have the declared sizes and types."""
     import dask.base  # noqa: PLC0415
 
     blocks = result.to_delayed(optimize_graph=False)

@@ -1,4 +1,4 @@
-"""Dask's arrays under `array.query-planning`, which it reads once, at its import: test_dask runs this in a process."""
+"""Tests Dask's `array.query-planning`, which Dask reads on import; test_dask.py runs this file in a new process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops import dtypes, errors
 
 
 def main() -> None:
-    """Every function, with everything that it may return, in one block and in several."""
+    """Run every function with all its results, in one block and in several."""
     import dask  # noqa: PLC0415
 
     dask.config.set({"array.query-planning": True})
@@ -57,7 +57,7 @@ def main() -> None:
                 same(mo.segment_max(data, named, **given), mo.segment_max(array, own, **given))
                 continue
             with pytest.raises(errors.EngineError, match=r"requires num_segments.*rank 2.*array\.query-planning"):
-                mo.segment_max(data, named, **given)  # where Dask computes it, the error is not needed
+                mo.segment_max(data, named, **given)  # if Dask supports this, the error can be removed
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ zarr = pytest.importorskip("zarr")
 da = pytest.importorskip("dask.array")
 
 LIMIT = 400_000_000
-PATIENCE = 300  # seconds, for a machine that has other things to do; nothing waits for them to pass
+PATIENCE = 300  # seconds, for a busy machine; the tests do not wait that long otherwise
 FLOAT = dtypes.FLOAT32
 
 
@@ -36,9 +36,9 @@ def client_of_two(folder: Path) -> Iterator[Any]:
     settings = {
         "distributed.comm.timeouts.connect": f"{PATIENCE}s",
         "distributed.comm.timeouts.tcp": f"{PATIENCE}s",
-        # A worker that is busy reading is not dead.
+        # A worker that is busy reading must not count as dead.
         "distributed.scheduler.worker-ttl": f"{PATIENCE}s",
-        # numbagg, which Dask takes where it is there, brings a compiler of 60 MB to each worker.
+        # numbagg, which Dask uses if it is installed, loads a compiler of 60 MB into each worker.
         "distributed.worker.preload": ["import sys; sys.modules['numbagg'] = None"],
     }
     with (
@@ -49,7 +49,7 @@ def client_of_two(folder: Path) -> Iterator[Any]:
             memory_limit=LIMIT,
             dashboard_address=":0",
             local_directory=str(folder),
-            silence_logs=logging.CRITICAL,  # workers that are killed say so
+            silence_logs=logging.CRITICAL,  # killed workers log errors
         ) as cluster,
         distributed.Client(cluster, timeout=PATIENCE) as client,
     ):
@@ -59,14 +59,14 @@ def client_of_two(folder: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A client of two workers."""
+    """Yield a client of two workers."""
     with client_of_two(tmp_path_factory.mktemp("workers")) as client:
         yield client
 
 
 @pytest.fixture
 def mortal_workers(tmp_path: Path) -> Iterator[Any]:
-    """A client of two workers that the test may kill: Dask does not always recover (dask/distributed#3196)."""
+    """Yield a client of two workers that a test may kill: Dask does not always recover (dask/distributed#3196)."""
     with client_of_two(tmp_path) as client:
         yield client
 
@@ -120,7 +120,7 @@ def test_bits_are_those_in_memory(workers: Any) -> None:
 
 
 def block_that_kills(block: Any, marker: str, block_info: Any = None) -> Any:
-    """The block; but whoever is the first to come to the one in the middle dies there, as if by somebody's hand."""
+    """Return the block, but kill the first process that computes the middle block."""
     place = block_info[0]["chunk-location"]
     if place[0] == block_info[0]["num-chunks"][0] // 2:
         try:
@@ -148,7 +148,7 @@ def test_a_worker_that_is_killed_amid_its_work_costs_no_bit(mortal_workers: Any,
 
 
 def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(mortal_workers: Any) -> None:
-    """Half of the data is gone before the maximum is asked for; the other worker makes it again."""
+    """Test that half of the data is lost before the maximum is computed; the other worker computes it again."""
     data = mixed(FLOAT, (400, 50), 4)
     lazy = mortal_workers.persist(da.from_array(data, chunks=(20, 50)) + np.float32(0))
     distributed.wait(lazy, timeout=PATIENCE)
@@ -163,14 +163,14 @@ def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(mortal_workers: 
 
 
 def moved(client: Any) -> int:
-    """The bytes that workers have had from each other, by what Dask takes them to weigh."""
+    """Return the bytes that workers transferred to each other, as Dask estimates them."""
     logs = client.run(lambda dask_worker: [entry["total"] for entry in dask_worker.transfer_incoming_log])
     return sum(map(sum, logs.values()))
 
 
 @pytest.mark.parametrize("segments", [None, 8, 1000])
 def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | None) -> None:
-    """docs/integrations/clusters.md has the bounds, in rows of the result."""
+    """Test the bounds in docs/integrations/clusters.md, in rows of the result."""
     chunks, height, width = 64, 100, 1000
     data = da.ones((chunks * height, width), chunks=(height, width), dtype=np.float32)
     if segments is None:
@@ -180,14 +180,14 @@ def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | N
         bound = ceil(log(chunks, 16)) * segments + chunks * 16 / 15
     before = moved(workers)
     distributed.wait(workers.persist(lazy), timeout=PATIENCE)
-    row = width * 4 + 400  # and what says which segments they are
+    row = width * 4 + 400  # with the segment indices
     assert moved(workers) - before <= bound * row
 
 
 def test_workers_keep_no_memory_for_later_results(workers: Any) -> None:
-    """It would count as theirs, and a worker at its limit would wait for ever for it to become less."""
+    """Test that workers cache no memory, which would count as theirs: a worker at its limit might wait forever."""
     before = mo.memory_info()
-    data = da.ones((2, 1 << 20), chunks=(1, 1 << 20), dtype=np.float32)  # 4 MiB each, the least that are kept
+    data = da.ones((2, 1 << 20), chunks=(1, 1 << 20), dtype=np.float32)  # 4 MiB each, the smallest cached size
     lazy = [mo.maximum(data, 0.5), *mo.reduce_max(data, axes=0, return_indices=True)]
     lazy += mo.segment_max(data, np.arange(2), fill_mode="ZERO", return_indices=True)
     for result in lazy:
@@ -205,13 +205,13 @@ ROWS, COLUMNS, BLOCK = 5120, 40960, 40  # 839 MB, in blocks of 6.6 MB
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A Zarr store larger than the memory of both workers, that was never in memory; and its maxima."""
+    """Return a Zarr store larger than the memory of both workers, and its maxima."""
     path = str(tmp_path_factory.mktemp("store") / "large.zarr")
     array = zarr.create_array(path, shape=(ROWS, COLUMNS), chunks=(BLOCK, COLUMNS), dtype="f4")
     assert array.nbytes > 2 * LIMIT
     ids = ids_of(ROWS, 6)
     random = np.random.default_rng(8)
-    # Long runs, which take little time to write and to read.
+    # Long runs, which are fast to write and to read.
     pattern = np.repeat(random.integers(1, 64, (BLOCK, COLUMNS // 64)), 64, axis=1).astype(np.float32)
     segments = np.zeros((6, COLUMNS), np.float32)
     for start in range(0, ROWS, BLOCK):
@@ -220,7 +220,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
         array[start : start + BLOCK] = block
         numbers = ids[start : start + BLOCK]
         for segment in np.unique(numbers):
-            # Positive and no NaN: NumPy's own maximum has the bits.
+            # The values are positive and not NaN, so NumPy's maximum has the same bits.
             np.maximum(segments[segment], block[numbers == segment].max(axis=0), out=segments[segment])
     highest = segments.max(axis=0, keepdims=True)
     return path, ids, highest, segments
@@ -235,11 +235,11 @@ def test_a_store_larger_than_the_memory(workers: Any, store: Any) -> None:
 
 
 def test_workers_at_their_limit_finish(workers: Any, store: Any) -> None:
-    """More is to be kept than the workers hold, so they write it to their disks, and pause meanwhile."""
+    """Test results larger than the workers' memory: the workers write them to disk, and pause meanwhile."""
     path, ids, highest, segments = store
     part = slice(COLUMNS * 3 // 5)
     kept = workers.persist(da.from_zarr(path)[:, part])
-    assert kept.nbytes > 0.6 * 2 * LIMIT  # from where on they write, of what they keep alone
+    assert kept.nbytes > 0.6 * 2 * LIMIT  # above this, workers write their own results to disk
     distributed.wait(kept, timeout=PATIENCE)
     spilled = workers.run(lambda dask_worker: dask_worker.data.spilled_total.disk)
     assert sum(spilled.values()) > 0

@@ -32,7 +32,7 @@ def _data(dtype: str, rng: np.random.Generator) -> Any:
 
 def _reduced(*arguments: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # All-NaN slices, of flox
+        warnings.simplefilter("ignore")  # flox warns about all-NaN slices
         values, *groups = flox.groupby_reduce(*arguments, **options)
     return values, groups
 
@@ -54,9 +54,9 @@ def test_groups_are_as_flox_has_them(name: str, dtype: str) -> None:
         for groups in GROUPS if numbers else (None, np.array(["c", "a", "x"])):
             for part in (data, data[0]):
                 _compare(name, part, by, expected_groups=groups, engine="numpy")
-    by = rng.choice([0.0, 1.0, np.nan], 40)  # rows of no group
+    by = rng.choice([0.0, 1.0, np.nan], 40)  # rows with NaN are in no group
     _compare(name, data, by, engine="numpy")
-    _compare(name, data, rng.integers(0, 3, (3, 40)), axis=1, engine="numpy")  # other groups in each row
+    _compare(name, data, rng.integers(0, 3, (3, 40)), axis=1, engine="numpy")  # different groups in each row
     if data.dtype.kind == "f":
         _compare(name, data, by, expected_groups=np.arange(4), fill_value=-1.0, engine="numpy")
 
@@ -75,7 +75,7 @@ def test_methods_for_dask_arrays(name: str, method: str | None) -> None:
 
 
 def test_results_are_maxops_own() -> None:
-    """The quiet NaN with sign 0, and +0 above -0, in blocks too."""
+    """Test that results have the quiet NaN with sign 0, and +0 above -0, also with several blocks."""
     values = np.array([-0.0, 0.0, -np.nan, -np.nan, 0.0, -0.0], np.float32)
     by = np.array([0, 0, 1, 1, 2, 2])
     for data in (values, da.from_array(values, chunks=1), da.from_array(values, chunks=4)):
@@ -115,7 +115,7 @@ def test_the_functions_are_as_those_of_flox(func: str, skipna: bool | None, dtyp
     both = array.to_dataset().assign(y=xr.DataArray(np.arange(40), dims="b"))
     for obj in (array, array.chunk(b=7), array.to_dataset(), both):
         if func == "nanmax" and skipna is False:
-            continue  # which flox takes for nanmax
+            continue  # flox treats it as nanmax
         expected = _quietly(xarray_reduce, obj, labels, func=func, skipna=skipna, engine="numpy")
         xr.testing.assert_identical(
             _quietly(compat.xarray_reduce, obj, labels, func=func, skipna=skipna, engine="numpy"), expected
@@ -150,7 +150,7 @@ def test_groups_of_nan_alone_are_filled() -> None:
 
 def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of NaN alone
+        warnings.simplefilter("ignore")  # about all-NaN slices
         return function(*arguments, **options)
 
 

@@ -43,7 +43,7 @@ def test_maximum_however_it_is_cut(data: st.DataObject) -> None:
             mo.maximum(*map(lazy, arrays))
         return
     given = [lazy(array, data.draw(chunkings(array.shape))) for array in arrays]
-    kept = data.draw(st.integers(0, len(arrays) - 1))  # the others may be NumPy's
+    kept = data.draw(st.integers(0, len(arrays) - 1))  # the others may be NumPy arrays
     mixture = [one if n == kept or data.draw(st.booleans()) else arrays[n] for n, one in enumerate(given)]
     assert_same_bits(computed(mo.maximum(*mixture)), expected)
 
@@ -138,7 +138,7 @@ def test_schedulers(scheduler: str) -> None:
 
 
 def test_arrays_under_query_planning() -> None:
-    """Dask reads that setting once, when it is imported."""
+    """Test a setting that Dask reads only on import."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     subprocess.run([sys.executable, str(Path(__file__).with_name("dask_planning.py"))], check=True, env=environment)
 
@@ -211,7 +211,7 @@ def test_byte_order_and_layout() -> None:
 
 
 def test_arrays_of_nothing_in_several_blocks() -> None:
-    """Dask's rechunk leaves these as they are."""
+    """Test empty arrays in several blocks, which Dask's rechunk does not change."""
     nothing = np.zeros((0,), np.float32)
     three, two = lazy(nothing, ((0, 0, 0),)), lazy(nothing, ((0, 0),))
     assert_same_bits(computed(mo.maximum(three, two)), nothing)

@@ -23,13 +23,13 @@ RULES = [*product([True, False], [None, "error", "drop"], [None, 0, 2])]  # sort
 
 
 def cuts(size: int) -> list[tuple[int, ...]]:
-    """Each way to cut an axis into blocks that are not empty, and one with empty blocks at both ends."""
+    """Return all ways to split an axis into nonempty blocks, and one with empty blocks at both ends."""
     borders = [[0, *(n for n in range(1, size) if mask >> n - 1 & 1), size] for mask in range(1 << max(size - 1, 0))]
     return [*(tuple(np.diff(border).tolist()) for border in borders), (0, size, 0)]
 
 
 def outcome(function: Any) -> tuple[Any, ...]:
-    """The bits of the result, or the error as its user sees it."""
+    """Return the bits of the result, or the class and text of the error."""
     try:
         result = function()
     except errors.MaxopsError as error:
@@ -38,11 +38,11 @@ def outcome(function: Any) -> tuple[Any, ...]:
 
 
 def by_parts(ids: Array, sizes: tuple[int, ...], options: dict[str, Any]) -> Any:
-    """What the tasks of a call compute, one after the other, merged two by two."""
+    """Return the result of the tasks of a call, run one after the other and merged in pairs."""
     data = np.arange(len(ids), dtype=np.float32)
     asked = segments.SegmentCall(None, fill_mode="ZERO", **options)
     if not asked.sorted and asked.out_of_range is None:
-        asked = asked._replace(out_of_range="error")  # as planned
+        asked = asked._replace(out_of_range="error")  # as in the plan
     stops = np.cumsum(sizes)
     blocks = [
         parts.of_ids(data[stop - size : stop], ids[stop - size : stop], call=asked)
@@ -115,7 +115,7 @@ FAULTY = {"negative_id": -1, "id_too_large": 9, "ids_decrease": 0}
 @pytest.mark.parametrize("second", FAULTY)
 @pytest.mark.parametrize("at", [(-2, -1), (-1, 0), (-1, 1), (0, 1), (1, 2)])
 def test_the_order_of_the_rules_is_that_of_the_core(first: str, second: str, at: tuple[int, int]) -> None:
-    """The core checks CHECKED_TOGETHER ids by one rule after the other, and then the next as many."""
+    """Test the order of rules: the core checks all rules for CHECKED_TOGETHER ids, and then for the next ones."""
     ids = np.ones(CHECKED_TOGETHER + 5, np.int8)
     for name, place in zip((first, second), at, strict=True):
         ids[CHECKED_TOGETHER + place] = FAULTY[name]

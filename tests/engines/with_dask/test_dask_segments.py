@@ -31,7 +31,7 @@ def assert_same(got: Any, expected: Any) -> None:
 
 @st.composite
 def options(draw: st.DrawFn) -> dict[str, Any]:
-    """Fill modes or an initial value, and what else the ids do not decide."""
+    """Draw fill modes or an initial value, and other options that are independent of the ids."""
     chosen: dict[str, Any] = draw(st.sampled_from([{"fill_mode": "ZERO"}, {"fill_mode": "LOWEST"}, {"initial": 1}]))
     return {**chosen, **EVERYTHING, "check_ids": draw(st.booleans())}
 
@@ -85,7 +85,7 @@ def test_offsets_however_they_are_cut(data: st.DataObject) -> None:
 def test_ids_in_any_order_are_sorted_only_where_they_are_sparse(
     monkeypatch: pytest.MonkeyPatch, dtype: type[np.generic], gaps: str, in_a_table: bool
 ) -> None:
-    """Sorting took most of the time, and the core's own look for empty segments takes a tenth of that."""
+    """Test that only sparse ids are sorted: sorting takes long, and the core finds empty segments faster."""
     rows, low = 40, 5
     widest = parts.MOST_SEGMENTS_PER_ROW * rows
     top = {"none": 20, "one": 20, "as many as a table takes": widest, "one more": widest + 1, "huge": 1 << 30}[gaps]
@@ -144,7 +144,7 @@ def test_wrong_ids_across_borders(block: int) -> None:
         mo.segment_max(data, lazy(ids, block), fill_mode="ZERO", check_ids=False).compute(scheduler="sync").any() == 0
     )
     with pytest.raises(errors.SegmentIdsError, match="must be non-decreasing, got 3 after 8 at position 44"):
-        mo.segment_max(data, ids, fill_mode="ZERO")  # in memory: at the call
+        mo.segment_max(data, ids, fill_mode="ZERO")  # in memory, the call itself raises
 
 
 def test_lengths_that_differ() -> None:
@@ -183,7 +183,7 @@ def test_a_huge_id_is_an_error_before_any_work_on_it() -> None:
 @pytest.mark.parametrize("bounds", ["offsets", "ids"])
 @pytest.mark.parametrize("unknown", [False, True])
 def test_whether_a_result_fits_goes_by_its_own_rows_and_columns(bounds: str, unknown: bool) -> None:
-    """A block's rows times segments would be terabytes."""
+    """Test that the limit applies to the result's own size; a block's rows times segments would be terabytes."""
     rows = 1 << 20
     data, names = lazy(np.zeros(rows, np.int8), rows, unknown=unknown), np.arange(rows + (bounds == "offsets"))
     named = lazy(names, len(names), unknown=True)
@@ -214,7 +214,7 @@ def test_no_rows_in_several_blocks(
 
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_masks_that_dask_does_not_know_of_are_not_lost(is_sorted: bool) -> None:
-    """Where it does, the call is an error (test_dask)."""
+    """Test masks that Dask does not know; if it does, the call is an error (test_dask.py)."""
 
     def masked(block: Any) -> Any:
         return np.ma.masked_array(block, False)
@@ -238,7 +238,7 @@ def test_masks_that_dask_does_not_know_of_are_not_lost(is_sorted: bool) -> None:
 def test_a_result_of_too_many_blocks_is_an_error_of_the_call(
     number: int | None, is_sorted: bool, in_memory: bool
 ) -> None:
-    """Its graph would take all memory."""
+    """Test that the call raises, because the graph would take all memory."""
     ids = np.array([0, 1, 1 << 60])
     data, named = lazy(np.zeros(3, np.float32), 1), ids if in_memory else lazy(ids, 1)
 

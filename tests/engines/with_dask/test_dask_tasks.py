@@ -28,12 +28,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "everything": {"fill_mode": "ZERO", **EVERYTHING},
     "unchecked": {"fill_mode": "ZERO", "check_ids": False, **EVERYTHING},
 }
-# How the segments are named: by an array in memory, or a Dask array in the data's blocks or others.
+# How the ids are given: as an array in memory, or as a Dask array with the same or other blocks.
 PLACES = ["in memory", "same blocks", "other blocks", "unknown blocks"]
 NAMED = [
     (named, place, unknown)
     for named, place, unknown in product(["ids", "unsorted ids", "offsets"], PLACES, [False, True])
-    if named == "offsets" or not unknown or place in ("same blocks", "unknown blocks")  # else an error of the call
+    if named == "offsets" or not unknown or place in ("same blocks", "unknown blocks")  # otherwise, the call fails
 ]
 
 
@@ -42,7 +42,7 @@ def keys(*arrays: Any) -> set[Any]:
 
 
 def call(rows: int, size: int, named: str, place: str, unknown: bool, options: dict[str, Any]) -> tuple[Any, set[Any]]:
-    """The results for a segment for each row, with data in blocks of `size` rows; and the inputs' own tasks."""
+    """Return results with one segment per row, with data in blocks of `size` rows, and the keys of input tasks."""
     data = lazy(np.zeros(rows, np.float32), size, unknown=unknown)
     array = np.arange(rows + (named == "offsets"))
     if place == "in memory":
@@ -63,7 +63,7 @@ def test_tasks_grow_as_n_log_n(
 ) -> None:
     monkeypatch.setattr(segments, "LEAST_BYTES", 8)
     size = 3
-    monkeypatch.setattr(segments, "_rows_at_once", lambda found, count: size)  # of unknown blocks, too
+    monkeypatch.setattr(segments, "_rows_at_once", lambda found, count: size)  # also for unknown blocks
     for options in OPTIONS.values() if blocks < 500 else [OPTIONS["everything"]]:
         results, given = call(size * blocks, size, named, place, unknown, options)
         assert results[0].numblocks == (blocks,)

@@ -18,7 +18,7 @@ segments = pytest.importorskip("maxops.engines.dask.segments")
 
 
 def size_of(result: Any) -> int:
-    """Bytes of what a task handed on, if it is what the engine's tasks make of the data."""
+    """Return the bytes of a task's result if the engine's tasks compute it from the data."""
     if isinstance(result, parts.Part):
         ids = 0 if isinstance(result.ids, range) else result.ids.nbytes
         return int(ids + result.values.nbytes + (0 if result.indices is None else result.indices.nbytes))
@@ -26,7 +26,7 @@ def size_of(result: Any) -> int:
 
 
 def handed_on(*results: Any) -> tuple[int, int]:
-    """Bytes of all parts, and of the largest."""
+    """Return the bytes of all communicated parts, and of the largest part."""
     sizes: list[int] = []
 
     def weigh(key: Any, result: Any, *_: Any) -> None:
@@ -38,7 +38,7 @@ def handed_on(*results: Any) -> tuple[int, int]:
 
 
 def calls(blocks: Iterable[int], segments: int, width: int = 4, **options: Any) -> list[tuple[int, int]]:
-    """What is handed on for the same rows in several numbers of blocks."""
+    """Return the communicated bytes for the same rows in several numbers of blocks."""
     data = np.zeros((4096, width), np.float32)
     ids = np.sort(np.random.default_rng(1).permutation(np.arange(4096) % segments))
     sized = [4096 // count for count in blocks]
@@ -51,10 +51,10 @@ def calls(blocks: Iterable[int], segments: int, width: int = 4, **options: Any) 
 def test_more_blocks_hand_on_little_more() -> None:
     result = 1024 * 4 * 4
     few, many = calls((8, 128), 1024)
-    assert few[0] <= 1.1 * result  # each segment once, and those at borders twice
-    # Past 16 blocks there is a level more in the tree.
+    assert few[0] <= 1.1 * result  # each segment once, and segments at block borders twice
+    # With more than 16 blocks, the tree has another level.
     assert many[0] <= 2 * result + 128 * 4 * 4 * 2
-    assert many[0] < 128 * result / 16  # blocks times segments, it would be 16 times that
+    assert many[0] < 128 * result / 16  # would be 16 times as large with blocks times segments
 
 
 def test_more_segments_hand_on_as_the_result_grows() -> None:
@@ -74,8 +74,8 @@ def test_ids_in_any_order_hand_on_what_blocks_touch() -> None:
     given: dict[str, Any] = {"num_segments": 1 << 20, "fill_mode": "ZERO", "sorted": False}
     total, _ = handed_on(mo.segment_max(lazy(data, (64, 4)), lazy(ids, 64), **given))
     once = 4096 * (16 + 8)  # a row and its id
-    assert total <= 6 * once  # as made, in groups, cut for each block of the result
-    assert total < 64 * (1 << 20) * 16 / 1000  # blocks times segments, it would be that
+    assert total <= 6 * once  # as computed, in groups, and split for each block of the result
+    assert total < 64 * (1 << 20) * 16 / 1000  # would be that large with blocks times segments
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -90,7 +90,7 @@ def test_a_result_in_many_blocks_is_communicated_twice_a_stage_in_parts_of_one_b
     result = mo.segment_max(data, lazy(ids, 37), rows, fill_mode="ZERO", sorted=is_sorted)
     assert result.numblocks[0] == blocks
     total, largest = handed_on(result)
-    row = 4 * width + (0 if is_sorted else 8)  # and its id
+    row = 4 * width + (0 if is_sorted else 8)  # with its id
     stages = ceil(log(blocks, 4))
     assert total <= 2 * stages * rows * row
     assert largest <= (1.1 if is_sorted else 1.6) * 40 * row

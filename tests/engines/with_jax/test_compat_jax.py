@@ -64,7 +64,7 @@ def test_max(axis: Any, keepdims: bool) -> None:
 @pytest.mark.parametrize("axis", [np.int64(0), np.array(1), jnp.array(-1), [0], (0, np.int32(1))], ids=repr)
 def test_axes_of_every_kind_of_integer(axis: Any) -> None:
     same(compat.max(ROWS, axis=axis), jnp.max(ROWS, axis=axis))
-    same(compat.nanmax(ROWS, axis=axis), jnp.max(ROWS, axis=axis))  # of which JAX's nanmax takes some
+    same(compat.nanmax(ROWS, axis=axis), jnp.max(ROWS, axis=axis))  # JAX's nanmax accepts only some of the options
     if not isinstance(axis, (list, tuple)):
         same(compat.argmax(ROWS, axis=axis), jnp.argmax(ROWS, axis=axis))
 

@@ -31,7 +31,7 @@ def _64_bits() -> Iterator[None]:
 
 
 def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that JAX compiles anew: what it compiled for one lowering is not for the other."""
+    """Return a function that JAX compiles again, because a compiled function is specific to a lowering."""
     compiled: Callable[..., Any] = jax.jit(lambda *args: function(*args))  # noqa: PLW0108 - a new one is the point
     return compiled
 
@@ -50,7 +50,7 @@ def same(got: Any, expected: Array) -> None:
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_type_under_jit(dtype: DType) -> None:
-    """Subnormals, zeros and NaNs included: XLA's threads flush subnormals, and no bit may show it."""
+    """Test subnormals, zeros and NaNs: XLA's threads flush subnormals, which must not change any bit."""
     values = np.resize(np.random.default_rng(0).permutation(pool(dtype)), (6, 16))
     other = values[::-1].copy()
 
@@ -74,7 +74,7 @@ def test_subnormals_between_operations_of_xla(dtype: DType) -> None:
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("ids", [[0, 1, 5], [-2, 0, 1], [-2, 1, 5]], ids=str)
 def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: Any, lowering: str) -> None:
-    """What is a fault of ids that are known is one of ids that are not, and what is dropped is dropped."""
+    """Test that traced ids have the same faults, and are dropped in the same way, as known ids."""
     x, given = np.arange(3, dtype=np.float32), np.array(ids)
 
     def call(x: Any, ids: Any) -> Any:
@@ -82,7 +82,7 @@ def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: A
 
     past = out_of_range == "error" or (out_of_range is None and not in_order)
     if (out_of_range != "drop" and min(ids) < 0) or (past and max(ids) >= 4):
-        if lowering == "custom-calls":  # integer keys drop them: no operator of XLA's raises
+        if lowering == "custom-calls":  # integer keys drop them, because no XLA operator can raise
             with pytest.raises(Exception, match="segment_ids"):
                 jax.block_until_ready(fresh(call)(x, given))
     else:
@@ -103,7 +103,7 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_modes_of_xla_are_what_they_were_after_a_call(operator: str) -> None:
-    """What XLA then makes of subnormals is what it makes of them without a call."""
+    """Test that XLA treats subnormals after a call as it does without a call."""
     smallest = np.full(64, np.finfo(np.float32).smallest_normal)
     halves = fresh(lambda x: x * jnp.float32(0.5))(smallest)
     for _ in range(2):
@@ -182,7 +182,7 @@ INNER: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("inner", INNER)
 def test_within_the_function_of_a_reduction(inner: str) -> None:
-    """XLA has no custom calls there, and ends the process if it is given one."""
+    """Test calls inside a reduction's function, where a custom call would crash XLA."""
     data = mixed(dtypes.FLOAT32, (9, 6), 11)
     function, lowest = INNER[inner], np.float32(-np.inf)
 
@@ -207,7 +207,7 @@ def test_within_the_function_of_a_scatter() -> None:
 
 
 def test_beside_a_reduction_calls_are_what_they_were(lowering: str) -> None:
-    """The same call within a reduction's function and outside of it, in control flow too."""
+    """Test the same call inside and outside a reduction's function, and in control flow."""
 
     def both(d: Any) -> Any:
         high = lax.reduce(d, np.float32(0), mo.maximum, (0,))
@@ -232,7 +232,7 @@ TRANSFORMED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("transformed", TRANSFORMED)
 def test_nothing_leaks_out_of_a_trace(transformed: str) -> None:
-    """No rule holds on to what JAX traced: it would be wrong in the next trace."""
+    """Test that no rule keeps a tracer, which would be invalid in the next trace."""
     x = mixed(dtypes.FLOAT32, (4, 4, 3), 14, nans=0.0)
 
     def every(x: Any) -> Any:
@@ -281,7 +281,7 @@ def test_shapes_and_types_are_refused_while_tracing() -> None:
         fresh(lambda d, i: mo.segment_max(d, i, fill_mode="ZERO"))(x, ids)
     with pytest.raises(errors.NumSegmentsError, match="num_segments must be a Python integer under jax"):
         fresh(lambda d, i, n: mo.segment_max(d, i, n, fill_mode="ZERO"))(x, ids, 6)
-    # ids that are not traced are known: so is their number, and what is wrong with them
+    # ids that are not traced are known, as are their number and their faults
     known, wrong = give(ids), give(ids[::-1].copy())
     assert fresh(lambda d: mo.segment_max(d, known, fill_mode="ZERO"))(x).shape == (6, 3)
     with pytest.raises(errors.SegmentIdsError, match="got 2 after 5 at position 1"):
@@ -303,7 +303,7 @@ WRONG: dict[str, tuple[list[int], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_ids_under_jit_have_the_same_text(name: str, lowering: str) -> None:
-    """On other devices they are not looked at; the result then is any, of the shape that it should have."""
+    """Test the text of errors; other devices do not check ids, and return an unspecified result of the right shape."""
     values, options = WRONG[name]
     ids, data = np.array(values), np.zeros((6, 2), np.float32)
     where = "offsets" if name in ("begin", "down", "end") else "segment_ids"
@@ -401,14 +401,14 @@ def test_nested_vmap_of_segment_max_over_ids() -> None:
 
 
 def test_a_mapped_call_stays_one(lowering: str) -> None:
-    """vmap adds an axis to the operator, and no loop around it."""
+    """Test that vmap adds an axis to the operator, without a loop around it."""
     text = jax.jit(jax.vmap(lambda d: mo.reduce_max(d, 0))).lower(np.zeros((9, 5), np.float32)).as_text()
     assert text.count("custom_call @maxops_reduce_max") == (lowering == "custom-calls")
     assert "while" not in text
 
 
 def test_many_large_arrays_at_once() -> None:
-    """Calls that use the core's threads, from several of XLA's."""
+    """Test calls that use the core's threads from several of XLA's threads."""
     data = mixed(dtypes.FLOAT32, (4, 300_000), 5, nans=0.0)
     highs = fresh(lambda d: [mo.reduce_max(d[k], keepdims=False) for k in range(4)])(data)
     for k, high in enumerate(highs):

@@ -41,7 +41,7 @@ def test_64_bits_are_refused_where_jax_has_none() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"sorted": False}, {"out_of_range": "drop"}], ids=str)
 def test_ids_of_numpy_keep_their_meaning_without_64_bits(options: dict[str, Any]) -> None:
-    """They become int32 for JAX, and none may wrap round to another segment."""
+    """Test that ids become int32 for JAX without wrapping around to another segment."""
     data = mixed(dtypes.FLOAT32, (5, 2), 1)
     ids = np.array([0, 1, 1, (1 << 32), (1 << 32) + 1])
     with jax.enable_x64(False):
@@ -58,7 +58,7 @@ def test_ids_of_numpy_keep_their_meaning_without_64_bits(options: dict[str, Any]
 
 @pytest.mark.parametrize("dtype", [*FLOATS[:-1], dtypes.INT8, dtypes.UINT32, dtypes.BOOL], ids=str)
 def test_options_against_what_is_implicit(dtype: DType) -> None:
-    """maxops broadcasts and converts by name, where it does, and leaves it to nobody's rules."""
+    """Test that maxops broadcasts and converts explicitly."""
     data = np.arange(8).reshape(4, 2).astype(dtype.numpy)
     ids, offsets = np.arange(4) // 2, np.array([0, 1, 4])
     both: dict[str, Any] = {"return_indices": True, "return_empty": True}

@@ -36,7 +36,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("sizes", ["known", "symbolic"])
 @pytest.mark.parametrize("name", CALLS)
 def test_exported(name: str, sizes: str) -> None:
-    """For any platform and without custom calls: bytes that run where nobody has maxops."""
+    """Test functions exported for any platform without custom calls, which run where maxops is not installed."""
     data = mixed(dtypes.FLOAT32, (5, 4), 13, nans=0.0)
     ids, offsets = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 2, 2, 5], np.int32)
     given: Any = (data, ids, offsets)
@@ -48,7 +48,7 @@ def test_exported(name: str, sizes: str) -> None:
     assert "custom_call @maxops" not in exported.mlir_module()
     call = export.deserialize(exported.serialize()).call
     may_be_empty = sizes == "symbolic" and name in ("reduce_max", "reduce_max ignoring NaN")
-    for columns in (4, 0) if may_be_empty else (4,):  # k - 1 may turn out to be 0
+    for columns in (4, 0) if may_be_empty else (4,):  # k - 1 may be 0 at run time
         part = data[:, :columns]
         results, expected = call(part, ids, offsets), CALLS[name](part, ids, offsets)
         for got, value in zip(*map(jax.tree.leaves, (results, expected)), strict=True):

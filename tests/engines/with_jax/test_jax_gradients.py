@@ -30,7 +30,7 @@ def _64_bits() -> Iterator[None]:
 
 
 def gradients(function: Callable[..., Any], *args: Any) -> tuple[Array, ...]:
-    """Of the sum of results, each times its number."""
+    """Return the gradients of a weighted sum of the results."""
 
     def total(*args: Any) -> Any:
         result = function(*args)
@@ -149,7 +149,7 @@ def test_nobody_has_the_gradient_of_what_only_the_initial_value_holds() -> None:
 
 @pytest.mark.parametrize("ties", ["first", "even"])
 def test_against_differences(ties: Ties) -> None:
-    """Forwards and backwards, where no two values are near each other."""
+    """Test against finite differences, in forward and reverse mode, with values that are far apart."""
     random = np.random.default_rng(0)
     x, y = random.permutation(24).reshape(4, 6) / 3.0, random.permutation(6) / 3.0 + 0.1
     ids = np.array([2, 0, 2, 1])
@@ -214,7 +214,7 @@ def test_integers_have_none() -> None:
     values, tangents = jax.jvp(mo.reduce_max, (x,), (np.zeros(3, jax.dtypes.float0),))
     assert values.tolist() == [3]
     assert tangents.dtype == jax.dtypes.float0
-    got = jax.grad(lambda d: (mo.reduce_max(x) * d).sum())(2.0)  # beside something that has
+    got = jax.grad(lambda d: (mo.reduce_max(x) * d).sum())(2.0)  # with an argument that has a gradient
     assert got == 3.0
 
 
@@ -250,11 +250,11 @@ def derivatives(x: Any, call: str, ties: Ties) -> Any:
 
 @cache
 def exact_shares(call: str, shape: tuple[int, ...], ties: Ties) -> Any:
-    """What each of so many ones gets of a gradient of one, in float64."""
+    """Return, in float64, the shares of a gradient of one if this many elements are equal."""
     return np.asarray(derivatives(jnp.ones(shape, np.float64), call, ties)[2])
 
 
-# What counts the ties is the same in both lowerings, and float32 and float64 count past every shape here.
+# Both lowerings count ties in the same way, and float32 and float64 can count all elements of the shapes here.
 @pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize(
     ("dtype", "shape", "ties"),
@@ -263,7 +263,7 @@ def exact_shares(call: str, shape: tuple[int, ...], ties: Ties) -> Any:
         ("float16", (4_100, 2), "even"),
         ("bfloat16", (4_100, 2), "even"),
         ("float32", (3, 70_000), "even"),
-        ("float16", (3, 70_000), "first"),  # counts nothing
+        ("float16", (3, 70_000), "first"),  # counts no ties
     ],
     ids=str,
 )
@@ -271,9 +271,9 @@ def exact_shares(call: str, shape: tuple[int, ...], ties: Ties) -> Any:
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     call: str, dtype: str, shape: tuple[int, ...], ties: Ties
 ) -> None:
-    """Tangents of one have a mean of one, whatever the type counts to; and backwards the shares are what they are."""
+    """Test that tangents of one have a mean of one for any type, and that backward gradients are the shares."""
     if call == "maximum" and shape[0] > 3:
-        shape = (5, 2)  # as many inputs
+        shape = (5, 2)  # with one input per row
     x = jnp.ones(shape, dtype)
     values, tangent, back = derivatives(x, call, ties)
     assert tangent.dtype == values.dtype == x.dtype

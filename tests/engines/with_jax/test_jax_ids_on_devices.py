@@ -17,14 +17,14 @@ jax = pytest.importorskip("jax")
 inputs = pytest.importorskip("maxops.engines.jax.inputs")
 
 ROW = spec.SEGMENT_MAX
-# Lengths that JAX compiles for; and what is the highest of the small types, or -1.
+# Lengths for which JAX compiles, and the maximum of small types, or -1.
 IDS = [[], [-1], [0], [127], [255], *map(list, product([-1, 0, 1, 2], repeat=3))]
 COUNTS = (None, 0, 2, 127, 128, 255, 256)
 
 
 @pytest.fixture
 def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was looked at in this machine's memory, while JAX's arrays count as those of a device."""
+    """Record the arrays that are copied to the host, while JAX's arrays count as arrays on a device."""
     names: list[str] = []
 
     def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +79,7 @@ def test_offsets_leave_a_device_only_if_they_are_wrong(copied: list[str], dtype:
 
 @pytest.mark.parametrize("give", [np.asarray, jax.device_put], ids=["NumPy", "JAX on the CPU"])
 def test_ids_in_memory_are_looked_at_where_they_are(monkeypatch: pytest.MonkeyPatch, give: Callable[..., Any]) -> None:
-    """JAX would compile for each new length."""
+    """Test that ids in memory are checked there, because JAX would compile for each new length."""
     for name in ("_ids_are_valid", "_offsets_are_valid"):
         monkeypatch.setattr(inputs, name, pytest.fail)
     for name in ("segment_ids", "offsets"):
@@ -110,7 +110,7 @@ TYPES = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     ("wide", "dtype"), [(wide, dtype) for wide in (False, True) for dtype in TYPES if wide or not dtype.endswith("64")]
 )
 def test_no_id_past_the_last_segment_comes_back_as_another(wide: bool, dtype: str, traced: bool) -> None:
-    """Whatever type JAX makes of it: the highest of an unsigned type is no -1, and 2**32 is no 0."""
+    """Test that no conversion by JAX turns an id past the segments into a valid one: 2**32 does not become 0."""
     highest = int(np.iinfo(dtype).max)
     ids = np.array([0, 1, 2, highest // 2 + 1, highest - 1, highest], dtype)
     data = mixed(dtypes.FLOAT32, (6, 2), 2)

@@ -77,9 +77,9 @@ sys.exit(bool(failed))
 
 @pytest.mark.parametrize("lowering", ["custom-calls", "integer-keys"])
 def test_every_axis_type_under_shard_map(lowering: str) -> None:
-    """On a 4 x 2 mesh, with one axis manual or both, the bits are those of each part alone.
+    """Test that on a 4 x 2 mesh with one or two manual axes, the bits are those of each part alone.
 
-    Only custom calls ask for the mesh, so of integer keys every other combination of types and axes is enough.
+    Only custom calls use the mesh, so integer keys are tested with every other combination of types and axes.
     """
     first = "STEP = 1\n"
     if lowering == "integer-keys":

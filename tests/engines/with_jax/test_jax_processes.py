@@ -16,7 +16,7 @@ PACKAGE = Path(mo.__file__).parent
 
 
 def run(package: Path, code: str, **environment: str) -> str:
-    """What a program prints that begins with JAX, NumPy and maxops; every warning is an error in it."""
+    """Run a program that first imports JAX, NumPy and maxops, with warnings as errors; return its output."""
     start = (
         f"import sys, warnings\nsys.path[:0] = {[str(package), *sys.path]!r}\nimport jax, numpy as np, maxops as mo\n"
     )
@@ -27,7 +27,7 @@ def run(package: Path, code: str, **environment: str) -> str:
 
 
 def test_a_broken_module_of_the_custom_calls_is_an_error(tmp_path: Path) -> None:
-    """It is not what it should be: nothing goes another way silently."""
+    """Test that a broken module of custom calls is an error, without a silent fallback."""
     (tmp_path / "maxops").mkdir()
     for path in PACKAGE.iterdir():
         if not path.name.startswith("_xla."):
@@ -42,7 +42,7 @@ def test_a_broken_module_of_the_custom_calls_is_an_error(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("lowering", ["custom-calls", "integer-keys"])
 def test_arrays_over_several_devices(lowering: str) -> None:
-    """As XLA spreads them, and split by shard_map and pmap; with gradients."""
+    """Test arrays that XLA, shard_map or pmap distributes over devices, with gradients."""
     only_keys = "from maxops.engines import jax as engine\nengine.only_integer_keys().__enter__()\n"
     out = run(
         PACKAGE.parent,

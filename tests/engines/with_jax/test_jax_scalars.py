@@ -44,7 +44,7 @@ def outcome(function: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
-# Every fourth type, in turn: an integer with a sign, one without, a float.
+# Every fourth type in turn: a signed integer, an unsigned integer, and a float.
 @pytest.mark.parametrize(
     ("dtype", "call", "traced", "disabled"),
     [

@@ -20,7 +20,7 @@ X = np.array([[1, 5, 2], [4, 3, 6]], np.float32)
 
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Each call that is planned; nothing is known at first."""
+    """Yield a list of the calls that are planned, with an empty cache at first."""
     calls: list[Any] = []
 
     def watch(name: str) -> None:
@@ -61,7 +61,7 @@ def _listed(results: Any) -> tuple[Any, ...]:
 
 
 def test_each_call_is_planned_once(planned: list[Any]) -> None:
-    """Whatever ran before it, under transforms too; and its results are as on NumPy's arrays."""
+    """Test that each call is planned once, under transforms too, with the results of NumPy arrays."""
     x = jnp.asarray(X)
     for _ in range(3):
         for call in CALLS.values():
@@ -76,12 +76,12 @@ def test_each_call_is_planned_once(planned: list[Any]) -> None:
 
 
 def test_calls_that_are_planned_each_time(planned: list[Any]) -> None:
-    """What a plan looks at beside shapes and types."""
+    """Test calls whose plan depends on more than shapes and types."""
     x = jnp.asarray(X)
     calls: list[Any] = [
         lambda: mo.maximum(x, X),
         lambda: mo.maximum(x, 2.0),
-        lambda: mo.maximum(x, jnp.asarray(2.0)),  # weakly typed: its value counts
+        lambda: mo.maximum(x, jnp.asarray(2.0)),  # a weak type: its value matters
         lambda: mo.reduce_max(x, np.array([1])),
         lambda: mo.reduce_max(x, np.int64(1)),
         lambda: mo.reduce_max(x, initial=2.0),
@@ -113,7 +113,7 @@ def test_the_configuration_counts(planned: list[Any]) -> None:
             mo.maximum(x, x)
         with engine.only_integer_keys():
             assert "maxops_maximum" not in jax.jit(lambda x: mo.maximum(x, x)).lower(x).as_text()
-    assert len(planned) == 1 + 2 + 2  # what is traced is planned each time
+    assert len(planned) == 1 + 2 + 2  # traced calls are planned each time
 
 
 def test_plans_do_not_pile_up(planned: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def _64_bits() -> Iterator[None]:
 
 
 def compiled(function: Function, *arguments: Any) -> Any:
-    """The results of a function, compiled without XLA's optimisations, which take longer than all else."""
+    """Return the results of a function compiled without XLA's optimizations, which would take most of the time."""
     quick = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     return jax.jit(lambda *a: function(*a)).lower(*arguments).compile(compiler_options=quick)(*arguments)  # noqa: PLW0108
 
@@ -44,7 +44,7 @@ def results(result: Any) -> tuple[Any, ...]:
 
 # ---------------------------------------------------------------------------------------- vmap of each argument
 
-# No bfloat16: XLA without optimisations flushes its subnormals in copies of its own.
+# Without bfloat16: without optimizations, XLA flushes its subnormals in copies.
 DTYPES = (dtypes.FLOAT32, dtypes.FLOAT16, dtypes.INT64)
 ROWS = 4
 IDS = {
@@ -54,7 +54,7 @@ IDS = {
     "offsets": [[0, 1, 1, 4], [0, 0, 0, 4], [0, 4, 4, 4], [0, 1, 2, 4]],
 }
 
-# name -> the call, and the shape of each argument; by a name of IDS, ids or offsets of as many members as a batch has.
+# name -> the call, and the shape of each argument, or a name in IDS: ids or offsets for each member of a batch.
 MAPPED: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "maximum": (mo.maximum, ((2, 3), (3,))),
     "maximum-ranks": (lambda a, b, c: mo.maximum(a, 1, b, c), ((), (2, 1), (3,))),
@@ -88,7 +88,7 @@ MAPPED: dict[str, tuple[Function, tuple[Any, ...]]] = {
 
 
 def argument(shape: Any, sizes: tuple[int, ...], dtype: Any, seed: int) -> Array:
-    """An argument of a call, with the axes of batches in front."""
+    """Return an argument of a call, with leading batch axes."""
     if isinstance(shape, str):
         ids = np.resize(np.array(IDS[shape]), (*sizes, len(IDS[shape][0])))
         return ids.astype((np.int64, np.int32)[seed % 2])
@@ -96,12 +96,12 @@ def argument(shape: Any, sizes: tuple[int, ...], dtype: Any, seed: int) -> Array
 
 
 def places(shape: Any) -> list[int | None]:
-    """Where a batch may lie in an argument: nowhere, first, second, last."""
+    """Return the positions of the batch axis in an argument: none, first, second and last."""
     return [None, 0, -1] if shape == () else [None, 0, 1, -1]
 
 
 def loop(function: Function, axes: tuple[int | None, ...]) -> Function:
-    """What `jax.vmap` is, of NumPy's arrays."""
+    """Return a loop over NumPy arrays that is equivalent to jax.vmap."""
 
     def mapped(*arguments: Any) -> tuple[Any, ...]:
         size = next(a.shape[axis] for a, axis in zip(arguments, axes, strict=True) if axis is not None)
@@ -120,7 +120,7 @@ Mapped = tuple[Function, Function, tuple[int | None, ...], list[Any]]
 
 
 def some(trials: list[Any], count: int) -> list[Any]:
-    """So many of them at most, from first to last: JAX compiles each for a tenth of a second."""
+    """Return at most `count` evenly spaced trials, because JAX compiles each for a tenth of a second."""
     return trials[:: -(-len(trials) // count)]
 
 
@@ -128,9 +128,9 @@ EVERY = pytest.mark.parametrize("count", [8, pytest.param(10**6, marks=pytest.ma
 
 
 def check_mapped(trials: list[Mapped], lowering: str, count: int) -> None:
-    """Mapped functions against loops, with the mapped axis last in the results; all compiled at once.
+    """Compare mapped functions with loops, with the mapped axis last in the results; all are compiled together.
 
-    Both lowerings are mapped by the same rules: so fewer are enough of the one that takes longer to compile.
+    Both lowerings have the same batching rules, so fewer trials suffice for the one that takes longer to compile.
     """
     trials = some(trials, count if lowering == "custom-calls" else count // 4)
     every = [jax.vmap(function, in_axes=axes, out_axes=-1) for function, _, axes, _ in trials]
@@ -146,7 +146,7 @@ def check_mapped(trials: list[Mapped], lowering: str, count: int) -> None:
 @EVERY
 @pytest.mark.parametrize("name", MAPPED)
 def test_a_mapped_call_is_its_members_one_by_one(name: str, count: int, lowering: str) -> None:
-    """Every set of mapped arguments, and every place of the mapped axis in each."""
+    """Test every set of mapped arguments, and every position of the mapped axis in each."""
     function, shapes = MAPPED[name]
     trials: list[Mapped] = []
     for number, axes in enumerate(product(*map(places, shapes))):
@@ -165,7 +165,7 @@ def test_a_mapped_call_is_its_members_one_by_one(name: str, count: int, lowering
 @EVERY
 @pytest.mark.parametrize("name", MAPPED)
 def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, lowering: str) -> None:
-    """Every argument mapped by the outer vmap, by the inner one, by both, by none."""
+    """Test each argument mapped by the outer vmap, the inner vmap, both or neither."""
     function, shapes = MAPPED[name]
     trials: list[Mapped] = []
     for number, axes in enumerate(product([(None, None), (0, None), (None, -1), (-1, 0), (0, 1)], repeat=len(shapes))):
@@ -189,16 +189,16 @@ def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, l
 
 # ------------------------------------------------------------------------------------- each transform in each other
 
-# Values whose ties are of two and of four elements, so that even shares are exact.
+# Values with ties of two and of four elements, so that even shares are exact.
 X = np.array([[3.0, 1.0, 3.0], [1.0, 5.0, -1.0], [2.0, 5.0, 0.0], [2.0, 4.0, 6.0]])
 ROW = np.array([2.0, 5.0, -2.0])
 SORTED, MIXED, BOUNDS = np.array([0, 0, 2, 2]), np.array([2, -1, 2, 0]), np.array([0, 1, 1, 4])
 
 
 def held(elements: Any, mask: Any, axis: int, ties: str, start: Any = -np.inf, empty: float = -np.inf) -> Any:
-    """Maxima of the masked elements along an axis, and their indices, by JAX's own operations.
+    """Return the maxima of the masked elements along an axis, and their indices, by JAX operations.
 
-    The value is a constant, to which elements that hold it add what they move.
+    Each maximum is a constant, to which the elements that are equal to it add their derivatives.
     """
     fixed = lax.stop_gradient(elements if mask is None else jnp.where(mask, elements, -jnp.inf))
     top = fixed.max(axis, keepdims=True)
@@ -219,18 +219,18 @@ def in_segments(x: Any, ids: Any, count: int, **how: Any) -> Any:
 
 
 def both(pair: Any) -> Any:
-    """A value and an index in one array."""
+    """Combine a value and an index in one array."""
     value, index = pair
     return value + index.astype(value.dtype) / 8
 
 
 def own_ids(x: Any) -> Any:
-    """Ids of the rows by their values: other ones for each member of a batch."""
+    """Return ids of the rows that depend on their values and differ between members of a batch."""
     return (x[:, 0] > 1.5).astype(int)
 
 
 def own_offsets(x: Any) -> Any:
-    """Offsets, likewise."""
+    """Return offsets that depend on the values and differ between members of a batch."""
     count = own_ids(x).sum()
     return jnp.stack([count * 0, count, count * 0 + 4])
 
@@ -239,7 +239,7 @@ def of_maximum(*arrays: Any, ties: str) -> Any:
     return held(jnp.stack(jnp.broadcast_arrays(*arrays)), None, 0, ties)[0]
 
 
-# name -> the call of an array of shape (4, 3), and the same by JAX's own operations.
+# name -> the call of an array of shape (4, 3), and the same with JAX operations.
 PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "maximum": (
         lambda x, ties: mo.maximum(x, ROW, 2.0 * x[:1], 0.5, ties=ties),
@@ -297,9 +297,9 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
 
 
 def calls(which: int, names: tuple[str, ...], whole: bool) -> Function:
-    """The calls within these transforms, each with its own ties: a vector.
+    """Return a function that makes all calls inside these transforms, each with its own ties, and returns a vector.
 
-    Unless `whole`, they are the first and every third of the others, in turn: JAX traces each for a tenth of a second.
+    Unless `whole`, it makes the first call and every third of the others, because JAX traces each for 0.1 s.
     """
     turn = sum(map(list(TRANSFORMS).index, names))
 
@@ -315,7 +315,7 @@ def calls(which: int, names: tuple[str, ...], whole: bool) -> Function:
 
 
 def squares(function: Function) -> Function:
-    """A number whose second derivatives are not all zero."""
+    """Return a scalar whose second derivatives are not all zero."""
     return lambda x: (function(x) ** 2).sum()
 
 
@@ -332,7 +332,7 @@ def custom_jvp(function: Function) -> Function:
 
 
 def zeros(function: Function, x: Any) -> Any:
-    """Zeros like the result."""
+    """Return zeros like the result."""
     return jnp.zeros_like(jax.eval_shape(function, x))
 
 
@@ -368,14 +368,14 @@ ADDS_AN_AXIS = ("vmap", "vmap-last", "map")
 
 
 def nested(function: Function, names: tuple[str, ...]) -> Function:
-    """The first of the transforms is the innermost."""
+    """Apply transforms to a function; the first one is the innermost."""
     for name in names:
         function = TRANSFORMS[name](function)
     return function
 
 
 def batched(names: tuple[str, ...]) -> Array:
-    """An array with an axis for each vmap, where that takes it."""
+    """Return an array with a batch axis for each vmap."""
     x = X
     for name in names:
         if name in ADDS_AN_AXIS:
@@ -383,11 +383,11 @@ def batched(names: tuple[str, ...]) -> Array:
     return x
 
 
-FORMULAS: dict[Any, Array] = {}  # results of the formula, which has no lowering
+FORMULAS: dict[Any, Array] = {}  # results of the formula, which are independent of the lowering
 
 
 def check_nested(every: list[tuple[str, ...]], *, whole: bool) -> None:
-    """All compiled at once; the formula once for both lowerings."""
+    """Check nested transforms, compiled together; the formula is computed once for both lowerings."""
     new = [names for names in every if (names, whole) not in FORMULAS]
 
     def run(ours: list[Any], formulas: list[Any]) -> Any:
@@ -405,7 +405,7 @@ def check_nested(every: list[tuple[str, ...]], *, whole: bool) -> None:
 
 
 def goes(names: tuple[str, ...]) -> bool:
-    """Whether JAX nests these transforms at all: a custom_vjp has no forward derivatives, and meshes do not nest."""
+    """Return whether JAX supports nesting: a custom_vjp has no forward derivatives, and meshes do not nest."""
     forward = any(name == "custom_vjp" and set(FORWARD) & set(names[at:]) for at, name in enumerate(names))
     return not forward and names.count("shard_map") < 2
 
@@ -420,7 +420,7 @@ def test_derivatives_of_a_batch_of_batches(lowering: str) -> None:
     check_nested([("vmap-last", "vmap", "grad")], whole=lowering == "custom-calls")
 
 
-# The rules of transforms are the same in both lowerings, and tracing and compiling take minutes.
+# Both lowerings share the rules of transforms, and tracing and compiling takes minutes.
 @pytest.mark.release
 @pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", TRANSFORMS)

@@ -18,13 +18,13 @@ from maxops.compat import torch as compat  # noqa: E402
 FLOATS = [torch.half, torch.bfloat16, torch.float, torch.double]
 DTYPES = [*FLOATS, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool]
 SHAPES: list[tuple[int, ...]] = [(), (1,), (7,), (3, 5), (2, 1, 4), (2, 3, 2, 2)]
-Call = Callable[[Any], Any]  # of a module
+Call = Callable[[Any], Any]  # a call that takes a module
 
 pytestmark = pytest.mark.filterwarnings("ignore:index_reduce:UserWarning", "ignore:.*segment_reduce.*beta:UserWarning")
 
 
 def drawn(shape: tuple[int, ...], dtype: Any, seed: int, *, nans: bool = False) -> Any:
-    """Small integers with many ties; of floats some are infinite or NaN."""
+    """Return small integers with many ties; some floats are infinite or NaN."""
     random = np.random.default_rng(seed)
     values = random.integers(-3, 4, shape).astype(np.float64)
     if nans and dtype.is_floating_point:
@@ -90,7 +90,7 @@ def test_reductions(shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def scattering(shape: tuple[int, ...], dim: int, dtype: Any) -> list[tuple[Any, Any, Any]]:
-    """Inputs, indices and sources of one rank; index as large as src, or smaller."""
+    """Return inputs, indices and sources of one rank; the index has the shape of the source, or is smaller."""
     cases = []
     for smaller in (0, 1):
         sizes = [max(size - smaller, 0) for size in shape]
@@ -108,7 +108,7 @@ def test_scatter_and_index(shape: tuple[int, ...], dtype: Any, include_self: boo
         for given, index, src in scattering(shape, dim, dtype):
             same("scatter_reduce", given, dim, index, src, "amax", include_self=include_self)
         ids = torch.tensor(np.random.default_rng(7).integers(0, 5, shape[dim]))
-        for index in (ids, ids.int()) if dtype is not torch.bool else ():  # which PyTorch does not take there
+        for index in (ids, ids.int()) if dtype is not torch.bool else ():  # PyTorch does not accept bool there
             same("index_reduce", given, dim, index, src, "amax", include_self=include_self)
 
 
@@ -173,7 +173,7 @@ def test_gradients(name: str) -> None:
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_transforms(name: str) -> None:
-    """`torch.func` gives what the backward pass gives, alone and for batches."""
+    """Test that `torch.func` returns the gradients of the backward pass, alone and in batches."""
     count, call = GRADIENTS[name]
     inputs = [drawn((2, 3), torch.double, 20 + k) for k in range(count)]
     tracked = [each.clone().requires_grad_() for each in inputs]

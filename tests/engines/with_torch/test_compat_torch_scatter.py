@@ -23,12 +23,12 @@ SCRIPTED: dict[str, Any] = {}
 
 
 def scripted(name: str) -> Any:
-    """A function compiled by TorchScript, once."""
+    """Return a function compiled by TorchScript, which is cached."""
     return SCRIPTED.setdefault(name, torch.jit.script(getattr(compat, name)))
 
 
 def by_loops(src: Any, index: Any, dim: int, count: int, out: Any = None) -> tuple[Any, Any]:
-    """By one element after the other: index has the shape of src, and -1 for elements of no segment."""
+    """Compute the results one element after the other; index has the shape of src, with -1 for no segment."""
     shape = list(src.shape)
     shape[dim] = count
     values = torch.zeros(shape, dtype=src.dtype) if out is None else out.clone()
@@ -87,7 +87,7 @@ def test_segments(shape: tuple[int, ...]) -> None:
             same(function(src, index, out.clone()), by_loops(src, whole, dim, 6, out))
         if rows < 2:
             continue
-        for bounds in ([0, 2, 2, rows], [1, 3, rows - 1], [0, rows], [2, 2]):  # not all rows are in a segment
+        for bounds in ([0, 2, 2, rows], [1, 3, rows - 1], [0, rows], [2, 2]):  # some rows are in no segment
             indptr = torch.tensor(bounds).expand((*shape[:dim], len(bounds)))
             ids = torch.searchsorted(torch.tensor(bounds), torch.arange(rows), right=True) - 1
             ids = torch.where(ids < len(bounds) - 1, ids, -1)

@@ -24,7 +24,7 @@ OPERATORS = ["Max", "ReduceMax", "ScatterElements"]
 
 @pytest.fixture(scope="module", params=["as committed", "exported now"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, and the example as the torch and the exporter of this machine make it."""
+    """Return the folder of the example, or of the example as exported on this machine."""
     if request.param == "as committed":
         return FOLDER
     pytest.importorskip("torch")

@@ -26,7 +26,7 @@ TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain tensors go past it; with this nothing does."""
+    """Test the table through the dispatcher, which plain tensors otherwise bypass."""
     from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
 
     for module in (eager, functions):
@@ -36,7 +36,7 @@ def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.Monkey
 
 
 def test_torch_still_says_whether_it_watches() -> None:
-    """Without these functions of torch's every call would take the long way."""
+    """Test that the functions exist with which torch reports tracing; without them, every call would be slow."""
     from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
 
     x = torch.ones(2)
@@ -48,11 +48,11 @@ def test_torch_still_says_whether_it_watches() -> None:
     with torch.no_grad():
         assert not dispatch.needs_dispatch(x.clone().requires_grad_())
     assert not dispatch.modes_are_active()
-    assert dispatch.is_tracing is torch._C._is_tracing  # torch.jit's takes longer
+    assert dispatch.is_tracing is torch._C._is_tracing  # the function in torch.jit is slower
 
 
 def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core takes plain tensors on the CPU; kernels of other devices take all that have data."""
+    """Test which tensors need the dispatcher: the core accepts plain CPU tensors, and other kernels all with data."""
     from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
 
     class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
@@ -130,12 +130,12 @@ LAYOUTS = {
 def test_layouts(layout: str) -> None:
     values, other = mixed(dtypes.FLOAT32, (4, 5), 1), mixed(dtypes.FLOAT32, (5,), 2)
     tensor = LAYOUTS[layout](give(values))
-    values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch keeps no NaN's sign
+    values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch does not preserve a NaN's sign
     assert_same_bits(take(mo.maximum(tensor, give(other))), reference.maximum(values, other))
     assert_same_bits(take(mo.reduce_max(tensor, 0)), reference.reduce_max(values, (0,)))
 
 
-# Layouts of four axes, which an element-wise result has from its arguments; and what may stand beside such a tensor.
+# Layouts of four axes, which determine those of results, and other arguments that may accompany such a tensor.
 DENSE: dict[str, Callable[[Any], Any]] = {
     "contiguous": lambda t: t,
     "channels_last": lambda t: t.contiguous(memory_format=torch.channels_last),
@@ -191,7 +191,7 @@ def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None
 
 
 def test_layouts_of_what_is_reduced() -> None:
-    """Contiguous, as torch.amax has them; but the data itself keeps its own."""
+    """Test that results are contiguous, like those of torch.amax, except the data itself."""
     x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
     for axes in ((0,), (1,), (2, 3), None, np.array([1])):
         for noop in (False, True):
@@ -342,7 +342,7 @@ def test_out(dtype: DType) -> None:
 
 @pytest.mark.parametrize("shape", [(5, 0), (0, 5), (0,), (2, 0, 3)], ids=str)
 def test_out_without_elements_has_no_overlap(shape: tuple[int, ...]) -> None:
-    """NumPy gives such an array strides of 0."""
+    """Test arrays without elements, to which NumPy gives strides of 0."""
     x, out = torch.zeros(shape), torch.from_numpy(np.empty(shape, np.float32))
     assert mo.maximum(x, x, out=out) is out
     assert mo.reduce_max(x, (), noop_with_empty_axes=True, out=out) is out
@@ -375,7 +375,7 @@ def test_out_that_is_negated_when_it_is_read() -> None:
 
 
 def test_out_of_inference_mode_is_written_there_alone() -> None:
-    """As torch has it."""
+    """Test that an output of inference mode is written only there, as in torch."""
     x = torch.ones(2)
     with torch.inference_mode():
         out = torch.zeros(2)

@@ -1,4 +1,4 @@
-# ruff: noqa: E402 - what needs torch comes after the look for it
+# ruff: noqa: E402 - imports that require torch follow the check that it is installed
 """The code path of devices other than the CPU, run on the CPU: torch operators with the reference's bits.
 
 `only_torch_operators` selects this path. The tables of all engines also test it, as the adapter "torch-any-device".
@@ -49,7 +49,7 @@ def _way() -> Iterator[None]:
 
 @contextmanager
 def core() -> Iterator[None]:
-    """The CPU's own way within."""
+    """Select the CPU's own path in a context."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatch, "_core_is_off", False)
         yield
@@ -66,7 +66,7 @@ def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: dict[str, Any] = {
         "maximum": lambda: torch.ops.maxops.maximum([x], "even"),
         "reduce_max": lambda: torch.ops.maxops.reduce_max(x, None, True, False, None, False, "even"),
-        # a number of segments that is read by way of Python
+        # a number of segments that Python reads
         "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1]), torch.tensor(2), fill_mode="ZERO"),
     }
 
@@ -103,7 +103,7 @@ def test_every_pair_of_the_pool(dtype: DType) -> None:
 
 
 def reference_rank(dtype: DType, array: Array) -> Array:
-    """Numbers in the order of the values."""
+    """Return numbers in the order of the values."""
     words, inverse = np.unique(array.view(dtype.word), return_inverse=True)
     orders = [reference.order(dtype, int(word)) for word in words]
     numbers = {order: number for number, order in enumerate(sorted(set(orders)))}
@@ -124,7 +124,7 @@ def test_every_value_of_16_bits_beside_the_hard_ones(dtype: DType) -> None:
     assert_same_bits(array_of(mo.maximum(tensor_of(every))), fast_maximum(every))
 
 
-HARD = [0.0, -0.0, np.nan, -np.inf, 1e-45, -1e-45]  # of which a device may flush the last two
+HARD = [0.0, -0.0, np.nan, -np.inf, 1e-45, -1e-45]  # a device may flush the last two
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
@@ -141,7 +141,7 @@ def test_every_short_row(length: int) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4])
 def test_every_short_list_of_ids(length: int) -> None:
-    """Ids in any order, dropped where they lie outside; offsets, right and wrong, are in test_unchecked_offsets.py."""
+    """Test unsorted ids, some of them dropped; test_unchecked_offsets.py tests offsets."""
     data = spread(F32, 2 * length).reshape(length, 2)
     for ids in product(range(-1, 3), repeat=length):
         named = np.array(ids, np.int64)
@@ -167,7 +167,7 @@ def test_a_mode_that_flushes_subnormals_changes_no_bit() -> None:
     if not torch.set_flush_denormal(True):
         pytest.skip("the processor has no such mode")
     try:
-        assert not (torch.tensor([1e-45]) * 1).any()  # the mode is on
+        assert not (torch.tensor([1e-45]) * 1).any()  # the mode is active
         results = [
             mo.maximum(*columns),
             mo.reduce_max(tensor_of(rows), 1, keepdims=False),
@@ -195,7 +195,7 @@ def test_bits_of_larger_tensors(dtype: DType) -> None:
 
 
 def layouts(tensor: Any) -> dict[str, Any]:
-    """The same values in other places and steps."""
+    """Return tensors of the same values with other offsets and strides."""
     shape = tuple(tensor.shape)
     apart = torch.zeros((*shape[:-1], shape[-1] * 2 + 1), dtype=tensor.dtype)[..., 1::2]
     across = torch.empty(tuple(reversed(shape)), dtype=tensor.dtype).permute(tuple(reversed(range(tensor.ndim))))
@@ -249,7 +249,7 @@ def test_out_may_overlap_the_inputs() -> None:
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_a_result_is_new_memory(dtype: DType) -> None:
-    """Also where it has the elements of an argument, bit for bit."""
+    """Test that a result is new memory even if it equals an argument bit for bit."""
     x, ids = tensor_of(spread(dtype, 3).reshape(1, 3)), torch.zeros(1, dtype=torch.int64)
     results = [
         mo.maximum(x),
@@ -308,7 +308,7 @@ def test_unchecked_wrong_ids_stay_within_bounds(wrong: list[int]) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"num_segments": 1}, {"num_segments": 1, "sorted": False}])
 def test_uint64_ids_that_no_int64_holds(options: dict[str, Any]) -> None:
-    """They have the core's errors, with the ids as they were given."""
+    """Test that errors are those of the core, with the original ids."""
     x, ids = torch.zeros(3), tensor_of(np.array([0, 2**64 - 1, 2**63], np.uint64))
     message = []
     for way in (nullcontext, core):
@@ -342,7 +342,7 @@ def test_the_operators_check_what_they_are_given() -> None:
 
 
 def test_graphs_and_batches() -> None:
-    """Gradients have a file of their own, which asks for this way too: test_torch_gradients.py."""
+    """Test graphs and batches; test_torch_gradients.py tests gradients on this path."""
     ids = torch.tensor([0, 0, 2])
 
     def run(x: Any) -> Any:

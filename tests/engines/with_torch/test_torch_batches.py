@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("torch_way")
 IDS = torch.tensor([[0, 0, 2, 5], [1, 1, 1, 1], [0, 2, 3, 4]])
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
-# name -> the function of one member, and for each argument its shape and the batch's place in it, or None.
+# name -> the function of one member and, for each argument, its shape and the position of the batch axis, or None.
 CALLS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[int, ...], int | None]]]] = {
     "maximum-both": (mo.maximum, [((4, 5), 0), ((5,), 1)]),
     "maximum-one": (lambda a, b: mo.maximum(a, b, 0.5), [((1, 5), 2), ((4, 1), None)]),

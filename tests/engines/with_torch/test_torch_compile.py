@@ -25,7 +25,7 @@ torch = pytest.importorskip("torch")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
-    # Inductor's own files, and the processes that it compiles in.
+    # Inductor's files and its compiler processes.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
 ]
 
@@ -33,7 +33,7 @@ TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
 CHANNELS_LAST = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
-NO: Any = "no"  # which mypy refuses too
+NO: Any = "no"  # of any type, because type checkers reject it
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
@@ -107,7 +107,7 @@ def test_compiled(call: str, dynamic: bool) -> None:
 
 
 SIZES_OF_DATA = partial(torch._dynamo.config.patch, capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
-# Calls with sizes that only data tells: of the rows that are kept, of the ids, of the offsets, of the segments.
+# Calls with sizes that depend on data: the numbers of kept rows, of ids, of offsets and of segments.
 OF_DATA: dict[str, Callable[[Any, Any, Any], Any]] = {
     "maximum": lambda a, i, keep: mo.maximum(a[keep], a[keep] * 2, 0.5),
     "maximum-row": lambda a, i, keep: mo.maximum(a[0], a[keep]),
@@ -181,7 +181,7 @@ def test_compiled_transforms() -> None:
 
 
 def test_inductor() -> None:
-    """With kernels of its own before and after ours, backwards too, and a number of rows that only data tells."""
+    """Test Inductor's kernels before and after the operators, in the backward pass, with data-dependent sizes."""
 
     def function(a: Any, b: Any, ids: Any) -> Any:
         return mo.segment_max(mo.maximum(a * 2, b + 1), ids, fill_mode="ZERO") - 1
@@ -197,7 +197,7 @@ def test_inductor() -> None:
 
 
 def test_a_call_that_is_compiled_first_of_all() -> None:
-    """The engine is imported while the call is being followed; the functions' native way in stays."""
+    """Test that the engine can be imported during tracing, and that the native entry stays."""
     code = (
         "import torch, maxops as mo\n"
         "f = torch.compile(lambda a: mo.maximum(a, 2), fullgraph=True, backend='eager')\n"
@@ -212,12 +212,12 @@ def test_a_call_that_is_compiled_first_of_all() -> None:
 
 
 def _said(error: BaseException) -> str:
-    """What an error says, the errors' own text unquoted: torch's compiler quotes what a call raised."""
+    """Return the text of an error without quotes, because torch's compiler quotes errors."""
     return str(error).replace("\\'", "'")
 
 
 TABLE_REFUSES = {case.name: case for case in TABLE if case.is_error}
-# Where sizes are symbols, the texts that tell of sizes are those to look at, and an option of each type.
+# With symbolic sizes, the cases of interest are errors about sizes, and one option of each type.
 OF_SIZES = ("types", "shapes", "axes-range", "axes-type", "keepdims", "initial", "initial-shape", "length", "rank")
 
 
@@ -238,14 +238,14 @@ def test_what_the_table_refuses_is_refused_when_compiled(name: str, dynamic: boo
     with pytest.raises(Exception) as error:  # noqa: PT011 - torch's own class, around the text
         _compiled(call, "eager", dynamic=dynamic)(*by_name.values(), **case.options)
     words = [str(case.expected[1])]
-    if name.endswith(("axis-length", "axis-rank")):  # the rows come first in a graph, so the axis and the shape differ
+    if name.endswith(("axis-length", "axis-rank")):  # in a graph, the rows are the first axis, so axis and shape differ
         before, _, after = words[0].partition(" for axis ")
         words = [before, after[after.index(", got ") :]]
     assert all(each in _said(error.value) for each in words)
 
 
 def _calls_with(name: str, values: list[Any]) -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
-    """Calls on X and IDS with each value for an option."""
+    """Yield calls on X and IDS with each value of an option."""
     function = "segment_max" if name in SEGMENTS_ONLY else "reduce_max"
     for value in values:
 
@@ -340,7 +340,7 @@ def test_results_of_every_axis_lie_as_uncompiled_ones_do(axis: int) -> None:
     [("reduce_max", 2**70), ("maximum", -(2**70)), ("reduce_max", -(2**64)), ("maximum", 2**64)],
 )
 def test_integers_that_a_graph_does_not_hold(call: str, value: int) -> None:
-    """A float that is the same number takes their place; where the type has none, our error says so."""
+    """Test integers that a graph cannot represent: an equal float replaces them or, if impossible, maxops raises."""
 
     def run(data: Any) -> Any:
         return mo.maximum(data, value) if call == "maximum" else mo.reduce_max(data, initial=value)

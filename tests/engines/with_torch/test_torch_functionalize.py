@@ -61,7 +61,7 @@ AROUND = [names for length in range(3) for names in product(TRANSFORMS, repeat=l
 
 
 def nested(function: Tensors, names: tuple[str, ...], place: int | None) -> Tensors:
-    """The function below the transforms, the first of them innermost, and functionalize in a place among them."""
+    """Apply transforms to a function, the first one innermost, with functionalize at a position among them."""
     every = {**TRANSFORMS, "functionalize": func.functionalize}
     for name in names if place is None else (*names[:place], "functionalize", *names[place:]):
         function = every[name](function)
@@ -69,7 +69,7 @@ def nested(function: Tensors, names: tuple[str, ...], place: int | None) -> Tens
 
 
 def words_of(call: str) -> str:
-    """The refusal of a call among gradients; the operator that is called first has it."""
+    """Return the text of the error for gradients, which names the first operator of the call."""
     name = {"maximum": "maximum", "a scalar": "maximum", "three": "maximum", "out": "maximum", "of a result": "maximum"}
     name |= dict.fromkeys(("reduce_max", "indices", "initial", "no axes"), "reduce_max")
     named = name.get(call, "segment_max")
@@ -84,7 +84,7 @@ def same_bits(one: Any, other: Any) -> bool:
     )
 
 
-# Among two transforms every fourth call, in turn. vmap does not write in place.
+# For two transforms, every fourth call in turn. vmap does not write in place.
 CASES = [
     (call, names)
     for turn, names in enumerate(AROUND)
@@ -95,7 +95,7 @@ CASES = [
 
 @pytest.mark.parametrize(("call", "names"), CASES)
 def test_among_transforms(call: str, names: tuple[str, ...]) -> None:
-    """In each place the same bits as without functionalize, or the error that names it beside gradients."""
+    """Test that the bits are those without functionalize, or that the error about gradients names it."""
     rows = torch.stack([X, X + 1]) if "vmap" in names else X
     for place in range(len(names) + 1):
         run = nested(CALLS[call], names, place)

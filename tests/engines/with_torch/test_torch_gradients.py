@@ -14,7 +14,7 @@ from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
-# Torch's own forward gradients begin with a script of its own.
+# Torch's own forward gradients start by compiling a script.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning"),
     pytest.mark.usefixtures("torch_way"),
@@ -37,7 +37,7 @@ def _of_offsets(x: Any, **options: Any) -> Any:
     return mo.segment_max(x, offsets=torch.tensor(OFFSETS), num_segments=5, initial=0.3, **options)
 
 
-# Each takes a tensor of shape (6, 2) and `ties`.
+# Each call takes a tensor of shape (6, 2) and `ties`.
 CALLS: dict[str, Callable[..., Any]] = {
     "maximum": lambda x, **o: mo.maximum(x[:2, None], x[2:3], 0.25, x[3:5, None] * 0.5, **o),
     "reduce-all": mo.reduce_max,
@@ -68,7 +68,7 @@ def _distinct() -> Any:
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_gradients_are_those_of_differences(call: str, ties: Ties) -> None:
-    """Of all directions and orders, and in torch's own batches."""
+    """Test gradients of all modes and orders, and in torch's own batches."""
 
     def function(x: Any) -> Any:
         return CALLS[call](x, ties=ties)
@@ -84,7 +84,7 @@ def test_gradients_are_those_of_differences(call: str, ties: Ties) -> None:
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_transforms(call: str, ties: Ties) -> None:
-    """`torch.func` gives what autograd gives, and a batch what each gives alone."""
+    """Test that `torch.func` agrees with autograd, and a batch with its members."""
 
     def loss(x: Any) -> Any:
         return (CALLS[call](x, ties=ties) ** 2).sum()
@@ -104,7 +104,7 @@ def test_transforms(call: str, ties: Ties) -> None:
 # ------------------------------------------------------------------------------------------------------ ties
 
 NAN, INF = float("nan"), float("inf")
-# What ties: values of which the first, the third and the fourth hold the maximum in the order, and the others do not.
+# Ties: the first, the third and the fourth value are equal to the maximum, and the others are not.
 ROWS = {
     "ordinary": [2.0, 1.0, 2.0, 2.0],
     "nans-of-all-kinds": [NAN, INF, -NAN, NAN],
@@ -134,7 +134,7 @@ def test_ties(row: str, dtype: str, ties: Ties) -> None:
 
 
 def test_ties_are_even_unless_told_otherwise() -> None:
-    """As those of torch.amax and torch.maximum."""
+    """Test that ties are even by default, as in torch.amax and torch.maximum."""
     x = torch.zeros(2, requires_grad=True)
     ids = torch.zeros(2, dtype=torch.int64)
     for result in (
@@ -156,7 +156,7 @@ def test_even_is_what_amax_does() -> None:
 
 
 def test_many_that_tie_share_in_half_precision() -> None:
-    """Their number is more than the type counts to."""
+    """Test more ties than the type can count."""
     x = torch.zeros(100_000, dtype=torch.float16, requires_grad=True)
     (grad,) = torch.autograd.grad(mo.reduce_max(x, ties="even").sum() * 1000, x)
     assert (grad == torch.tensor(0.01, dtype=torch.float16)).all()
@@ -167,7 +167,7 @@ def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> 
     x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], requires_grad=True)
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=2.5, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
-    # An equal element of the data has it all the same.
+    # An equal element of the data gets the gradient anyway.
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=3, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
     start = torch.tensor(2.5, requires_grad=True)
@@ -250,7 +250,7 @@ def test_gradients_are_computed_for_those_who_need_them(
     maximum(*inputs, ties=ties).sum().backward()
     assert shapes == [tuple(tensor.shape) for tensor in inputs if tensor.requires_grad]
     last = max(number for number, need in enumerate(needed, 1) if need)
-    by_torch = last if ties == "first" else len(inputs)  # the first that hold it come before the others
+    by_torch = last if ties == "first" else len(inputs)  # the first equal elements precede the others
     is_native = maximum is mo.maximum and not core_is_off()
     assert len(compared) == (0 if is_native else by_torch)
     everybody = [torch.zeros_like(tensor, requires_grad=True) for tensor in inputs]
@@ -286,7 +286,7 @@ def test_indices_may_be_changed_in_place_before_backward(ties: Ties) -> None:
     assert torch.equal(torch.autograd.grad(got, x)[0], torch.autograd.grad(expected, x)[0])
 
 
-# Each takes a tensor of shape (4,) that requires a gradient, an array that may change later, and `ties`.
+# Each call takes a tensor of shape (4,) that requires a gradient, an array that may change later, and `ties`.
 BESIDE: dict[str, tuple[Callable[..., Any], Any]] = {
     "maximum": (mo.maximum, [0.0, 9, 0, 9]),
     "segment_ids": (lambda x, a, **o: mo.segment_max(x, a, 4, fill_mode="ZERO", **o), [0, 0, 1, 1]),
@@ -316,7 +316,7 @@ def test_arrays_may_be_changed_in_place_before_backward(name: str, ties: Ties) -
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
-    """`torch.utils.checkpoint` computes it anew, for one reading."""
+    """Test that `torch.utils.checkpoint`, which computes saved values again, reads them once."""
     grads = []
     for checkpoint in (False, True):
         x = _distinct().requires_grad_()
@@ -350,7 +350,7 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With gradients neither; and without, no call goes through torch.autograd.Function."""
+    """Test that small calls bypass the dispatcher, and without gradients also torch.autograd.Function."""
     from maxops.engines.torch import any_device, functions, kernels, operators, plain  # noqa: PLC0415 - after the skip
 
     def fail(*_: Any) -> None:
@@ -370,7 +370,7 @@ def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, mo
     for name, call in calls.items():
         assert call(x.clone().requires_grad_()).tolist() == expected[name]
     for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
-        assert "__signature__" in vars(function.forward)  # which apply asks for at each call
+        assert "__signature__" in vars(function.forward)  # apply reads it on each call
         monkeypatch.setattr(function, "setup_context", staticmethod(fail))
     monkeypatch.setattr(plain, "maximum", fail)
     for name, call in calls.items():
@@ -425,9 +425,9 @@ HALF_CALLS: dict[str, Callable[..., Any]] = {
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     call: str, dtype: str, shape: tuple[int, ...], ties: Ties
 ) -> None:
-    """Tangents of one have a mean of one, whatever the type counts to; backward gradients are each one's share."""
+    """Test that tangents of one have a mean of one for any type, and that backward gradients are the shares."""
     if call == "maximum" and shape[0] > 3:
-        shape = (5, 2)  # as many inputs
+        shape = (5, 2)  # with one input per row
     x = torch.ones(shape, dtype=getattr(torch, dtype))
     values, tangent = torch.func.jvp(lambda x: HALF_CALLS[call](x, ties), (x,), (x,))
     assert tangent.dtype == values.dtype == x.dtype
@@ -440,7 +440,7 @@ def test_the_forward_gradient_is_the_mean_of_all_that_tie(
 
 @TIES
 def test_unchecked_offsets_that_are_wrong_have_no_gradient(ties: Ties) -> None:
-    """Every segment is empty, so that no element holds a maximum, not even one that equals the fill."""
+    """Test that all segments are empty, so that no element gets a gradient, even if it equals the fill value."""
     for offsets in ([0, 3, 2], [1, 2, 2], [0, 1, 3]):
         x = torch.zeros(2, requires_grad=True)
         result = mo.segment_max(x, offsets=torch.tensor(offsets), fill_mode="ZERO", check_ids=False, ties=ties)
@@ -449,7 +449,7 @@ def test_unchecked_offsets_that_are_wrong_have_no_gradient(ties: Ties) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_shares_are_summed_before_they_are_rounded(dtype: Any) -> None:
-    """Along axes of size 1 and axes that an input lacks, for the types of which a sum of rounded shares is another."""
+    """Test sums along axes of size 1 and missing axes, for types in which a sum of rounded shares would differ."""
     for count in range(100, 1000, 37):
         ones = torch.ones(count, dtype=dtype)
         for shape in ((), (1,)):
@@ -470,7 +470,7 @@ def _tangent(call: Callable[..., Any]) -> Callable[..., Any]:
 @TIES
 @pytest.mark.parametrize("shape", [(3,), (3, 2)], ids=str)
 def test_gradients_without_members(shape: tuple[int, ...], ties: Ties) -> None:
-    """A batch without members, a result without elements, and data without rows."""
+    """Test empty batches, empty results, and data without rows."""
     drop: dict[str, Any] = {"sorted": False, "out_of_range": "drop", "fill_mode": "ZERO", "ties": ties}
     ids, x, row = torch.zeros(0, 3, dtype=torch.int64), torch.ones(shape), shape[1:]
 

@@ -21,7 +21,7 @@ onnx_ir = pytest.importorskip("onnx_ir")
 import maxops.onnx  # noqa: E402 - after the skips
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # torch's and onnxscript's own, while they export
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of torch and onnxscript during export
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore:# The axis name. rows will not be used:UserWarning"),
 ]
@@ -32,7 +32,7 @@ IDS, OTHER_IDS = torch.tensor([0, 0, 2]), torch.tensor([0, 1, 1, 3, 3])
 
 
 def _float(*shape: int) -> Any:
-    """Numbers of which some are infinite or zeros of both signs."""
+    """Return floats, some of them infinite or zeros of both signs."""
     special = torch.tensor([0.0, -0.0, float("inf"), -float("inf")])
     values = torch.randn(*shape).flatten()
     values[::3] = special.repeat(len(values))[: len(values[::3])]
@@ -79,16 +79,16 @@ def _everything(a: Any, b: Any, ids: Any) -> Any:
 
 
 def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
-    """For rows of any number; the second by way of `portable`, since SegmentMax is ours."""
+    """Test any number of rows; onnxruntime needs `portable`, because SegmentMax is an operator of maxops."""
     runtime = pytest.importorskip("onnxruntime")
     model = _exported(_everything, _float(3, 4), _float(3, 4), IDS, dynamic=True)
     onnx.checker.check_model(model, full_check=True)
     ours = {"Max", "ReduceMax", "maxops.SegmentMax"}
-    assert ours <= _operators(model) <= ours | {"Identity", "Shape", "Squeeze", "Add"}  # the latter for a.shape[0] + 1
+    assert ours <= _operators(model) <= ours | {"Identity", "Shape", "Squeeze", "Add"}  # Add is for a.shape[0] + 1
     loaded = mo.onnx.from_proto(model)
     session = runtime.InferenceSession(mo.onnx.portable(model).SerializeToString())
     zeros = _float(5, 4), _float(5, 4), OTHER_IDS
-    # onnxruntime's ScatterND makes +0 of a segment of nothing but -0: see docs/integrations/onnx.md
+    # onnxruntime's ScatterND returns +0 for a segment of only -0: see docs/integrations/onnx.md
     others = zeros[0] + 0.0, zeros[1] + 0.0, OTHER_IDS
     for run, given in (
         (lambda feed: loaded.run(feed).values(), zeros),
@@ -100,7 +100,7 @@ def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
 
 
 def test_types() -> None:
-    """Each with a scalar that it alone holds exactly."""
+    """Test each type with a scalar that no other type represents exactly."""
 
     def function(a: Any, b: Any, c: Any, d: Any) -> Any:
         return mo.maximum(a, 7), mo.maximum(b, 0.1), mo.maximum(c, 2**53 + 1), mo.reduce_max(d, 1)
@@ -124,7 +124,7 @@ def _value(dtype: str) -> Any:
 
 
 ROWS_OF = (_value("FLOAT"), _value("INT64"), None)
-# name -> the operator, its arguments in the graph, and what is said.
+# name -> the operator, its arguments in the graph, and the text of the error.
 REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "indices": (
         "reduce_max",
@@ -205,10 +205,10 @@ def test_a_refusal_is_an_error_of_the_export() -> None:
     assert "ReduceMax-18 does not support return_indices in ONNX" in str(error.value)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of the exporter that is going
+@pytest.mark.filterwarnings("ignore::UserWarning")  # from the deprecated exporter
 @pytest.mark.parametrize("dynamo", [False, True], ids=["by-a-trace", "by-a-program"])
 def test_without_the_table_nothing_is_exported(dynamo: bool, tmp_path: Any) -> None:
-    """Least of all what the example gave, as a constant."""
+    """Test that the export fails instead of storing the result of the example as a constant."""
 
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, a: Any) -> Any:

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from maxops.engines.torch import only_torch_operators  # noqa: E402
 
-# Exported programs hold these texts: a change breaks those that users have stored.
+# Exported programs contain these schemas: a change would break the files of users.
 SCHEMAS = {
     "maximum": '(Tensor[] tensors, str ties, str nan="propagate") -> Tensor',
     "reduce_max": (
@@ -37,7 +37,7 @@ BOOLS = (False, True)
 
 
 def call(name: str, data: Any, *, ties: str = "even", **options: Any) -> Any:
-    """An operator on data; options in the schema's order."""
+    """Call an operator with options in the order of the schema."""
     if name == "maximum":
         return torch.ops.maxops.maximum([data, *options.get("others", [])], ties)
     if name == "reduce_max":
@@ -52,7 +52,7 @@ def call(name: str, data: Any, *, ties: str = "even", **options: Any) -> Any:
 
 @pytest.fixture(params=KERNELS)
 def device(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The device whose tensors take the kernel."""
+    """Select the device whose kernel is tested."""
     with KERNELS[request.param]():
         yield "meta" if request.param == "without data" else "cpu"
 
@@ -64,7 +64,7 @@ def test_schemas_stay(name: str) -> None:
 
 @pytest.mark.parametrize("options", [(), ("propagate",), ("ignore",)])
 def test_gradients_with_and_without_a_default(options: tuple[str, ...]) -> None:
-    """Torch leaves an argument out that is the schema's default, and counts what backward gives."""
+    """Test that backward returns enough gradients, although torch omits arguments that equal the schema's default."""
     one, two = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 1.0]))
     for run in (torch.ops.maxops.maximum, torch.compile(torch.ops.maxops.maximum, backend="aot_eager")):
         found = torch.autograd.grad(run([one, two], "even", *options).sum(), (one, two))
@@ -90,7 +90,7 @@ def test_tensors_of_other_kinds_are_refused(name: str, device: str) -> None:
 
 
 def look(results: Any) -> list[tuple[Any, ...]]:
-    """What can be seen of results without their data; an axis of one element may have any stride."""
+    """Return the properties of results that do not need data; an axis of size 1 may have any stride."""
     return [
         (part.shape, [step for step, size in zip(part.stride(), part.shape, strict=True) if size != 1], part.dtype)
         for part in (results if type(results) is tuple else (results,))
@@ -98,7 +98,7 @@ def look(results: Any) -> list[tuple[Any, ...]]:
 
 
 def layouts(array: Any) -> Iterator[Any]:
-    """Tensors of these values: in C order, in Fortran order, and stepped."""
+    """Yield tensors of these values in C order, in Fortran order, and strided."""
     yield torch.from_numpy(array)
     yield torch.from_numpy(array.copy(order="F"))
     wide = np.repeat(array, 2, axis=-1)
@@ -106,7 +106,7 @@ def layouts(array: Any) -> Iterator[Any]:
 
 
 def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
-    """Each option: shapes, strides and types; reductions are contiguous, also along an axis of one element."""
+    """Test shapes, strides and types for each option; reductions are contiguous, also along an axis of size 1."""
     for x in [*layouts(mixed(dtypes.FLOAT32, (4, 3), 1)), *layouts(mixed(dtypes.FLOAT32, (4, 1, 3), 1))]:
         meta = x.to("meta")
         for others in ([], [x[:1]], [x.mT.contiguous().mT, x], [x.new_ones(2, 1, 1, 3)]):
@@ -140,7 +140,7 @@ def test_shapes_are_checked_without_data() -> None:
 
 
 def test_results_past_all_memory_have_shapes_without_data() -> None:
-    """By the operators and by the functions."""
+    """Test results larger than any memory, with the operators and the functions."""
     x = torch.empty(1 << 40, 1 << 10, device="meta")
     ids, graded = torch.empty(1 << 40, dtype=torch.int64, device="meta"), x.clone().requires_grad_()
     column = (1 << 40, 1)
@@ -178,7 +178,7 @@ def test_a_scalar_that_its_type_does_not_hold_is_refused(device: str) -> None:
 @pytest.mark.parametrize("keepdims", BOOLS)
 @pytest.mark.parametrize("noop", BOOLS)
 def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: bool) -> None:
-    """One to each element that is a maximum, as all differ."""
+    """Test that each maximum has a gradient of one, because all elements differ."""
     x = torch.tensor([[4.0, 1.0, 7.0], [2.0, 9.0, 3.0]], requires_grad=True)
     for axes in (None, [], [0], [-1], [1, 0]):
         over = axes or (0, 1)

@@ -29,7 +29,7 @@ Call = tuple[str, dict[str, Any], dict[str, Any]]
 
 
 def _calls() -> Iterator[Call]:
-    """Each call: its function, its arrays, its other options; none that leaves a wrong id unchecked."""
+    """Yield the function, the arrays and the other options of each call, without unchecked invalid ids."""
     for axes, keepdims, noop, initial, indices in product(
         [None, (), 0, (-1,), (1, 0)], BOOLS, BOOLS, [None, 0.5], BOOLS
     ):
@@ -73,7 +73,7 @@ TRACED_TOO = pytest.mark.usefixtures("_way")
 
 
 def outcome(function: str, arrays: dict[str, Any], options: dict[str, Any]) -> Any:
-    """The results, or the error."""
+    """Return the results, or the error."""
     try:
         result = getattr(mo, function)(**arrays, **options)
     except errors.MaxopsError as error:
@@ -126,7 +126,7 @@ def test_every_combination_of_options(given: str) -> None:
 @TRACED_TOO
 @pytest.mark.parametrize("kind", [int, np.bool_, np.int64], ids=["int", "numpy-bool", "numpy-int"])
 def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None:
-    """Where torch's operators take them, whose schema has Python's bool."""
+    """Test each kind of flag with torch's operators, whose schema requires Python's bool."""
     assert torch_way
     for function, arrays, options in CALLS[::7]:
         other = {name: kind(value) if isinstance(value, bool) else value for name, value in options.items()}
@@ -142,7 +142,7 @@ def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None
 
 @pytest.mark.parametrize("ties", ["even", "first"])
 def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
-    """Not where torch puts new tensors by default; gradients of both directions too."""
+    """Test that results are on the tensors' device, not on torch's default device, also for gradients."""
     assert torch_way
     calls = [call for number, call in enumerate(CALLS) if call[0] == "reduce_max" or number % 5 == 0]
     for function, arrays, options in calls:
@@ -168,7 +168,7 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
 
 @TRACED_TOO
 def test_every_combination_of_options_with_an_output() -> None:
-    """The values are the output itself, also where the call is refused in the end."""
+    """Test that the values are the output itself, even if the call fails in the end."""
     for function, arrays, options in CALLS:
         correct = outcome(function, arrays, options)
         if isinstance(correct[0], type):
@@ -185,7 +185,7 @@ def test_every_combination_of_options_with_an_output() -> None:
 @TRACED_TOO
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_maximum_of_tensors_and_scalars(count: int) -> None:
-    """Each argument a tensor, one that has a gradient, NumPy's array or scalar, or Python's."""
+    """Test each argument as a tensor, a tensor with a gradient, a NumPy array or scalar, and a Python scalar."""
     numbers: list[Any] = [mixed(dtypes.FLOAT32, (2, 3), 5), mixed(dtypes.FLOAT32, (3,), 6), np.float32(0.5)]
     kinds: list[Callable[[Any], Any]] = [
         lambda array: TENSORS.give(np.asarray(array)),
@@ -213,7 +213,7 @@ def test_maximum_of_tensors_and_scalars(count: int) -> None:
         assert_same_bits(TENSORS.take(got.detach()), np.asarray(expected))
 
 
-# Calls by name, and the tensors that each takes; `out` among them.
+# The calls by name, and their tensors, including `out`.
 TAKEN: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "maximum": (
         lambda a, b, c, out: mo.maximum(a, b, c, out=out),
@@ -238,7 +238,7 @@ EACH = [(call, name) for call, (_, taken) in TAKEN.items() for name in taken]
 @TRACED_TOO
 @pytest.mark.parametrize(("call", "name"), EACH)
 def test_each_tensor_lies_where_the_others_do(call: str, name: str) -> None:
-    """Where a gradient may be asked for, too."""
+    """Test tensors on different devices, with and without gradients."""
     function, taken = TAKEN[call]
     elsewhere = {name: taken[name].to("meta")}
     with pytest.raises(errors.MaxopsError, match=r"is on (meta|cpu)"):
@@ -261,7 +261,7 @@ def test_each_tensor_is_strided(call: str, name: str) -> None:
 @TRACED_TOO
 @pytest.mark.parametrize(("call", "name"), EACH)
 def test_only_elements_have_gradients(call: str, name: str) -> None:
-    """Neither what a maximum begins with nor what empty segments hold; and none flows into an output."""
+    """Test that `initial` and fill values have no gradients, and that no gradient flows into an output."""
     function, taken = TAKEN[call]
     if not taken[name].dtype.is_floating_point:
         return
@@ -278,7 +278,7 @@ def test_only_elements_have_gradients(call: str, name: str) -> None:
 
 
 def watching(see: Callable[[str], None] = lambda _: None) -> Any:
-    """A mode of torch's dispatcher, through which every call goes then; it sees the names of torch's operators."""
+    """Return a mode of torch's dispatcher that receives every call; `see` gets the names of operators."""
     from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
 
     class Watching(TorchDispatchMode):
@@ -307,7 +307,7 @@ def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
 @pytest.mark.parametrize("dispatched", BOOLS, ids=["plain", "dispatched"])
 @pytest.mark.parametrize("call", TAKEN)
 def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
-    """In its values and its version; a step of 0 along an axis of size 1 is none."""
+    """Test that values and version are unchanged; an axis of size 1 may have a stride of 0."""
     function, taken = TAKEN[call]
     with watching() if dispatched else torch.no_grad():
         for out, words in (
@@ -350,7 +350,7 @@ def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr("maxops.engines.numpy.run", interrupted)
-    for function, few in TAKEN.values():  # many elements: small calls hold the GIL
+    for function, few in TAKEN.values():  # with many elements, because small calls hold the GIL
         taken = {name: value.repeat(200_000) if value.shape == (3,) else value.clone() for name, value in few.items()}
         if "offsets" in taken:
             taken["offsets"] *= 200_000
@@ -379,7 +379,7 @@ INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torc
 @pytest.mark.parametrize("ties", ["even", "first"])
 @pytest.mark.parametrize("kind", INTEGERS, ids=str)
 def test_gradients_by_ids_of_every_type(kind: Any, ties: Any) -> None:
-    """An id past the segments has none, also where int64 does not hold it."""
+    """Test that an id past the segments has no gradient, even above the maximum of int64."""
     past = np.iinfo(str(kind).removeprefix("torch.")).max
     ids = torch.from_numpy(np.array([0, 0, 2, past], str(kind).removeprefix("torch.")))
     offsets = torch.tensor([0, 2, 2, 4]).to(kind)
@@ -401,7 +401,7 @@ def test_gradients_by_ids_of_every_type(kind: Any, ties: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, dtypes.BFLOAT16.numpy], ids=str)
 def test_an_array_is_copied_for_a_gradient(dtype: Any) -> None:
-    """The caller may change it, or free it, before backward. So may the owner of a read-only one."""
+    """Test that the array is copied, because its owner may change or free it before the backward pass."""
     for locked in BOOLS:
         array = np.array([2, 0, 2]).astype(dtype)
         array.flags.writeable = not locked

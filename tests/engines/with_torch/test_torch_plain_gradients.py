@@ -23,7 +23,7 @@ VALUES = -1.0, -0.0, 0.0, NAN
 
 
 def _gradients(call: Callable[..., Any], tensors: Sequence[Any], grad: Any, *, graph: bool) -> list[Any]:
-    """The gradients of some tensors; with a graph of them, torch's operators compute them."""
+    """Return the gradients of tensors; with `graph`, torch's operators compute them."""
     tensors = [tensor.detach().requires_grad_() for tensor in tensors]
     result = call(*tensors)
     result = result[0] if isinstance(result, tuple) else result
@@ -33,7 +33,7 @@ def _gradients(call: Callable[..., Any], tensors: Sequence[Any], grad: Any, *, g
 
 
 def _odd(result: Any) -> Any:
-    """A gradient of another value for each element, one of them -0, one NaN."""
+    """Return a gradient with a different value for each element, including -0 and NaN."""
     grad = torch.arange(result.numel(), dtype=torch.float64) * 0.3 - 1
     grad[3:4], grad[4:5] = -0.0, NAN
     return grad.to(result.dtype).reshape(result.shape)
@@ -50,13 +50,13 @@ def _compare(call: Callable[..., Any], tensors: Sequence[Any], grad: Any = _odd)
 
 
 def _is_native(dtype: str, ties: Ties) -> bool:
-    """Whether the core is asked: with "first", conversions of half precision would change the bits of NaN."""
+    """Return whether the core computes the gradient; with "first", half precision could change the bits of NaN."""
     return ties == "even" or dtype in ("float32", "float64")
 
 
 @pytest.fixture
 def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the core took each backward, of tensors or of arrays."""
+    """Record whether the core computed each backward pass, for tensors and arrays."""
     taken: list[bool] = []
     inner = _native.spread
 
@@ -82,7 +82,7 @@ def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bo
 @TYPES
 @pytest.mark.parametrize("other", [0.0, NAN, 2, True, torch.tensor([[-1.0]]), torch.tensor(0.0)], ids=str)
 def test_one_element_beside_many(other: Any, dtype: str, ties: Ties) -> None:
-    """Numbers and tensors, some of more than one block of the core."""
+    """Test scalars and tensors, some of them longer than one block of the core."""
     data = torch.tensor(VALUES, dtype=getattr(torch, dtype)).repeat(150)
     if isinstance(other, torch.Tensor):
         other = other.to(data.dtype)
@@ -124,7 +124,7 @@ IDS: dict[str, dict[str, Any]] = {
 @TYPES
 @pytest.mark.parametrize("name", IDS)
 def test_every_kind_of_segments(name: str, dtype: str, ties: Ties, spread: list[bool]) -> None:
-    """With rows of each shape, in turn."""
+    """Test each kind of segments with rows of each shape in turn."""
     options = IDS[name].copy()
     kind = getattr(torch, options.pop("of", "int64"))
     for each in {"segment_ids", "offsets"} & options.keys():
@@ -138,7 +138,7 @@ def test_every_kind_of_segments(name: str, dtype: str, ties: Ties, spread: list[
 
 @TIES
 def test_layouts_and_sizes(ties: Ties) -> None:
-    """Of data and gradients; where the core does not take one, torch's operators do. The last are no small calls."""
+    """Test layouts of data and gradients; torch's operators handle those that the core does not, and large calls."""
     ids = torch.tensor([0, 0, 1, 3])
     for data in (torch.randn(4, 6), torch.randn(6, 4).T, torch.randn(4, 12)[:, ::2], torch.zeros(4, 1).expand(4, 6)):
         for grad in (_odd, torch.ones_like, lambda result: torch.ones(()).expand(result.shape)):
@@ -195,7 +195,7 @@ def test_without_gradients_nothing_of_them_is_asked() -> None:
 
 @TIES
 def test_parameters(ties: Ties, spread: list[bool]) -> None:
-    """The core takes them, too, and results are no parameters."""
+    """Test that the core accepts parameters, and that results are not parameters."""
     weights = torch.nn.Parameter(torch.tensor([1.0, 5.0, 5.0]))
     ids = torch.tensor([0, 0, 0])
     for call in (
@@ -226,7 +226,7 @@ def test_axes_that_change_until_backward() -> None:
 
 @TIES
 def test_imaginary_parts_of_conjugates(ties: Ties) -> None:
-    """Which torch keeps as they are, and negates where they are read."""
+    """Test lazy conjugates, whose negation torch applies on reading."""
     for call in (
         lambda x: mo.reduce_max(x, ties=ties),
         lambda x: mo.maximum(x, x.detach().flip(0), ties=ties),
@@ -254,7 +254,7 @@ def test_as_many_inputs_as_the_core_takes_and_more(count: int, spread: list[bool
 @pytest.mark.parametrize("inner", [1, 3])
 @pytest.mark.parametrize("way", ["lengths", "ids", "offsets"])
 def test_each_set_of_gradients_that_are_needed(way: str, inner: int, ties: Ties) -> None:
-    """Of two inputs, by the definition: the gradient of a maximum, divided by its ties, or to the first of them."""
+    """Test two inputs by the definition: ties share the gradient, or the first one gets it."""
     cells, given = {
         "lengths": ([0, 0, 1, 1, 2, 2], None),
         "ids": ([2, -1, 0, 7, 2, 2], np.array([2, -1, 0, 7, 2, 2])),
@@ -277,7 +277,7 @@ def test_each_set_of_gradients_that_are_needed(way: str, inner: int, ties: Ties)
 
 
 def test_arrays_in_place_of_tensors() -> None:
-    """Of large calls, and NumPy's scalars; what does not lie at multiples of its size goes to Python."""
+    """Test arrays of large calls, and NumPy scalars; Python handles unaligned arrays."""
     assert _native.spread(False, 1, 1, 1, None, False, np.array(3.0), np.float64(2), np.float64(3)) == (2.0,)
     odd = np.zeros(33, np.uint8)[1:].view(np.float64)
     even = np.zeros(4)
@@ -294,7 +294,7 @@ def test_arrays_in_place_of_tensors() -> None:
 
 def test_what_the_core_does_not_take() -> None:
     one = torch.ones(4)
-    mo.maximum(one, one)  # torch's row is known from here on
+    mo.maximum(one, one)  # registers torch's classes
     with torch.no_grad():
         right = (False, 1, 1, 4, None, False, one, one, one)
         kinds = one[:3], one.double(), torch.ones(8)[::2], torch._neg_view(one), "no", None
@@ -307,9 +307,9 @@ def test_what_the_core_does_not_take() -> None:
             *((place, each) for place in (6, 7, 8) for each in kinds),
         ):
             assert _native.spread(*right[:place], wrong, *right[place + 1 :]) is None, (place, wrong)  # type: ignore[arg-type]
-        wraps = 2**62 + 1  # times 4, in 64 bits, 4
+        wraps = 2**62 + 1  # 4 times this wraps around to 4 in 64 bits
         assert _native.spread(False, 1, wraps, 1, None, False, one, one, one) is None
-        many = torch.ones(200_000)  # which release the GIL
+        many = torch.ones(200_000)  # calls on it release the GIL
         assert _native.spread(False, 1, 1, many.numel(), None, False, many, many, many) is None
         for length, maxima, gradient, rows in ((1, 4, 3, 4), (2, 3, 3, 4), (2, 2, 2, 5), (1, 3, 3, 4)):
             sizes = (torch.ones(size) for size in (maxima, gradient, rows))

@@ -27,18 +27,18 @@ if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
     pytest.skip("torch before 2.10 has no table of C functions", allow_module_level=True)
 
 Call = Callable[..., Any]
-# As many elements as a small call may have in this build, and one more.
+# The maximum number of elements of a small call in this build, and one more.
 MOST = _native.parameters()["kThreadedBytes"][0]
 
 
 @pytest.fixture(autouse=True)
 def _engine_is_found() -> None:
-    """As after each `register_engine`, the first call looks the engine up."""
+    """Make the first call, which looks up the engine after each `register_engine`."""
     mo.maximum(torch.ones(1))
 
 
 def layouts(dtype: DType) -> Iterator[tuple[Any, Any]]:
-    """Arrays and tensors of the same elements: each small shape, in each order of axes, with steps, broadcast."""
+    """Yield arrays and tensors with equal elements, in small shapes and all layouts."""
     shapes = [(), (0,), (1,), (3,), (2, 3), (1, 2), (2, 0), (2, 1, 3), (2, 2, 2, 2)]
     for seed, shape in enumerate(shapes):
         array = mixed(dtype, shape, seed)
@@ -53,7 +53,7 @@ def layouts(dtype: DType) -> Iterator[tuple[Any, Any]]:
 
 
 def assert_same(got: Any, expected: Any) -> None:
-    """The bits, types and shapes of NumPy's results, in plain new tensors in C order."""
+    """Check the bits, types and shapes against NumPy's results, in new plain tensors in C order."""
     got, expected = (each if isinstance(each, tuple) else (each,) for each in (got, expected))
     for tensor, array in zip(got, expected, strict=True):
         assert type(tensor) is torch.Tensor
@@ -64,7 +64,7 @@ def assert_same(got: Any, expected: Any) -> None:
 
 
 def is_small(*arrays: Any) -> bool:
-    """Whether a call on these, and a result as large as all of them, is small in every build."""
+    """Return whether a call on these arrays is small in every build."""
     return bool(sum(array.nbytes for array in arrays) * 2 + 64 < MOST)
 
 
@@ -84,7 +84,7 @@ def test_maximum(dtype: DType) -> None:
             assert_same(done.contiguous(), expected)
             assert done.stride() == memory.like((x, y), done.shape).stride()
         if a.ndim:
-            beside = _native.maximum(a, y)  # an array beside a tensor
+            beside = _native.maximum(a, y)  # an array and a tensor
             if beside is not None:
                 assert_same(beside.contiguous(), mo.maximum(a, b))
                 assert beside.stride() == memory.like((y,), beside.shape).stride()
@@ -94,7 +94,7 @@ def test_maximum(dtype: DType) -> None:
 
 
 def test_every_layout_is_kept() -> None:
-    """As `torch.empty_like` has it: any order of the axes, with gaps, repetitions and axes of one element."""
+    """Test that results have the layout of `torch.empty_like` for any order of axes, gaps and repetitions."""
     count = 0
     for sizes in ((2, 3), (1, 3), (2, 1), (2, 2, 3), (1, 2, 3), (2, 1, 2), (3, 1, 1), (2, 2, 2, 2), (1, 2, 1, 3)):
         for steps in product((0, 1, 2, 3, 4, 6, 7) if len(sizes) < 4 else (0, 1, 2, 4, 8), repeat=len(sizes)):
@@ -170,7 +170,7 @@ def test_segment_max(dtype: DType, index_type: Any) -> None:
 
 
 def outputs(expected: Any) -> Iterator[Any]:
-    """Tensors for a result: in C order, in reverse order, with steps, of inference mode's own, a parameter."""
+    """Yield output tensors: in C order, reversed, strided, from inference mode, and a parameter."""
     shape = expected.shape
     like = memory.tensor_of(np.zeros(shape, expected.dtype))
     yield like
@@ -183,7 +183,7 @@ def outputs(expected: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_outputs(dtype: DType) -> None:
-    """Each in its layout, and torch knows that it was written."""
+    """Test each output layout, and that torch is informed about the write."""
     ids = torch.tensor([0, 0, 2])
     for array, tensor in layouts(dtype):
         calls: list[Callable[..., Any]] = [
@@ -278,11 +278,11 @@ def test_a_wrong_id_is_the_planners_error() -> None:
 
 
 class Subclass(torch.Tensor):  # type: ignore[misc]
-    """A class of a user's."""
+    """A user-defined subclass."""
 
 
 class Mode(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
-    """A mode that sees what is called."""
+    """A dispatch mode that sees all calls."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return function(*args, **(kwargs or {}))
@@ -314,7 +314,7 @@ NOT_PLAIN: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", NOT_PLAIN)
-@pytest.mark.filterwarnings("ignore")  # of torch, of nested and quantized tensors
+@pytest.mark.filterwarnings("ignore")  # warnings of torch about nested and quantized tensors
 def test_a_tensor_that_is_more_than_its_elements_goes_to_python(name: str) -> None:
     tensor = NOT_PLAIN[name]()
     assert _native.maximum(PLAIN, PLAIN) is not None
@@ -379,7 +379,7 @@ SITUATIONS: dict[str, Callable[[Call], None]] = {
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-@pytest.mark.filterwarnings("ignore")  # of torch.jit
+@pytest.mark.filterwarnings("ignore")  # warnings of torch.jit
 def test_a_transform_or_mode_goes_to_python(name: str) -> None:
     found: list[Any] = []
 
@@ -445,7 +445,7 @@ def test_an_expanded_tensor_of_more_bytes_than_there_are_addresses(sizes: tuple[
 
 
 def test_what_lets_others_run_goes_to_python() -> None:
-    """The memory of a tensor is looked at without a reference."""
+    """Test that calls that may run other code go to Python, because the core reads tensors without a reference."""
     itemsize = PLAIN.element_size()
     for elements in (MOST // itemsize // 3, MOST // itemsize):
         tensor = torch.ones(elements + 1)

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:torch.from_numpy results are registered as constants in the trace"),
 ]
 
-NO: Any = "no"  # which mypy refuses too
+NO: Any = "no"  # of any type, because type checkers reject it
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
@@ -29,7 +29,7 @@ def _images(number: int) -> Any:
     return torch.randn(number, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 
 
-# name -> the function; the example that is traced; other arguments, of other sizes too.
+# name -> the function, the traced example, and other arguments, also of other sizes.
 CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
     "maximum": (mo.maximum, (torch.randn(3, 4), torch.randn(3, 4)), (torch.randn(5, 4), torch.randn(5, 4))),
     "maximum-gradients": (
@@ -79,7 +79,7 @@ def _tuple(result: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_trace_computes_anew(call: str) -> None:
-    """And a trace that is saved, and loaded again."""
+    """Test a trace, and a trace that is saved and loaded."""
     function, example, others = CALLS[call]
     traced = torch.jit.trace(function, example)
     file = io.BytesIO()
@@ -114,7 +114,7 @@ def test_a_traced_module_has_gradients() -> None:
     assert module.weight.grad.tolist() == [1.0, 0.5]
 
 
-@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # of out's shape, which a trace fixes
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # about the shape of `out`, which a trace fixes
 def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
     ids = torch.tensor([2, 0, 0])
     for function, error, words in (
@@ -139,9 +139,9 @@ RESULTS = [(indices, empty) for indices in (False, True) for empty in (False, Tr
 @pytest.mark.parametrize("axis", [0, 1, -2])
 @pytest.mark.parametrize("counted", ["", "number", "tensor"])
 def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
-    """As many as were asked for, in their order; along each axis, by each kind of num_segments."""
+    """Test the requested results in their order, along each axis, with each kind of num_segments."""
     counts: tuple[Any, ...] = (torch.tensor(4),) if counted == "tensor" else ()
-    # A number of a tensor breaks the graph at each call, which takes a second.
+    # A number from a tensor breaks the graph at each call, which takes a second.
     each_set = RESULTS[abs(axis) :][:2] if counts and way == "graph" else RESULTS
 
     def function(x: Any, ids: Any, *count: Any) -> Any:
@@ -161,7 +161,7 @@ def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
         run = torch.jit.trace(function, example)
         others = torch.from_numpy(mixed(F32, (3, 3), 2)), torch.tensor([0, 1, 3]), *(each + 2 for each in counts)
     else:
-        torch.compiler.reset()  # which has a limit of graphs for each function
+        torch.compiler.reset()  # resets the limit of graphs per function
         run = torch.compile(function, backend="eager", fullgraph=not counts)
         others = example
     got, expected = run(*others), function(*others)

@@ -41,7 +41,7 @@ IDS = {
     "offsets": [[0, 1, 1, 4], [0, 0, 0, 4], [0, 4, 4, 4], [0, 1, 2, 4]],
 }
 
-# name -> the call, and the shape of each argument; by a name of IDS, ids or offsets of as many members as a batch has.
+# name -> the call, and the shape of each argument, or a name in IDS: ids or offsets for each member of a batch.
 MAPPED: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "maximum": (mo.maximum, ((2, 3), (3,))),
     "maximum-ranks": (lambda a, b, c: mo.maximum(a, 1, b, c), ((), (2, 1), (3,))),
@@ -89,7 +89,7 @@ MAPPED: dict[str, tuple[Function, tuple[Any, ...]]] = {
         ((ROWS, 2), "offsets", ()),
     ),
 }
-# Without num_segments, only where the ids are alike in a batch.
+# Without num_segments, only if all members of a batch have equal ids.
 COUNTED: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "segments-counted": (lambda x, ids: mo.segment_max(x, ids, fill_mode="ZERO", **ALL), ((ROWS, 2), "sorted")),
     "segments-counted-initial": (lambda x, ids, i: mo.segment_max(x, ids, initial=i, **ALL), ((ROWS,), "sorted", ())),
@@ -97,7 +97,7 @@ COUNTED: dict[str, tuple[Function, tuple[Any, ...]]] = {
 
 
 def argument(shape: Any, sizes: tuple[int, ...], dtype: Any, seed: int) -> Any:
-    """An argument of a call, with the axes of batches in front."""
+    """Return an argument of a call, with leading batch axes."""
     if isinstance(shape, str):
         ids = np.resize(np.array(IDS[shape]), (*sizes, len(IDS[shape][0])))
         return torch.tensor(ids, dtype=(torch.int64, torch.int32)[seed % 2])
@@ -105,7 +105,7 @@ def argument(shape: Any, sizes: tuple[int, ...], dtype: Any, seed: int) -> Any:
 
 
 def places(shape: Any) -> list[int | None]:
-    """Where a batch may lie in an argument: nowhere, first, second, last."""
+    """Return the positions of the batch axis in an argument: none, first, second and last."""
     return [None, 0, -1] if shape == () else [None, 0, 1, -1]
 
 
@@ -115,7 +115,7 @@ def same(got: Any, expected: Any) -> None:
 
 
 def loop(function: Function, dims: tuple[int | None, ...]) -> Function:
-    """What `torch.vmap` is."""
+    """Return a loop that is equivalent to torch.vmap."""
 
     def mapped(*arguments: Any) -> tuple[Any, ...]:
         size = next(a.shape[dim] for a, dim in zip(arguments, dims, strict=True) if dim is not None)
@@ -129,10 +129,10 @@ def loop(function: Function, dims: tuple[int | None, ...]) -> Function:
 
 
 def check_mapped(function: Function, one_by_one: Function, dims: tuple[int | None, ...], arguments: list[Any]) -> None:
-    """A batch's results against a loop's, with the batch first and last in them."""
+    """Compare a batch's results with those of a loop, with the batch axis first and last."""
     correct = one_by_one(*arguments)
     first = results(torch.vmap(function, in_dims=dims)(*arguments))
-    # torch takes 0 alone for a result without a batch, which `empty` may be
+    # torch accepts only 0 for a result without a batch axis, such as `empty`
     lasts = tuple(0 if part.dtype is torch.bool else -1 for part in correct)
     last = results(torch.vmap(function, in_dims=dims, out_dims=lasts if len(lasts) > 1 else lasts[0])(*arguments))
     for one, other, expected in zip(first, last, correct, strict=True):
@@ -145,7 +145,7 @@ CALLS = MAPPED | COUNTED
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_batch_is_its_members_one_by_one(name: str) -> None:
-    """Every set of batched arguments, and every place of a batch in each."""
+    """Test every set of batched arguments, and every position of the batch axis in each."""
     function, shapes = CALLS[name]
     choices = [[None] if name in COUNTED and isinstance(shape, str) else places(shape) for shape in shapes]
     for count, dims in enumerate(product(*choices)):
@@ -162,7 +162,7 @@ def test_a_batch_is_its_members_one_by_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_batch_of_batches_is_its_members_one_by_one(name: str) -> None:
-    """Every argument in the outer batch, in the inner one, in both, in none."""
+    """Test each argument in the outer batch, the inner batch, both or neither."""
     function, shapes = CALLS[name]
     both = [(None, None), (0, None), (None, -1), (-1, 0)]
     choices = [both[:1] if name in COUNTED and isinstance(shape, str) else both for shape in shapes]
@@ -200,14 +200,14 @@ def test_a_batch_without_members_has_the_shapes_and_types_of_one(name: str) -> N
 @pytest.mark.parametrize("initial", [None, 0, "one"], ids=str)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0)], ids=str)
 def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) -> None:
-    """As graphs have it, with axes as they were given: none, negative ones, in any order."""
+    """Test operators as in graphs, with the original axes: none, negative ones, in any order."""
     import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
 
     rank = len(shape)
     sets: list[Any] = [None, [], *([axis] for axis in range(-rank, rank)), *[[-1, 0], [1, -2]] * (rank > 1)]
     first = None if initial is None else torch.tensor([2.0, -2.0, 0.0]) if initial == 0 else torch.tensor(0.5)
     for axes, keepdims, noop, indices in product(sets, *[(False, True)] * 3):
-        if noop and not axes and initial is not None:  # which is refused
+        if noop and not axes and initial is not None:  # rejected
             continue
 
         def call(x: Any, i: Any, options: tuple[Any, ...] = (axes, keepdims, noop), indices: bool = indices) -> Any:
@@ -224,7 +224,7 @@ def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) ->
 
 
 def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only where other arguments differ too is there one for each member."""
+    """Test that data with a batch axis is one call; only other batched arguments need one call per member."""
     from maxops.engines.torch import vmap  # noqa: PLC0415 - after the skip
 
     def fail(*_: Any) -> Any:
@@ -240,7 +240,7 @@ def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_operator_is_left_to_the_loop_of_torch() -> None:
-    """Nor is a scalar in a graph, which is one for all members."""
+    """Test that all operators have batching rules, also for scalars in a graph that all members share."""
     import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
 
     def scalar(x: Any) -> Any:
@@ -256,16 +256,16 @@ def test_no_operator_is_left_to_the_loop_of_torch() -> None:
 
 # ------------------------------------------------------------------------------------- each transform in each other
 
-# Values whose ties are of two and of four elements, so that even shares are exact.
+# Values with ties of two and of four elements, so that even shares are exact.
 X = torch.tensor([[3.0, 1.0, 3.0], [1.0, 5.0, -1.0], [2.0, 5.0, 0.0], [2.0, 4.0, 6.0]], dtype=torch.float64)
 ROW = torch.tensor([2.0, 5.0, -2.0], dtype=torch.float64)
 SORTED, MIXED, BOUNDS = torch.tensor([0, 0, 2, 2]), torch.tensor([2, -1, 2, 0]), torch.tensor([0, 1, 1, 4])
 
 
 def held(elements: Any, mask: Any, axis: Any, ties: str, start: Any = -torch.inf, empty: float = -torch.inf) -> Any:
-    """Maxima of the masked elements along an axis, and their indices, by torch's own operators.
+    """Return the maxima of the masked elements along an axis, and their indices, by torch operators.
 
-    The value is a constant, to which elements that hold it add what they move.
+    Each maximum is a constant, to which the elements that are equal to it add their derivatives.
     """
     elements = torch.where(mask, elements, -torch.inf) if mask is not None else elements
     fixed = elements.detach()
@@ -287,18 +287,18 @@ def in_segments(x: Any, ids: Any, count: int, **how: Any) -> Any:
 
 
 def both(pair: Any) -> Any:
-    """A value and an index in one tensor."""
+    """Combine a value and an index in one tensor."""
     value, index = pair
     return value + index.to(value.dtype) / 8
 
 
 def own_ids(x: Any) -> Any:
-    """Ids of the rows by their values: other ones for each member of a batch."""
+    """Return ids of the rows that depend on their values and differ between members of a batch."""
     return (x[:, 0] > 1.5).to(torch.int64)
 
 
 def own_offsets(x: Any) -> Any:
-    """Offsets, likewise."""
+    """Return offsets that depend on the values and differ between members of a batch."""
     count = own_ids(x).sum()
     return torch.stack([count * 0, count, count * 0 + 4])
 
@@ -307,7 +307,7 @@ def of_maximum(*tensors: Any, ties: str) -> Any:
     return held(torch.stack(torch.broadcast_tensors(*tensors)), None, 0, ties)[0]
 
 
-# name -> the call of a tensor of shape (4, 3), and the same by torch's own operators.
+# name -> the call of a tensor of shape (4, 3), and the same with torch operators.
 PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "maximum": (
         lambda x, ties: mo.maximum(x, ROW, 2.0 * x[:1], 0.5, ties=ties),
@@ -367,12 +367,12 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
 
 
 def squares(function: Function) -> Function:
-    """A number whose second derivatives are not all zero."""
+    """Return a scalar whose second derivatives are not all zero."""
     return lambda x: (function(x) ** 2).sum()
 
 
 def backwards(function: Function) -> Function:
-    """The gradient by autograd, of a leaf."""
+    """Return the gradient of a leaf by autograd."""
 
     def gradient(x: Any) -> Any:
         leaf = x.clone().requires_grad_()
@@ -435,19 +435,19 @@ TRANSFORMS: dict[str, Callable[[Function], Function]] = {
     "inference_mode": within(torch.inference_mode),
     "dlpack": lambda function: lambda x: function(torch.from_dlpack(x)),
 }
-# Of whole tensors, not of those that a transform of torch.func wraps.
+# Transforms on whole tensors, not on those that torch.func wraps.
 OUTERMOST = ("checkpoint", "autograd", "forward_ad", "inference_mode", "dlpack")
 
 
 def nested(function: Function, names: tuple[str, ...]) -> Function:
-    """The first of the transforms is the innermost."""
+    """Apply transforms to a function; the first one is the innermost."""
     for name in names:
         function = TRANSFORMS[name](function)
     return function
 
 
 def batched(x: Any, names: tuple[str, ...]) -> Any:
-    """A tensor with an axis for each vmap, where that takes it."""
+    """Return a tensor with a batch axis for each vmap."""
     for name in names:
         if name.startswith("vmap"):
             x = torch.stack([x, x.roll(1, 0), 1 - x], -1 if name == "vmap-last" else 0)
@@ -455,7 +455,7 @@ def batched(x: Any, names: tuple[str, ...]) -> Any:
 
 
 def outcome(function: Function, x: Any) -> Any:
-    """The result, or the error by which torch refuses to nest these transforms."""
+    """Return the result, or torch's error for unsupported nesting."""
     try:
         return function(x)
     except RuntimeError as error:
@@ -492,7 +492,7 @@ def test_three_transforms_in_each_other(outer: str) -> None:
 
 
 def calls(names: tuple[str, ...]) -> Function:
-    """The first call and every third of the others, in turn, within these transforms: each compiles for a second."""
+    """Return the first and every third call, in turn, inside these transforms; each compiles for a second."""
     turn = sum(map(list(TRANSFORMS).index, names))
 
     def every(x: Any) -> list[Any]:
@@ -505,7 +505,7 @@ def calls(names: tuple[str, ...]) -> Function:
     return every
 
 
-# Torch reads neither a module made within nor forward_ad; its own [:1] fails under inference_mode in aot_eager.
+# Torch cannot trace a module that is made inside, or forward_ad; its own [:1] fails under inference_mode.
 NOT_COMPILED = ("functional_call", "autograd", "forward_ad", "dlpack", "inference_mode")
 COMPILED = [
     *[(name,) for name in TRANSFORMS if name not in NOT_COMPILED],
@@ -533,7 +533,7 @@ def test_transforms_in_a_compiled_function(backend: str, names: tuple[str, ...])
         assert torch.equal(part, expected)
 
 
-# Torch exports no torch.autograd.Function under torch.func.
+# Torch cannot export a torch.autograd.Function under torch.func.
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("names", [("no_grad",), ("autocast",), ("checkpoint",)], ids="-".join)
 def test_transforms_in_an_exported_program(names: tuple[str, ...]) -> None:
