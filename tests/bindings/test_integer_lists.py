@@ -145,7 +145,7 @@ def test_named_standards_take_no_lists() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_data_of_every_engine(name: str, adapter: Adapter) -> None:
     adapter.need()
-    """What the engine does with an int64 array in memory, it does with a list: run, or refuse."""
+    """Test that the engine treats a list like an int64 array in memory: it runs or rejects both."""
     values = {"segment_ids": [0, 0, 2], "offsets": [0, 2, 3]}[name]
     with adapter.around():
         data = adapter.given((DATA,))[0]

@@ -153,7 +153,7 @@ def test_guard_bytes_tell(place: int, message: str) -> None:
 
 
 def test_the_references_places_are_numpys() -> None:
-    """The first indices equal NumPy's argmax, which also returns the first NaN."""
+    """Test that the first indices equal NumPy's argmax, which also returns the first NaN."""
     random = np.random.default_rng(6)
     for data in (random.integers(0, 3, (3, 4, 5)), np.where(random.random((3, 4, 5)) < 0.3, np.nan, 1.0)):
         highest = reference.reduce_max(data, (1,))

@@ -1,22 +1,21 @@
-// Every mutant in one build: mutate.py wraps each place of the sources that it can break in one of these, with the
-// number of its first mutant. One of them is switched on at run time, or all of them are watched. What a compiler
-// evaluates stays as it is.
+// The switches of mutants: places_native.py wraps each place of a source in one of them, with the number of the place's
+// first mutant. At run time, one mutant is enabled, or all are watched. Constant expressions keep their values.
 #pragma once
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 struct MutantSwitch {
-    unsigned from, count;  // places whose first mutant is one of these leave the ordinary path
-    unsigned chosen;       // the mutant that is on; 0 while they are watched
-    unsigned char* seen;   // of each mutant: kReached, kDiffers
+    unsigned from, count;  // places whose first mutant is in this range use the slow path
+    unsigned chosen;       // the enabled mutant; 0 while all are watched
+    unsigned char* seen;   // for each mutant: kReached, kDiffers
 };
 extern "C" __attribute__((visibility("default"))) MutantSwitch maxops_mutants;
 
 namespace maxops_mutation {
 namespace {
 
-enum : unsigned char { kReached = 1, kDiffers = 2 };  // its place ran; there its value was another one
+enum : unsigned char { kReached = 1, kDiffers = 2 };  // the place ran; the mutant's value differed
 
 #define MUTANT_INLINE __attribute__((always_inline)) inline constexpr
 #define MUTANT_SLOW __attribute__((noinline, cold))
@@ -30,7 +29,7 @@ bool differ(const T& a, const T& b) {
     return __builtin_memcmp(&a, &b, sizeof a) != 0;
 }
 
-// The mutant's value if it is the chosen one, else what it was; and what is seen of it.
+// Sets the result to the mutant's value if the mutant is enabled, and records whether the value differs.
 template <class T, class U>
 void one(unsigned mutant, T* result, const T& was, const U& mutated) {
     const T value = static_cast<T>(mutated);
@@ -39,7 +38,7 @@ void one(unsigned mutant, T* result, const T& was, const U& mutated) {
     if (maxops_mutants.chosen == mutant) *result = value;
 }
 
-// An operator and what takes its place, where the operands have both.
+// An operator and its replacement, for operands that support both.
 #define MUTANT_BINARY(name, op, other)                                                            \
     template <class A, class B, class = void>                                                     \
     struct name##_has : std::false_type {};                                                       \
@@ -77,7 +76,7 @@ MUTANT_BINARY(bit_and, &, |)
 MUTANT_BINARY(bit_or, |, &)
 MUTANT_BINARY(bit_xor, ^, |)
 
-// A condition: negated, never, always; `count` of them.
+// A condition with the first `count` mutants of: negated, never, always.
 MUTANT_SLOW inline bool condition_slow(unsigned first, unsigned count, bool was) {
     bool result = was;
     one(first, &result, was, !was);
@@ -89,7 +88,7 @@ MUTANT_INLINE bool condition(unsigned first, unsigned count, bool was) {
     return is_on(first) ? condition_slow(first, count, was) : was;
 }
 
-// An operand of && or || that is left out.
+// An operand of && or ||, which the mutant omits.
 MUTANT_SLOW inline bool operand_slow(unsigned first, bool was, bool neutral) {
     bool result = was;
     one(first, &result, was, neutral);
@@ -99,7 +98,7 @@ MUTANT_INLINE bool operand(unsigned first, bool neutral, bool was) {
     return is_on(first) ? operand_slow(first, was, neutral) : was;
 }
 
-// && for || and the other way, by De Morgan: f(f(a) && f(b)), where f negates in the mutant.
+// Swaps && and || by De Morgan's law: f(f(a) && f(b)), where f negates in the mutant.
 MUTANT_SLOW inline bool flips(unsigned first) {
     if (maxops_mutants.seen != nullptr) maxops_mutants.seen[first] |= kReached | kDiffers;
     return maxops_mutants.chosen == first;
@@ -108,7 +107,7 @@ MUTANT_INLINE bool flip(unsigned first, bool was) {
     return is_on(first) && flips(first) ? !was : was;
 }
 
-// A constant: one more, one less, nought; `count` of them. The other truth.
+// A constant with the first `count` mutants of: plus one, minus one, zero. For a bool, its negation.
 template <class T>
 MUTANT_SLOW T constant_slow(unsigned first, unsigned count, T was) {
     T result = was;
@@ -127,7 +126,7 @@ MUTANT_INLINE T constant(unsigned first, unsigned count, T was) {
     return was;
 }
 
-// What is added or taken away, with the other sign.
+// The operand of += or -=, which the mutant negates.
 template <class T>
 MUTANT_SLOW T summand_slow(unsigned first, T was) {
     T result = was;
@@ -140,7 +139,7 @@ MUTANT_INLINE T summand(unsigned first, T was) {
     return was;
 }
 
-// A statement that is left out; ++ for --.
+// Whether a statement is omitted, or ++ and -- are swapped.
 MUTANT_INLINE bool without(unsigned first) {
     return is_on(first) && flips(first);
 }

@@ -125,7 +125,7 @@ def test_a_wheel_for_one_system_alone(script: ModuleType, tmp_path: Path) -> Non
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with the script, and the tag v1.2.3 of files that are ready; the files beside it are later ones."""
+    """Return a repository with the script and the tag v1.2.3, whose files are ready; the working tree is newer."""
     folder = tree(tmp_path / "repository")
     (folder / ".ci").mkdir()
     (folder / ".ci" / "release.py").write_bytes(SCRIPT.read_bytes())

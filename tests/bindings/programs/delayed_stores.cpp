@@ -1,5 +1,6 @@
-// Max with streaming stores on a machine whose stores nobody sees before the fence of the thread that made
-// them, which is all that the architecture promises. Prints how many outputs were right, of how many stores.
+// Max with streaming stores on a simulated machine whose stores become visible only at the thread's fence,
+// which is all that the architecture guarantees. Prints the number of correct outputs and the number of
+// stores.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -96,7 +97,7 @@ Kernels kernels() {
     return k;
 }
 
-// The strides of inputs of rows x columns, whose items lie `step` apart, once or repeated along an axis.
+// The strides of inputs of rows x columns with items `step` apart, broadcast along an axis or not.
 struct Layout {
     std::ptrdiff_t row, column;
 };

@@ -1,4 +1,4 @@
-// The bench's sweep through memory, with stores that nobody sees before a fence: a library that a test loads.
+// A library for a test: the bench's sweep through memory, with stores that become visible only at a fence.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -23,7 +23,7 @@ static void delayed_fence() {
 #define _mm_sfence delayed_fence
 #include "limits.cpp"
 
-// How many sweeps wrote what plain stores do; 0 after one that did not.
+// Returns the number of sweeps that wrote the same as plain stores; 0 if one did not.
 extern "C" __attribute__((visibility("default"))) int right_sweeps() {
     int right = 0;
     for (std::size_t reads = 0; reads < 40; ++reads)

@@ -1,5 +1,5 @@
-/* Preloaded, it has allocations of the calling thread fail: after fail_allocations(n, count) the next n succeed, and
-   then `count` fail. And it counts the bytes that all threads have asked for. */
+/* A library for LD_PRELOAD in which allocations of the calling thread fail: after fail_allocations(n, count), the next
+   n succeed, and then `count` fail. It also counts the bytes that all threads request. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>

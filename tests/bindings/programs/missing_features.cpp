@@ -1,5 +1,5 @@
-// The choice of an instruction set on processors that lack something: for each line of features that the
-// processor has, the sets that run there, best first, and the one that is chosen.
+// Selects an instruction set on processors with missing features: for each line of features, prints the
+// supported sets, best first, and the selected one.
 #include <iostream>
 #include <set>
 #include <sstream>

@@ -1,5 +1,5 @@
-// Pages as system.cpp maps them, where the system gives them at any place: what is left mapped is what was
-// asked for. Prints how many were right.
+// Checks map_pages() of system.cpp if the system maps pages at any address: exactly the requested pages
+// remain mapped. Prints the number of correct mappings.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-std::map<std::uintptr_t, std::size_t> mapped;  // where each run of pages begins, and its bytes
+std::map<std::uintptr_t, std::size_t> mapped;  // the address and the bytes of each run of pages
 std::uintptr_t next_place;
 
 void* map_at_next_place(void*, std::size_t size, int, int, int, long) {
