@@ -527,7 +527,7 @@ def bounds_of(listed: Sequence[int]) -> np.ndarray[Any, Any]:
     return np.array([sum(i < segment for i in listed) for segment in range(4)])
 
 
-# Of each type of floats: the bits of -0, and of NaNs of both signs, quiet and signalling, with payloads.
+# For each float type: the bits of -0, and of NaNs of both signs, quiet and signaling, with payloads.
 QUIET = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 SIGNALLING = {"float16": 0x7C01, "bfloat16": 0x7F81, "float32": 0x7F800001, "float64": 0x7FF0000000000001}
 

@@ -258,8 +258,8 @@ thread.start()
 thread.join()
 """
 
-# What docs/safety.md says of memory: for so many inputs, for results that are made beside `out`, and for what each way
-# to go adds, of so many bytes of data and ids.
+# The bounds on memory in docs/safety.md: per input, for results in addition to `out`, and for each code path, by the
+# bytes of data and ids.
 BOUNDED = """
 import ctypes
 asked = ctypes.CDLL(None).allocated_bytes

@@ -240,9 +240,9 @@ HALF_CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-@partial(jax.jit, static_argnums=(1, 2))  # compiled whole, in a fraction of the time
+@partial(jax.jit, static_argnums=(1, 2))  # compiled as a whole, which takes a fraction of the time
 def derivatives(x: Any, call: str, ties: Ties) -> Any:
-    """The values, their tangent and the gradient, where all tangents and gradients are one."""
+    """Return the values, their tangent and the gradient of a call if all tangents and gradients are one."""
     function = partial(HALF_CALLS[call], ties=ties)
     values, back = jax.vjp(function, x)
     return values, jax.jvp(function, (x,), (jnp.ones_like(x),))[1], back(jnp.ones_like(values))[0]
