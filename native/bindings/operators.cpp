@@ -517,7 +517,7 @@ PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t
 
 template <std::size_t count>
 constexpr int size_of(const char* const (&)[count]) {
-    static_assert(count <= kMostParameters, "a function of more parameters: make kMostParameters larger");
+    static_assert(count <= kMostParameters, "kMostParameters must not be less than the number of parameters");
     return static_cast<int>(count);
 }
 

@@ -339,7 +339,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     const auto read = [](PyObject* tuple, int most, int* count, const auto& put) {
         *count = static_cast<int>(PyTuple_Size(tuple));
         if (*count > most)
-            PyErr_Format(PyExc_ValueError, "take_tensors() expects at most %d items of a kind", most);
+            PyErr_Format(PyExc_ValueError, "take_tensors() expects at most %d items in each tuple", most);
         for (int k = 0; k < *count && !PyErr_Occurred(); ++k) put(k, PyTuple_GetItem(tuple, k));
         return !PyErr_Occurred();
     };

@@ -190,7 +190,7 @@ template <class Write>
 ffi::Error write_indices(ffi::Result<ffi::AnyBuffer>& indices, const Write& write) {
     if (indices->element_type() == ffi::DataType::S64)
         return error_of(write(static_cast<std::int64_t*>(indices->untyped_data())));
-    if (indices->element_type() != ffi::DataType::S32) return wrong_call("indices of a wrong dtype");
+    if (indices->element_type() != ffi::DataType::S32) return wrong_call("unsupported dtype of indices");
     const std::size_t count = indices->element_count();
     const std::unique_ptr<std::int64_t[]> wide(new (std::nothrow) std::int64_t[count]);
     if (wide == nullptr) return error_of({Fault::kOutOfMemory});  // XLA does not support exceptions
@@ -229,7 +229,7 @@ struct Batches {
         if (!data.set(data_buffer) || !ids.set(id_buffer) || !values.set(value_buffer) ||
             data.view.rank != 3 || ids.view.rank != 2 || values.view.rank != 3)
             return wrong_call("unsupported ranks");
-        if (ids.view.type != kInt32 && ids.view.type != kInt64) return wrong_call("ids of a wrong dtype");
+        if (ids.view.type != kInt32 && ids.view.type != kInt64) return wrong_call("unsupported dtype of ids");
         call.by_offsets = order == "offsets";
         call.is_sorted = order != "any";
         call.num_segments = values.sizes[1];

@@ -29,7 +29,7 @@ struct FloatOrder {
     template <class Wide, Wide infinity>
     using Widened = FloatOrder<Wide, infinity, nan_is_lowest>;
     static_assert(sizeof(Int) >= 2,
-                  "KeyLanes moves floats of 16 bits up by 16, and has no step for narrower ones");
+                  "KeyLanes shifts 16-bit floats by 16 bits and does not support narrower formats");
 
     using U = std::make_unsigned_t<Int>;
     static constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(Int) - 1));

@@ -20,10 +20,11 @@ namespace maxops {
 #undef MAXOPS_PARAMETER
 
 // Relations between buffer sizes.
-static_assert(kStripBytes <= kKeyBytes, "ReduceMax: a strip's keys lie in the block of keys");
-static_assert(kGroupsBytes <= kKeyBytes && kGroupedRowBytes <= kGroupsBytes, "ReduceMax: groups' keys, too");
-static_assert(kIndexGatheredRows <= kIndexRows, "indices: a row's number fits what counts rows");
-static_assert(kPlainScanRows <= kBlockRows, "SegmentMax: a scan's rows fit its block");
+static_assert(kStripBytes <= kKeyBytes, "ReduceMax: the block must have room for the keys of a strip");
+static_assert(kGroupsBytes <= kKeyBytes && kGroupedRowBytes <= kGroupsBytes,
+              "ReduceMax: the block must have room for the keys of groups");
+static_assert(kIndexGatheredRows <= kIndexRows, "indices: a block must have room for the gathered rows");
+static_assert(kPlainScanRows <= kBlockRows, "SegmentMax: a block must have room for the rows of a scan");
 
 // A quarter of a line of `items` items, at least one item: the step for the tail of a loop over whole lines.
 constexpr std::size_t quarter_of(std::size_t items) {

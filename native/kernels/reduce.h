@@ -32,7 +32,8 @@ MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     constexpr std::size_t kLanes = V::kLanes, kPair = 2 * kLanes, kStep = 4 * kPair;
     constexpr std::size_t kStreamed = kStreamsFromBytes / sizeof(Item<T>);
     constexpr std::size_t kLongest = kStreamMostBytes / sizeof(Item<T>);
-    static_assert(!kStreams || (kStreamed >= kStep && kLongest >= kPair), "a stream has a step");
+    static_assert(!kStreams || (kStreamed >= kStep && kLongest >= kPair),
+                  "a stream must be long enough for one step");
     Maxima<T> a(V::load(items));
     const std::size_t peel = alignment_peel<T>(items, n) % kLanes;
     std::size_t i = peel > 0 ? peel : kLanes;

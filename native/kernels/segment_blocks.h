@@ -174,7 +174,7 @@ struct BlockSegments {
 private:
     static constexpr std::size_t kSome = kStoreRows;  // per chunk of stores, which compilers vectorize
     static_assert(kSome <= kMargin && Scan::kLanes <= kMargin && Scan::kRows <= kBlockRows,
-                  "what a block holds");
+                  "the margin and the rows of a block must be long enough");
     static void store_some(Item<T>* __restrict out, const Lane* __restrict best) {
         for (std::size_t j = 0; j < kSome; ++j) out[j].value = Scan::bits(best[j]);
     }

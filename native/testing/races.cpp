@@ -117,7 +117,7 @@ void call_segment_max(std::mt19937& random, std::size_t rows, std::size_t column
 }
 
 void call_operators(unsigned seed) {
-    require(reserve_scratch(), "a thread's scratch");
+    require(reserve_scratch(), "scratch memory of a thread");
     std::mt19937 random(seed);
     for (int i = 0; i < kCallsEach; ++i) {
         const std::size_t rows = 1 + random() % 40, columns = 1 + random() % 8;
@@ -143,7 +143,7 @@ void use_cache(unsigned seed) {
         require(data != nullptr && (i % 2 == 0 || is_all(data, size, 0)), "memory of the cache");
         std::memset(data, with, size);
         data = static_cast<char*>(allocator.realloc(allocator.ctx, data, other));
-        require(data != nullptr && is_all(data, std::min(size, other), with), "memory that moved");
+        require(data != nullptr && is_all(data, std::min(size, other), with), "reallocated memory");
         allocator.free(allocator.ctx, data, other);
     }
 }
@@ -154,7 +154,8 @@ void change_settings() {
         set_cache_limit(turn % 3 * 20000);
         for (const InstructionSet* set = instruction_sets(); set->name != nullptr; ++set)
             if (set->runs_here()) require(use(set->name), "an instruction set");
-        require(progress().count < 1000000 && cache_info().kept <= 40000, "what is told of the calls");
+        require(progress().count < 1000000 && cache_info().kept <= 40000,
+                "progress of calls and size of the cache");
         std::this_thread::yield();
     }
 }
@@ -173,6 +174,6 @@ int main() {
     }
     is_over.store(true);
     settings.join();
-    std::printf("%ld results of calls that met: right\n", compared.load());
+    std::printf("%ld results of concurrent calls are correct\n", compared.load());
     return 0;
 }
