@@ -108,26 +108,26 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         counts[by] = counts.get(by, 0) + 1
     parts = [
         "# Evidence",
-        "This page lists the evidence, beyond the tests, that maxops conforms to the standards. [The safety "
+        "This page lists the evidence that maxops conforms to the standards, in addition to its tests. [The safety "
         "manual](safety.md) states the guarantees and their limits.",
         "## Claims",
         "A *proof* holds for every value. An *exhaustive* run covers every input up to its bounds, and a *test* covers "
-        "some inputs. The table counts the goals of proofs, and the cases of runs and tests; a case is a call or a "
-        "state with its result. `maxops evidence --json` adds the bounds, the assumptions and the tool of each claim, "
-        "and the digests of the files that the claim is about and of those that verify it.",
+        "some inputs. The table shows the number of goals of each proof, and the number of cases of each run or test. "
+        "A case is a call, or a state of a kernel, with its result. `maxops evidence --json` also prints the bounds, "
+        "the assumptions and the tool of each claim, and digests of the verified files and of the files of the check.",
         "\n".join(lines),
         *(["Open:", "\n".join(still_open)] if still_open else []),
         "## Build and machine",
         "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in where)]),
-        "`maxops evidence` compares the sources, compiler, flags and instruction sets of an installation with these. "
-        "If they differ, it lists the differences and exits with 1.",
+        "`maxops evidence` compares the sources, compiler, flags and instruction sets of an installation with this "
+        "build. If they differ, the command lists the differences and exits with 1.",
         "## The clauses",
-        "A table lists the code, the kit's cases, the tests, the claims and the assumptions of each of the "
-        f"{len(made['rows'])} clauses. The first two commands export the table for a requirements tool and for a "
-        "browser; the third prints a single clause:",
+        "The matrix of evidence is a table that lists the code, the cases of the conformance kit, the tests, the claims "
+        f"and the assumptions of each of the {len(made['rows'])} clauses. The first two commands export this table "
+        "for a requirements tool and for a browser. The third command prints a single clause:",
         "    maxops evidence --csv clauses.csv\n    maxops evidence --html clauses.html\n"
         "    maxops clause ONNX.Max-13.value",
-        "The clauses are verified as follows:",
+        "The following table shows how many clauses are verified in the same way:",
         "\n".join(
             ["| clauses | verified by |", "| --- | --- |"]
             + [f"| {count} | {by} |" for by, count in sorted(counts.items(), key=lambda each: -each[1])]
