@@ -11,25 +11,25 @@ from functools import partial
 
 from claims import ISA_FLAGS, Check, Program, proved
 
-ASSUMES = "avx512.models.*; order, of keys; a maximum of lanes may be taken in any order, and more than once"
+ASSUMES = "avx512.models.*; order.keys; the maximum of lanes does not depend on their order or repetition"
 SEGMENTS = Program(
     "avx512/segments.cpp",
-    "short segments by AVX-512: each output is the maximum of its segment's keys, whatever these are, by the header "
-    "that ships; no other row is written, and the walk goes on where it ended",
-    "of each type, with the ordinary constants: parts of a vector and whole ones with some of the next, from no "
-    "segment and from one that goes on, empty ones filled before or not; all ids that rise by up to 2 in up to 5 "
-    "rows, all places where segments end in 8 rows, gaps of up to 90 at two places, ids out of order and outside. Of "
-    "int32 and float64, with ids of either width, also all ids that rise by up to 2 in 7 rows and all places where "
-    "segments end in a whole vector of int32; in one of float64 all ids that rise by up to 2. The key that is "
-    "carried in, and the fill value, are one value each. Not: ids that change meanwhile",
+    "short segments with AVX-512, compiled from the shipped header: each output is the maximum of the keys of its "
+    "segment, for any keys; the kernel writes no other row, and resumes where it stopped",
+    "each type, with the ordinary constants: partial vectors, and whole vectors followed by part of the next; at the "
+    "start of a segment and inside one; empty segments filled in advance or not; all ids that increase by up to 2 in up "
+    "to 5 rows, all positions of segment ends in 8 rows, gaps of up to 90 at two positions, ids out of order and out of "
+    "range. For int32 and float64, with ids of both widths, also all ids that increase by up to 2 in 7 rows; in a whole "
+    "vector, for int32 all positions of segment ends, for float64 all ids that increase by up to 2. The key carried in "
+    "and the fill value have one value each. Not covered: ids that change during the call",
     ASSUMES,
 )
-LANES = "each type: its lane in AVX-512's short segments is its key, and is stored as its key's value, for every value"
+LANES = "for every value of each type, the lane in AVX-512's short segments is the key, and the stored value is its value"
 MODELS = Program(
     "avx512/models.cpp",
-    "each model of an intrinsic of AVX-512 gives, lane by lane, what the intrinsic gives",
-    "300 rounds of drawn vectors, often of small or equal lanes and of lowest and highest ones; keys of numbers and "
-    "terms in Z3's words: all values of 8 and 16 bits, others drawn",
+    "each model of an AVX-512 intrinsic gives the same lanes as the intrinsic",
+    "300 rounds of random vectors, often with small, equal, lowest or highest lanes; keys of numbers, compared with the "
+    "terms for Z3: all values of 8 and 16 bits, random values of other widths",
     method="test",
     sanitized=False,
 )

@@ -31,7 +31,7 @@ FILES = (
     "native/bindings/module.cpp", "native/bindings/output.cpp", "native/bindings/output.h",
     *(str(path.relative_to(ROOT)) for pattern in DECIDE for path in ROOT.glob(pattern)),
 )  # fmt: skip
-ASSUMES = "what a call gives does not depend on the elements, but for ids, offsets, and a maximum of no elements"
+ASSUMES = "the outcome of a call does not depend on the values of elements, except for ids, offsets and maxima of no elements"
 
 
 NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
@@ -49,70 +49,70 @@ class Says(NamedTuple):
 RULES = {
     "planner.broadcast": Says(
         trials.broadcasting,
-        "Max of shapes that go together has the shape that the row's rule says, and of others is refused",
-        "every row of Max: one, two and three shapes of up to 2 axes, two of up to 3, of sizes 0 to 3; rationals, too",
+        "Max gives the shape that the row's broadcasting rule specifies, and rejects shapes that the rule does not allow",
+        "every row of Max: one, two and three shapes of up to 2 axes, and two of up to 3, of sizes 0 to 3; also rationals",
     ),
     "planner.scalars": Says(
         trials.python_scalars,
-        "a Python scalar beside an array, as initial or as fill_value: plain functions take a float that lies in the "
-        "range of the array's type, and every other value that the type holds exactly",
-        "each type: integers up to one beside every power of two up to 2^67 and of those around the floats' bounds, "
-        "floats around the precision and both ends of each format, bools, fractions; arrays and NumPy's scalars of "
-        "every type in their place",
+        "plain functions accept a Python scalar next to an array, as initial or as fill_value, if it is a float within "
+        "the range of the array's type, or another value that the type represents exactly; they reject all others",
+        "each type: integers that differ by at most 1 from a power of two up to 2^67 or near the bounds of a float "
+        "format, floats around the precision and at both ends of each format, bools, fractions; also NumPy arrays and "
+        "scalars of every type instead of the Python scalar",
     ),
     "planner.types": Says(
         trials.types,
-        "data, ids, offsets and the number of segments of the types that the row has are taken, and others refused",
-        "every row: one, two and three inputs of 14 types and 10 others, ids and numbers of each, in both byte orders "
-        "and as scalars, and what is no array",
+        "data, ids, offsets and numbers of segments are accepted if the row allows their types, and otherwise rejected",
+        "every row: one, two and three inputs of 14 types and 10 unsupported types, ids and numbers of segments of each "
+        "type, in both byte orders and as scalars, and objects that are not arrays",
     ),
     "planner.axes": Says(
         trials.axes,
-        "axes in the row's range, each once, give the shape without them, with size 1, or with the segments; others "
-        "are refused",
+        "axes in the range of the row, without repetition, are dropped, kept with size 1, or replaced by the axis of the "
+        "segments; other axes are rejected",
         "every row of ReduceMax: every list of up to 3 axes in -r-1..r of ranks 0 to 3, as list, tuple, array and "
-        "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers past 64 bits; rationals; "
-        "of segments every axis of ranks 0 to 3 and sizes 0 to 2, by ids and by offsets",
+        "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers of more than 64 bits; "
+        "rationals; for SegmentMax, every axis of ranks 0 to 3 and sizes 0 to 2, with ids and with offsets",
     ),
     "planner.empty": Says(
         trials.empty_sets,
-        "the maximum of no elements is the lowest value, or initial, and of rationals without it is refused",
+        "the maximum of no elements is the lowest value or initial; for rationals without initial, it is rejected",
         "every row of ReduceMax and type: each shape of up to 3 axes of sizes 0 to 2, each set of its axes",
         True,
     ),
     "planner.ids": Says(
         trials.ids,
-        "ids are taken, refused or dropped as the row and the options say, and give so many segments",
+        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options specify",
         "both rows of SegmentMax: every list of up to 4 ids in -2..3 (of up to 3 in each integer type, swapped and "
-        "strided), 7 numbers of segments, each of sorted, out_of_range and check_ids, 3 widths, with and without out, "
-        "and rationals; uint64 around 2^63; every two shapes of up to 2 axes of sizes 0 to 3",
+        "strided), 7 numbers of segments, each sorted, out_of_range and check_ids, 3 row widths, with and without out, "
+        "and rationals; uint64 around 2^63; every pair of shapes of up to 2 axes of sizes 0 to 3",
     ),
     "planner.offsets": Says(
         trials.offsets,
-        "offsets from 0 to the number of rows that never decrease are taken, and others refused",
-        "every list of up to 4 offsets in -1..4, of 0 to 3 rows, 7 numbers of segments, checked or not, 3 widths",
+        "non-decreasing offsets from 0 to the number of rows are accepted, and other offsets are rejected",
+        "every list of up to 4 offsets in -1..4, 0 to 3 rows, 7 numbers of segments, with and without checks, 3 row widths",
     ),
     "planner.fills": Says(
         trials.fills,
-        "an empty segment holds what fill_mode, fill_value or initial says, of which one is given",
-        "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill; sorted ids "
-        "of up to 2 rows in 3 segments, and offsets; of floats -0 and NaNs of both signs, quiet and signalling, with "
-        "payloads, as NumPy's scalars and arrays of rank 0, of unsorted ids, too",
+        "an empty segment has the value that fill_mode, fill_value or initial specifies; exactly one of them is required",
+        "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill option; sorted "
+        "ids of up to 2 rows in 3 segments, and offsets; for floats, -0 and NaNs of both signs, quiet and signalling, "
+        "with payloads, as NumPy scalars and as arrays of rank 0, also with unsorted ids",
         True,
     ),
     "planner.options": Says(
         trials.flags,
-        "options that are 0 or 1, or one of a few words, take those values and no others",
-        "every row: 10 values that are such, 13 that are not, 10 words",
+        "options whose values are 0 and 1, or a few words, accept these values and no others",
+        "every row: 10 valid values, 13 invalid values, 10 words",
     ),
     "planner.inputs": Says(
         trials.inputs,
-        "each row takes as many inputs as its document says, and the attributes that it names",
-        "every row: up to 5 inputs, of Max up to 1000 and not up to 2^31, and 19 names",
+        "each row accepts the numbers of inputs and the attributes that its specification allows",
+        "every row: up to 5 inputs (Max: up to 1000, but not up to the limit of 2^31), and 19 names of attributes",
     ),
     "planner.outputs": Says(
         trials.outputs,
-        "out is taken if it is an array of the result's type and shape that can be written to",
+        "out is accepted if it is a writable array of the type and shape of the result, and otherwise rejected",
         "every row: outputs of each shape of up to 2 axes of sizes 0 to 3 and of 15 types, for results of 4 shapes",
     ),
 }
@@ -186,7 +186,7 @@ def claim(name: str, *, all_calls: bool = True) -> Claim:
         if found and not all_calls:
             break
     still_open = [f"{row.standard} {row.name}: {len(found)} wrong: {found[0]}" for row, found in wrong.items() if found]
-    both = f"the planner accepts {accepted} calls; the core takes {by_core} of them by itself, with the same result"
+    both = f"the planner accepts {accepted} calls; the core handles {by_core} of them itself, with the same result"
     tool = f"CPython {platform.python_version()}, NumPy {np.__version__}"
     bounds = f"{says.bounds}; {both}"
     return Claim(name, says.says, "exhaustive", tool, FILES, len(wrong), tuple(still_open), cases, bounds, ASSUMES)

@@ -43,11 +43,11 @@ def claim() -> Claim:
     ]
     return Claim(
         "tables.onnx",
-        "each row of ONNX has the version, types, attributes with their defaults and numbers of inputs of its schema",
+        "each ONNX row of the spec table has the version, types, attributes, defaults and numbers of inputs of its schema",
         "exhaustive", f"onnx {version('onnx')}", FILES, len(compared), tuple(found), len(compared),
-        f"every version of {' and '.join(OPERATORS)} that the package has, and of {' and '.join(SCATTERS)} from "
+        f"every version of {' and '.join(OPERATORS)} in the package, and of {' and '.join(SCATTERS)} from version "
         f"{FIRST_WITH_MAX} on",
-        "the schemas are what ONNX says; what they say in words alone is not compared",
+        "the schemas state what ONNX specifies; rules that they state only in prose are not compared",
     )  # fmt: skip
 
 
