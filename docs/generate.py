@@ -122,9 +122,9 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         "`maxops evidence` compares the sources, compiler, flags and instruction sets of an installation with this "
         "build. If they differ, the command lists the differences and exits with 1.",
         "## The clauses",
-        "The matrix of evidence is a table that lists the code, the cases of the conformance kit, the tests, the claims "
-        f"and the assumptions of each of the {len(made['rows'])} clauses. The first two commands export this table "
-        "for a requirements tool and for a browser. The third command prints a single clause:",
+        "The matrix of evidence is a table that lists the code, the cases of the conformance kit, the tests, the "
+        f"claims and the assumptions of each of the {len(made['rows'])} clauses. The first two commands export this "
+        "table for a requirements tool and for a browser. The third command prints a single clause:",
         "    maxops evidence --csv clauses.csv\n    maxops evidence --html clauses.html\n"
         "    maxops clause ONNX.Max-13.value",
         "The following table shows how many clauses are verified in the same way:",

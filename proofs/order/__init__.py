@@ -32,7 +32,7 @@ def pairs() -> Claim:
         wrong = json.loads(run([f"{folder}/pairs"], check=False).stdout)
     still_open = tuple(f"{name}: {count} pairs are wrong" for name, count in wrong.items() if count)
     return Claim(
-        "order.pairs", "the maximum of every pair of values of each 16-bit float type is correct in vectors of this processor",
+        "order.pairs", "this processor's vectors give the maximum of every pair of values of each 16-bit float type",
         "exhaustive", compiler(), included(source), len(wrong), still_open, 2**32 * len(wrong),
         "all 2^32 pairs of float16 and of bfloat16", isa=isa_here(),
     )  # fmt: skip

@@ -31,7 +31,9 @@ FILES = (
     "native/bindings/module.cpp", "native/bindings/output.cpp", "native/bindings/output.h",
     *(str(path.relative_to(ROOT)) for pattern in DECIDE for path in ROOT.glob(pattern)),
 )  # fmt: skip
-ASSUMES = "the outcome of a call does not depend on the values of elements, except for ids, offsets and maxima of no elements"
+ASSUMES = (
+    "the outcome of a call does not depend on the values of elements, except for ids, offsets and maxima of no elements"
+)
 
 
 NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
@@ -49,8 +51,10 @@ class Says(NamedTuple):
 RULES = {
     "planner.broadcast": Says(
         trials.broadcasting,
-        "Max gives the shape that the row's broadcasting rule specifies, and rejects shapes that the rule does not allow",
-        "every row of Max: one, two and three shapes of up to 2 axes, and two of up to 3, of sizes 0 to 3; also rationals",
+        "Max gives the shape that the row's broadcasting rule specifies, and rejects shapes that the rule does not "
+        "allow",
+        "every row of Max: one, two and three shapes of up to 2 axes, and two of up to 3, of sizes 0 to 3; also "
+        "rationals",
     ),
     "planner.scalars": Says(
         trials.python_scalars,
@@ -63,13 +67,13 @@ RULES = {
     "planner.types": Says(
         trials.types,
         "data, ids, offsets and numbers of segments are accepted if the row allows their types, and otherwise rejected",
-        "every row: one, two and three inputs of 14 types and 10 unsupported types, ids and numbers of segments of each "
-        "type, in both byte orders and as scalars, and objects that are not arrays",
+        "every row: one, two and three inputs of 14 types and 10 unsupported types, ids and numbers of segments of "
+        "each type, in both byte orders and as scalars, and objects that are not arrays",
     ),
     "planner.axes": Says(
         trials.axes,
-        "axes in the range of the row, without repetition, are dropped, kept with size 1, or replaced by the axis of the "
-        "segments; other axes are rejected",
+        "axes in the range of the row, without repetition, are dropped, kept with size 1, or replaced by the axis of "
+        "the segments; other axes are rejected",
         "every row of ReduceMax: every list of up to 3 axes in -r-1..r of ranks 0 to 3, as list, tuple, array and "
         "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers of more than 64 bits; "
         "rationals; for SegmentMax, every axis of ranks 0 to 3 and sizes 0 to 2, with ids and with offsets",
@@ -82,7 +86,8 @@ RULES = {
     ),
     "planner.ids": Says(
         trials.ids,
-        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options specify",
+        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options "
+        "specify",
         "both rows of SegmentMax: every list of up to 4 ids in -2..3 (of up to 3 in each integer type, swapped and "
         "strided), 7 numbers of segments, each sorted, out_of_range and check_ids, 3 row widths, with and without out, "
         "and rationals; uint64 around 2^63; every pair of shapes of up to 2 axes of sizes 0 to 3",
@@ -90,11 +95,13 @@ RULES = {
     "planner.offsets": Says(
         trials.offsets,
         "non-decreasing offsets from 0 to the number of rows are accepted, and other offsets are rejected",
-        "every list of up to 4 offsets in -1..4, 0 to 3 rows, 7 numbers of segments, with and without checks, 3 row widths",
+        "every list of up to 4 offsets in -1..4, 0 to 3 rows, 7 numbers of segments, with and without checks, 3 row "
+        "widths",
     ),
     "planner.fills": Says(
         trials.fills,
-        "an empty segment has the value that fill_mode, fill_value or initial specifies; exactly one of them is required",
+        "an empty segment has the value that fill_mode, fill_value or initial specifies; exactly one of them is "
+        "required",
         "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill option; sorted "
         "ids of up to 2 rows in 3 segments, and offsets; for floats, -0 and NaNs of both signs, quiet and signalling, "
         "with payloads, as NumPy scalars and as arrays of rank 0, also with unsorted ids",

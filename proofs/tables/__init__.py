@@ -43,7 +43,8 @@ def claim() -> Claim:
     ]
     return Claim(
         "tables.onnx",
-        "each ONNX row of the spec table has the version, types, attributes, defaults and numbers of inputs of its schema",
+        "each ONNX row of the spec table has the version, types, attributes, defaults and numbers of inputs of its "
+        "schema",
         "exhaustive", f"onnx {version('onnx')}", FILES, len(compared), tuple(found), len(compared),
         f"every version of {' and '.join(OPERATORS)} in the package, and of {' and '.join(SCATTERS)} from version "
         f"{FIRST_WITH_MAX} on",

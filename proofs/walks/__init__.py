@@ -15,12 +15,13 @@ WALKS = Program(
     "colours instead of the shipped element types: each output is the union of the elements that define it, and the "
     "cache lines before and after the outputs are unchanged",
     "Max: 1, 2, 3, 4 and 8 inputs of up to 3 vectors, and of sizes around the alignment peel of the miniature build, "
-    "at six offsets in a cache line, also in place; ReduceMax: up to 20 vectors and 19 rows; SegmentMax: all sorted ids "
-    "of up to 6 rows in 4 segments, and runs around the lengths that select a code path, in one or two blocks; for "
+    "at six offsets in a cache line, also in place; ReduceMax: up to 20 vectors and 19 rows; SegmentMax: all sorted "
+    "ids of up to 6 rows in 4 segments, and runs around the lengths that select a code path, in one or two blocks; for "
     "unsorted ids, all ids of up to 4 rows. Not covered: larger sizes around the ordinary constants; the early end at "
     "the highest value, which order covers",
-    "a template reads and writes the same positions for the shipped types as for colours, because it compiles for lanes "
-    "without arithmetic; order.instructions, for keys in wider lanes; avx512, for keys in AVX-512's short segments",
+    "a template reads and writes the same positions for the shipped types as for colours, because it compiles for "
+    "lanes without arithmetic; order.instructions, for keys in wider lanes; avx512, for keys in AVX-512's short "
+    "segments",
 )
 MINIATURE = "-DMAXOPS_MINIATURE"
 # The miniature crosses every boundary on small inputs; releases have the ordinary constants. The longest checks first.
