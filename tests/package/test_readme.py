@@ -46,7 +46,7 @@ NOT_RUN = {
         'highest = mo.reduce_max(da.from_zarr("heat.zarr", component="heat"), axis=0).compute()'
     ],  # a store of the reader
     "clusters": [  # machines that tests do not have
-        "from distributed import Client, SSHCluster  # machines that take ssh; or `dask-ssh` on the command line",
+        "from distributed import Client, SSHCluster  # machines that accept ssh; or run `dask-ssh` on the command line",
         "import ray",
     ],
     "torch": [
