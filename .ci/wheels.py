@@ -4,11 +4,11 @@
     python .ci/wheels.py check FOLDER [--only PATTERN] [--pythons PATTERN]
 
 --only selects wheels of the table below by name, such as `cp311-*-x86_64`, and --pythons selects versions, such as
-`3.1[123]`. Every wheel is built from the unpacked source distribution, by a Python of its architecture: Debian's
-Python, with its own glibc, unpacked under build/wheels without installing it. Other architectures run under qemu.
-(Debian has no Python 3.12, so the machine's `python3.12` is used if there is one.) Debian's g++ compiles, as in `pip
-install .`. The linker sees only the glibc symbols of version GLIBC, which zig provides, and links the C++ library
-statically, without a second unwinder; auditwheel then determines the manylinux tag.
+`3.1[123]`. Every wheel is built from the unpacked source distribution, by a Python of its architecture.
+This is Debian's Python with its own glibc, which is unpacked under build/wheels but not installed. Other architectures
+run under qemu. (Debian has no Python 3.12, so the machine's `python3.12` is used if it exists.) Debian's g++ compiles
+the code, as in `pip install .`. The linker sees only the glibc symbols of version GLIBC, which zig provides, and links
+the C++ library statically, without a second unwinder; auditwheel then determines the manylinux tag.
 
 `make wheels` and `make check-wheels` install the dependency group `release`, which this script requires. Missing Debian
 packages are installed, which requires root.
@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / "build" / "wheels"  # interpreters and glibc stubs, which make later runs fast
+CACHE = ROOT / "build" / "wheels"  # interpreters and glibc stubs, kept so that later runs are fast
 
 GLIBC = "2.17"  # the oldest version for which NumPy 2 has wheels
 
@@ -61,7 +61,7 @@ class Machine:
 X86_64 = Machine("x86_64", "amd64", "lib64/ld-linux-x86-64.so.2")
 AARCH64 = Machine("aarch64", "arm64", "lib/ld-linux-aarch64.so.1")
 
-# Debian's suites by their version of Python.
+# Debian's suites, by Python version.
 SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid", "3.15": "sid"}
 
 
@@ -134,7 +134,7 @@ def debian_tools(machines: set[Machine]) -> None:
 
 
 def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[str], place: Path) -> Iterator[Path]:
-    """Download packages with their dependencies, and `alone` without; the system's package lists are unchanged."""
+    """Download `names` with dependencies and `alone` without; the system's package lists are unchanged."""
     archives = place / "cache" / "archives"
     for folder in (place / "state" / "lists" / "partial", archives / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def debian_interpreter(version: str, machine: Machine) -> Interpreter:
             libraries = ":".join(f"{root}/{folder}/{machine.triple}" for folder in ("lib", "usr/lib"))
             start = f'"{root}/{machine.loader}" --argv0 "$0" --library-path "{libraries}"'
         else:
-            # Debian signs return addresses since trixie: qemu's own signature takes an eighth of the time of ARM's.
+            # Debian's code signs return addresses since trixie; qemu's own algorithm takes 1/8 of the time of ARM's.
             cpu = " -cpu max,pauth-impdef=on" if machine == AARCH64 else ""
             start = f'{shutil.which(f"qemu-{machine.name}-static")}{cpu} -0 "$0" -L "{root}"'
         python.write_text(f'#!/bin/sh\nexec {start} "{root}/usr/bin/python{version}" "$@"\n', "utf-8")
@@ -254,7 +254,7 @@ def glibc_stubs(machine: Machine) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     source = place / "single_threaded.c"
-    # Added in glibc 2.32, and used by counters of the C++ library; 0 means that there may be other threads.
+    # glibc 2.32 added this variable, which reference counts in libstdc++ read; 0 means that other threads may exist.
     source.write_text("char __libc_single_threaded = 0;\n", "utf-8")
     compile_as_c = ("-x", "c", "-fPIC", "-fvisibility=hidden", "-c", source)
     run(f"{machine.triple}-g++", *compile_as_c, "-o", place / "single_threaded.o")

@@ -11,7 +11,7 @@ from maxops.plan import Array
 from maxops.sizes import Dims, text
 from maxops.spec import Spec
 
-# The value of an attribute that an unknown caller of a function sets.
+# The value of an attribute that the caller of a function sets, if the caller is unknown.
 OPEN: Final = object()
 
 

@@ -31,7 +31,7 @@ MAX_NESTING = 100  # of bodies; the path of a body names all bodies around it
 
 @dataclass
 class _Net:
-    """The layers of a net or a body, the source of each input port, and the known and written facts of output ports."""
+    """The layers of a net or body, the source of each input port, and the known and declared facts of output ports."""
 
     path: str
     layers: dict[str, Layer] = field(default_factory=dict)
@@ -229,5 +229,5 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 
 def _bare(error: MaxopsError) -> str:
-    """Return an error's text without location and clause, which are separate columns of a finding."""
+    """Return an error's text without location and clause, which are separate fields of a finding."""
     return error.message.removeprefix(": ")

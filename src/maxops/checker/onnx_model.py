@@ -1,4 +1,4 @@
-"""Reads the max nodes of an ONNX model from its graph, training graphs, graphs inside nodes, and functions."""
+"""Reads the max nodes of an ONNX model from its graph, training graphs, subgraphs, and functions."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-# Calls of a function with the same types are judged once. Of different calls, only this number is judged.
+# Calls of a function with the same types are judged once. At most this many different calls are judged.
 MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
 
 
 class _Visible:
-    """The names that a graph in a node can read: outer names, and names that precede the node in its own graph."""
+    """The names that a subgraph of a node can read: outer names, and names that are defined before the node."""
 
     def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
         self._outer, self._positions, self._position = outer, positions, position
@@ -56,7 +56,7 @@ class _Visible:
 
 @dataclass(frozen=True)
 class _Opset:
-    """ONNX's operator set in force, or the fault if there is none; `written` is its number in the model, or None."""
+    """The ONNX operator set that applies, or the fault if none does; `written` is its number in the model, or None."""
 
     number: int | None
     fault: str
@@ -184,7 +184,7 @@ class _Reader:
         return self._inferred(path, graph, infer([(lambda: whole, self._prefix())])[0])
 
     def _prefix(self) -> str:
-        """Return a prefix for generated names of sizes that no other inference uses and no name in the model has."""
+        """Return a prefix for generated dimension names that neither another inference nor the model uses."""
         return f"{self._stem}{next(self._inferences)}_"
 
     def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:

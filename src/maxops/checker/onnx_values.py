@@ -85,7 +85,8 @@ def infer(makers: Iterable[tuple[Callable[[], ModelProto], str]]) -> list[GraphP
     """Return the graph of each model with types from tensors and inference, or an error.
 
     Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. A sandbox creates
-    and infers the models. Names of sizes that inference generates get the prefix next to the model's maker.
+    the models and infers their types. Each maker is paired with a prefix for the dimension names that inference
+    generates.
     """
     schemas.register()
     works = [partial(_inferred, make, prefix) for make, prefix in makers]
@@ -198,7 +199,7 @@ def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
 
 
 def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:
-    """Fill gaps of inference with the model's declared types; return whether there was a gap."""
+    """Replace types that inference left unknown by the declared types; return whether there were any."""
     known = {info.name: info.type for info in _infos(found)}
     outputs = {info.name: info for info in bare.output}
     inputs = {info.name: info for info in bare.input if not info.HasField("type")}

@@ -14,12 +14,12 @@ from types import ModuleType
 from maxops.errors import ModelError
 from maxops.posix import resource_of
 
-MAX_SECONDS = 20  # of CPU time; the limit of wall-clock time is three times as long
+MAX_SECONDS = 20  # of CPU time; the limit on wall-clock time is three times as long
 MAX_BYTES = 4 << 30  # in addition to the memory of this process
 MAPPED = Path("/proc/self/statm")  # in pages
 PATIENCE = 4 * MAX_SECONDS  # for a reply, because a library may hang after a fork, before the limits are set
 _DONE, _FAILED = b"+", b"-"
-_LENGTH = 8  # bytes of a reply's length, after its first byte
+_LENGTH = 8  # bytes that encode a reply's length, after the reply's first byte
 
 Work = Callable[[], bytes]
 

@@ -25,8 +25,8 @@ def as_sarif(
     `errors` lists the errors of the models that could not be judged. If the list is not empty, the log says that the
     run was not successful.
 
-    With `everything`, the log includes the clauses that hold and the clauses known only at run time. Do not set it for
-    GitHub's code scanning, which shows every result as a problem, even results of the kind "pass".
+    With `everything`, the log includes the clauses that hold, and those that can be checked only at run time. Do
+    not set it for GitHub's code scanning, which shows every result as a problem, even results of the kind "pass".
     """
     rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -53,7 +53,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
     seen: Counter[str] = Counter()
 
     def result(rule: str, kind: str, level: str, node: str, text: str) -> dict[str, Any]:
-        # a node has a clause once, but may have several faults; several nodes may share a name
+        # a node has one result per clause, but may have several model faults, and several nodes may share a name
         same = f"{rule} {node} {text if rule == MODEL else ''}"
         seen[same] += 1
         if seen[same] > 1:

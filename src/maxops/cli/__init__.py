@@ -51,7 +51,7 @@ def _open_closed_streams() -> None:
 
 
 class _Stdout(FileIO):
-    """Standard output whose errors have the file name "stdout"."""
+    """Standard output that names the file "stdout" in its errors."""
 
     def write(self, data: ReadableBuffer) -> int:
         """Write as many bytes as the system accepts at once."""

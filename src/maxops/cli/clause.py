@@ -113,7 +113,7 @@ def clause(
             metavar="ID",
             autocompletion=complete,
             help="Clause ids, as shown in brackets in errors and reports (such as ONNX.Max-13.shape), or "
-            "as in --select.",
+            "prefixes or patterns, as for --select.",
         ),
     ],
     form: streams.Format = "text",

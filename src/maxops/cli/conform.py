@@ -208,7 +208,7 @@ def conform(
 
 
 def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
-    """Return the files of --from and the .json files of its folders; `names` has the rest of an expanded pattern."""
+    """Return the files of --from and the .json files of its folders; `names` has the other files of an expanded pattern."""
     if not earlier:
         return []
     others = [Path(name) for name in names or []]
@@ -457,7 +457,7 @@ def _reject_unused(option: str, others: dict[str, object]) -> None:
 
 
 def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:
-    """Return the faults; with a baseline, only those that are not in it."""
+    """Return the faults, or only those that are not in the baseline if there is one."""
     if not has_baseline:
         return [finding for run in runs for finding in run["findings"] if finding["verdict"] in FAULTS]
     pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]

@@ -171,11 +171,11 @@ def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
         with warnings.catch_warnings():
-            # NumPy warns about files of Python 2, and also about broken files; both are either read or rejected
+            # ignores NumPy's warnings about files from Python 2 and broken files: the read succeeds or raises an error
             warnings.simplefilter("ignore", UserWarning)
             shape, fortran, dtype = read(BytesIO(header), _LONGEST_HEADER)
     except _HEADER_ERRORS as error:
-        # the text of other errors is about the code of NumPy's parser
+        # other errors describe the code of NumPy's parser, not the file
         why = str(error) if type(error) is ValueError else f"cannot parse {_short(header[_LENGTH_BYTES[version] :])}"
         raise ModelInputError(f"{where}: truncated or invalid header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}") from error
     if dtype.hasobject:

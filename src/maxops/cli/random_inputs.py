@@ -16,7 +16,7 @@ from maxops.model import Value
 from maxops.plan import Array
 
 IN_SEQUENCE = 3  # number of arrays in a sequence
-OPEN_SIZE = 4  # of each axis whose size the model leaves open; equal sizes, so that inputs broadcast
+OPEN_SIZE = 4  # the size of each axis that the model leaves open; all are equal, so that inputs broadcast
 ONE_IN = 8  # on average, one in 8 elements is a special value
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 

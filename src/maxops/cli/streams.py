@@ -50,7 +50,7 @@ def check_outputs(
 ) -> None:
     """Reject outputs that would replace an input, or whose folder does not exist, before any work is done.
 
-    `folder` is the output folder of the command line, if there is one; the command may create folders below it. The
+    `folder` is the output folder from the command line, or None; the command may create folders below it. The
     inputs are compared only with existing outputs.
     """
     existing: list[Path] = []
@@ -124,7 +124,7 @@ def read_at_most(file: IO[bytes], count: int) -> bytearray:
 
 
 def read_model(path: Path) -> bytes:
-    """Return the bytes of standard input or a pipe, which may be endless, up to one byte past the limit of models."""
+    """Read a model from stdin or a pipe, up to one byte past the size limit, because a pipe may be endless."""
     with opened(path) as file:
         return bytes(read_at_most(file, LONGEST_MODEL + 1))
 

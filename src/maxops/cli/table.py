@@ -23,7 +23,7 @@ from maxops.shown import printable
 
 Cell = str | Text
 FIRST = 6
-PROSE = 20  # the least width of a column of a table with longer cells
+PROSE = 20  # minimum width of a column whose cells are longer than this
 NO_WRAP = 1_000_000  # columns of a pipe or a file
 _FRAME = 3  # characters of the frame per column
 # The sign and the style of a verdict.
@@ -48,7 +48,7 @@ def verdict(text: str) -> Cell:
     if not sys.stdout.isatty():
         return text
     can_sign = sign and "utf" in (sys.stdout.encoding or "").lower()
-    # the style is of a part of the text, because a cell gives the style of its whole text to the padding as well
+    # styles only part of the text, because a style of the whole text would also apply to the padding of the cell
     return Text.assemble((printable(f"{sign} {text}" if can_sign else text), style))
 
 
@@ -61,7 +61,7 @@ def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
 
 
 def show_all(tables: Iterable[tuple[Sequence[Cell], Iterable[Sequence[Cell]]]]) -> None:
-    """Print the tables of a report in one layout: if one table is too wide, the rows of all become blocks."""
+    """Print the tables of a report in one layout: if one table is too wide, the rows of all tables become blocks."""
     console = _Console(file=sys.stdout, width=_width())
     texts = [
         [[Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in [columns, *rows]]

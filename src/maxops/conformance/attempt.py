@@ -18,7 +18,7 @@ from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
-MAX_DISTINCT = 8  # distinct results kept for each trial; later ones are kept only for a new kind of difference
+MAX_DISTINCT = 8  # results kept per trial; after that, only results with a new kind of difference are kept
 MAX_FEEDS_HELD = 16  # with more feeds, the previous result is not checked after each call
 REUSES = "each call overwrites the memory of the previous result; copy the result before the next call"
 
@@ -51,7 +51,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """Return the result of a function of the runtime; SystemExit is a crash, and every other error is a refusal."""
+    """Call a function of the runtime; treat SystemExit as a crash, and every other error as a refusal."""
     try:
         return function(*arguments)
     except NoResultError:

@@ -1,7 +1,8 @@
 """Calls that the kit makes on a runtime, with their arrays and the results that each standard requires.
 
-A `Call` is one operator in one model. A `Trial` runs it on one or more sets of arrays, its feeds. A `Case` is a trial
-as judged by one clause of one row of the spec table. If several standards judge a trial, it has several cases.
+A `Call` is one operator in one model. A `Trial` runs a call on one or more sets of input arrays, called feeds. A `Case`
+is a trial together with the clause of the spec table that judges it. A trial that several standards judge has several
+cases.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Input:
 class Call:
     """One operator and the inputs of its model. An omitted input is None.
 
-    `row` is the row of the model: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output type of a
-    call without a first input: such a call must be refused, but its model still declares a type. `within` names the
-    model constructs around the operator, outermost first.
+    `row` is the row of the spec table for which the model is built. Models for SONNX, which profiles ONNX, use the ONNX
+    row. `output` is the output type of a call without a first input. A runtime must refuse such a call, but its model
+    still declares a type. `within` names the model constructs around the operator, outermost first.
     """
 
     row: Spec

@@ -13,7 +13,7 @@ from maxops.conformance.poison import TUNABLES
 from maxops.conformance.subprocesses import kill_group, python_command, signal_name
 from maxops.errors import MaxopsError
 
-START_TIMEOUT = 120  # TensorFlow from a cold disk
+START_TIMEOUT = 120  # seconds; TensorFlow loads slowly if its files are not cached
 SHUTDOWN_TIMEOUT = 20
 _TAIL = 4096
 _MAX_LINE_LENGTH = 300
@@ -83,7 +83,7 @@ class Child:
                 return self._connection.recv()
         except (EOFError, OSError):
             raise ChildEndedError(self._end()) from None
-        if self._process.poll() is not None:  # its own child process may still hold the pipe open
+        if self._process.poll() is not None:  # a child of the ended process may still hold the pipe open
             raise ChildEndedError(self._end())
         raise ChildHungError
 
@@ -155,6 +155,6 @@ class Child:
 
 
 def _environment(runtime: Mapping[str, str]) -> dict[str, str]:
-    """Return the parent's environment with malloc's tunables for poisoning and the runtime's own variables."""
+    """Return the parent's environment plus glibc's tunables for memory poisoning and the runtime's own variables."""
     tunables = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES", ""), TUNABLES)))
     return {**os.environ, "GLIBC_TUNABLES": tunables, **runtime}

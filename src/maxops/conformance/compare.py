@@ -79,10 +79,10 @@ def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run 
 
 
 def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
-    """Return the faults that are not in a baseline, which has a different verdict or no verdict for these cases.
+    """Return the faults that are new: the baseline has a different verdict, or no verdict, for their cases.
 
     The bits are not compared. A wrong result may depend on the machine and on memory, so a known fault with a different
-    wrong result is not a new fault; `compare` shows it.
+    wrong result is not a new fault. `compare` shows such differences.
     """
     known = baseline["cases"] if baseline else {}
     return [
@@ -142,7 +142,7 @@ def _findings(run: Run) -> dict[str, Finding]:
 
 
 def by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
-    """Return the runs by the names of their runtimes; raise RunFileError if there are several of one runtime."""
+    """Return the runs by the names of their runtimes; raise RunFileError if a runtime has several runs."""
     found: dict[str, Run] = {}
     for run in runs:
         if run["runtime"] in found:

@@ -1,6 +1,6 @@
 """Computes the expected result of a call: the planner checks the call, and the reference computes the result.
 
-For large calls, `keys` replaces the reference. Neither shares code with the engines, so they can judge the engines.
+For large calls, `keys` replaces the reference. Neither shares code with the engines, so both can judge the engines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
 def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     """Return the maximum of the elements that are not NaN, for standards that do not specify NaN.
 
-    The result is NaN if all elements are NaN. The maximum of no elements is as in `expected_result`.
+    The result is NaN if all elements are NaN. For no elements, the result is the same as that of `expected_result`.
     """
     planned = _plan(row, call, feed)
     arrays, checked = _arrays(planned), planned.call

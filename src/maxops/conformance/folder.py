@@ -21,12 +21,12 @@ from maxops.errors import OutputError
 from maxops.plan import Array
 
 REFUSAL = "refusal.txt"
-MAX_ELEMENTS = 100_000  # of an array, so that all folders fit on a disk
-MAX_DATA_SETS = 50  # data sets in a folder, because tools read each data set from files
+MAX_ELEMENTS = 100_000  # per array, so that all folders fit on a disk
+MAX_DATA_SETS = 50  # per folder, because tools read each data set from its own files
 
 
 def folder_name(case: Case) -> str:
-    """Return the folder name of a case, without subfolders, because other tools do not search them.
+    """Return the folder name of a case. It has no path separators, because other tools do not search subfolders.
 
     >>> from maxops.conformance.cases import cases
     >>> folder_name(next(cases()))
@@ -45,11 +45,12 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
 
 
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
-    """Write a case to a new folder in a directory; with `temporary`, a command writes all cases or none.
+    """Write a case to a new folder in a directory, and return the path of the folder.
 
-    Each feed is a data set. `numbers` selects some feeds, which keep their order and are renumbered. Raises
-    NotApplicableError, before anything is written, for a trial that the files cannot contain. Raises OutputError if the
-    folder exists or cannot be written.
+    The files are written to the path that `temporary` returns, so that a command writes all cases or none. Each feed
+    is a data set. `numbers` selects some feeds, which keep their order and are renumbered. Raises NotApplicableError,
+    before anything is written, for a trial that the files cannot contain. Raises OutputError if the folder exists or
+    cannot be written.
     """
     trial = case.make()
     _check_that_files_hold_it(trial)

@@ -17,7 +17,7 @@ class Group:
     clause: str
     statement: str  # of the clause
     reproducer: Reproducer | None
-    number: int | None  # of the reproducer, in its run
+    number: int | None  # the index of the reproducer in its run
     findings: tuple[Finding, ...]
 
     @property

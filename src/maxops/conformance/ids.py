@@ -84,7 +84,7 @@ def _table() -> dict[str, Clause]:
 def _order() -> dict[Row, int]:
     rows = dict.fromkeys(row(clause) for clause in _table())
     operators = list(dict.fromkeys((each.standard, each.operator) for each in rows))
-    # the operator comes first, because a later version may add a clause
+    # grouped by operator, because a clause that a later version adds may come after other operators
     ordered = sorted(rows, key=lambda each: operators.index((each.standard, each.operator)))
     return {each: number for number, each in enumerate(ordered)}
 

@@ -1,8 +1,8 @@
 """The input buffers of a runtime: copies between guard bytes, which are checked after each run.
 
 All arrays of a trial are in one block. In each run, the data of an array starts at a multiple of 64 bytes, so alignment
-does not differ between runs. At least 64 guard bytes with the run's pattern separate the arrays: results that depend on
-out-of-bounds reads differ between runs, and out-of-bounds writes are detected.
+does not differ between runs. At least 64 guard bytes with the run's pattern separate the arrays. Therefore, results
+that depend on out-of-bounds reads differ between runs, and out-of-bounds writes are detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODIFIED = "modified its input"
 
 
 class _Slot(NamedTuple):
-    """The original array, the position and number of its bytes in the block, and its offset and strides in them."""
+    """An original array, the position and size of its bytes in the block, and its offset and strides in these bytes."""
 
     array: Array
     start: int

@@ -50,11 +50,11 @@ class Difference:
     kind: Kind
     text: str
     index: tuple[int, ...] | None = None
-    only_first_size: bool = False  # of the shape differs
+    only_first_size: bool = False  # only the first size of the shape differs
 
 
-# If the source leaves one of these clauses open, any values, any number of segments without ids, and errors are
-# permitted. All readings of the other open clauses agree on valid calls, and differ only in the refused calls.
+# If the source leaves one of these clauses open, the kit permits any values, any number of segments for calls without
+# ids, and errors. All readings of the other open clauses agree on valid calls; they differ in which calls to refuse.
 _OPEN_ANSWERS = (".empty", ".num_segments.no_ids")
 
 

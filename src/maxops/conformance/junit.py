@@ -23,14 +23,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(runs: Sequence[Run]) -> JUnitXml:
-    """Return runs as XML; faults are failures with both results and the script, and permitted differences pass."""
+    """Return runs as XML; faults are failures with both results and the script; permitted differences pass."""
     document = JUnitXml("maxops conform")
     suites = [_suite(run) for run in runs]
     for suite in suites:
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
     for suite, run in zip(suites, runs, strict=True):
-        suite.time = run["seconds"]  # single cases are not timed, so there is no sum
+        suite.time = run["seconds"]  # cases are not timed individually, so their times cannot be added
     document.time = sum(run["seconds"] for run in runs)
     return document
 

@@ -1,7 +1,8 @@
-"""Groups findings of one kind across versions and types; each kind is a row in the tables of reports.
+"""Groups findings of one kind across versions and types; reports show each kind as a row of a table.
 
 Two findings are of one kind if they have the same verdict and clause (in any version), and look alike: for example, a
-zero with the wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls are compared.
+zero with the wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls of the
+findings are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from maxops.conformance.wording import BY_SEVERITY, first_difference
 
 # Grouped by clause alone, because details such as the exit status may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
-LARGE = 1 << 32  # assumed size of an input that only the script contains
+LARGE = 1 << 32  # assumed number of elements of an input that is described only in words
 
 
 @dataclass(frozen=True)

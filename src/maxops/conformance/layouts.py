@@ -1,4 +1,4 @@
-"""Memory layouts of arrays: how to place an array in a buffer, and how a script creates the layout.
+"""Memory layouts of arrays: places an array in a buffer, and writes the line of a script that creates the layout.
 
 The bytes between the elements hold the buffer's pattern, so a wrong read can change the result.
 """

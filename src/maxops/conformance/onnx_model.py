@@ -58,7 +58,7 @@ def _output(call: Call, name: str) -> ValueInfoProto:
 
 
 def _nodes(call: Call, within: tuple[Construct, ...], output: str, functions: list[FunctionProto]) -> list[NodeProto]:
-    """Return the nodes that compute the operator's result as `output`, within these constructs."""
+    """Return the nodes that compute the operator's result as `output`, inside these constructs."""
     if not within:
         node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [output])
         node.attribute.extend(_attribute(name, value) for name, value in call.attributes)

@@ -25,7 +25,7 @@ def lines(call: Call) -> list[str]:
 
 
 def text(call: Call) -> str:
-    """Return the model as text without the initializers of floats, because the text would change their bits."""
+    """Return the model as text, without float initializers, because the text format would change their bits."""
     if call.row.standard != "ONNX":
         raise NotApplicableError(f"an ONNX model cannot contain {call.row.standard} {call.row.operator}")
     for each in call.inputs:

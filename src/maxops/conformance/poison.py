@@ -48,7 +48,7 @@ class Memory:
         self._pattern = pattern
 
     def reset(self) -> None:
-        """Stop poisoning, because it is slow."""
+        """Stop poisoning, because it slows down every allocation."""
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, 0)
         os.environ["GLIBC_TUNABLES"] = self._tunables

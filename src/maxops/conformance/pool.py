@@ -18,7 +18,7 @@ from maxops.plan import Array
 
 # Above these limits, a runtime that computes in float32, int32 or float64 changes integers.
 _LIMITS = (1 << 24, 1 << 31, 1 << 53)
-_DISTINCT = 251  # a prime below 2^8: every stride visits all values, and every type except bool holds them
+_DISTINCT = 251  # a prime below 2^8: every stride visits all values, and every type except bool can represent them
 
 
 def of_words(dtype: DType, words: Iterable[int]) -> Array:
@@ -92,7 +92,7 @@ def is_nan(array: Array) -> Array:
 def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
     """Return small numbers (thirds for `real`) in an order that depends on `turn`; up to 251 of them are distinct.
 
-    The result shows whether an element went to a wrong position.
+    Distinct values reveal elements at wrong positions.
     """
     number = np.arange(prod(shape))
     indices = (number * 97 + turn * 60) % _DISTINCT

@@ -1,9 +1,10 @@
 """Runs a runtime in its own process for a whole run, so that every effect on the process counts as an outcome.
 
-A call that writes out of bounds may end the process later, in a trial without a fault. Therefore a trial that ends a
-process after other trials runs again alone. If its process then survives, the earlier trials with errors, or with
-expected errors, are suspects: they are bisected in new processes, and those that end a process are `amended`. If a
-process fails during shutdown and no suspect reproduces this, its latest other trials are suspects, too.
+A call that writes out of bounds may end the process later, in a trial without a fault. Therefore, if a process
+ends after several trials, the last trial runs again alone in a new process. If the new process survives, the earlier
+trials that raised an error, or should have, become suspects. Suspects are bisected in new processes, and the outcomes
+of those that end a process are `amended`. If a process fails during shutdown and no suspect reproduces the failure, its
+most recent other trials become suspects, too.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from maxops.conformance.child import Child, ChildEndedError, ChildHungError, Run
 from maxops.conformance.outcome import Outcome
 from maxops.counted import counted
 
-SANITY_SECONDS = 10.0, 60.0  # least and most for a sanity call; the first call of a process may load or compile code
+SANITY_SECONDS = 10.0, 60.0  # bounds of the timeout of a sanity call; the first call may load or compile code
 _MAX_SUSPECTS = 512
-_MAX_LATEST = 64  # kept in memory with their arrays
+_MAX_LATEST = 64  # trials that are kept in memory with their arrays
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Process:
 
     `sanity_calls` are small calls: those that the runtime supports must return the same results after every error.
     `seconds` is the timeout of a trial, from which the timeout of the first sanity calls is derived.
-    `amended` contains outcomes that replace those that `run` returned, by the trial's name; it is complete after
+    `amended` maps names of trials to outcomes that replace those that `run` returned; it is complete after
     `close`. `notes` contains observations that belong to no trial. Raises RuntimeUnusableError, with a message of one
     line, if the runtime cannot be started.
     """
@@ -120,7 +121,7 @@ class Process:
             self.notes.append(f"during shutdown, {how}; none of the {tried} that ran again reproduces this alone")
 
     def kill(self) -> None:
-        """End everything immediately, from any thread; waiting callers receive a RuntimeUnusableError."""
+        """Kill all processes immediately; any thread may call this. Waiting callers receive a RuntimeUnusableError."""
         self._is_over = True
         if self._latest is not None:
             self._latest.kill()
@@ -204,7 +205,7 @@ class Process:
         return f"after the call, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes fail too."""
+        """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes also fail."""
         how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:
@@ -238,7 +239,7 @@ def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outc
 
 
 def _as_far(trial: Trial, outcome: Outcome) -> Trial:
-    """Return a trial up to the feed that failed, because the feeds after it are not needed."""
+    """Return the trial without the feeds that follow the failing feed, because the failure does not need them."""
     if outcome.kind == "returned":
         return trial
     return replace(trial, feeds=trial.feeds[: outcome.feed + 1], expected=None, without_nan=())

@@ -113,7 +113,7 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return actual == _line(printed(counterexample, outcome.outputs[0]))
     if outcome.text.startswith(MODIFIED):
         return any(changed_line(each.name) in run.output.splitlines() for each in trial.call.fed)
-    # garbage, or a write beside an input: the script must not print the expected result
+    # garbage, or an out-of-bounds write: the script must not print the expected result
     return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 
 
@@ -122,7 +122,7 @@ def _line(array: Array) -> str:
 
 
 def _actual_line(output: str) -> str:
-    """Return the script's own line: the last with the prefix, because a runtime may print similar lines."""
+    """Return the last line with the script's prefix, because the runtime may print lines with this prefix earlier."""
     return next((each for each in reversed(output.splitlines()) if each.startswith(ACTUAL)), "")
 
 

@@ -1,8 +1,8 @@
 """Segment ids as runs of rows, with lengths around every constant at which the core switches to a different code path.
 
 A word is a sequence of a few runs. Loops tend to fail at the ends of blocks, runs and chunks. Therefore the lengths are
-one less than, equal to, and one more than each constant of the native core. The core reports its constants, so a new
-constant adds its lengths here.
+one less than, equal to, and one more than each constant of the native core. The core reports its constants, so the
+lengths of a new constant are added automatically.
 
 >>> ids_of((Run("singles", 3), Run("pairs", 4, resumes=True))).tolist()
 [0, 1, 2, 2, 2, 3, 3]
@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 Kind = Literal["singles", "pairs", "triples", "one", "gaps", "far"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# The rows of a segment, and the step from one segment to the next.
+# By kind: the number of rows of a segment, and the step from one id to the next.
 _SHAPES: dict[Kind, tuple[int, int]] = {
     "singles": (1, 1),
     "pairs": (2, 1),

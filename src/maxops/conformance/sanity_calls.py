@@ -1,4 +1,4 @@
-"""Sanity calls: small calls that run at the start, and after every error or missing error to detect corrupted state."""
+"""Sanity calls: small calls that detect corrupted state, at the start and after each error or missing error."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcac
 MAX_PRINTED_WHOLE = 4096  # elements of a result with a wrong type or shape
 MAX_PRINTED = 4  # elements of any other result, from the first wrong one
 LINE_LENGTH = 120  # for wrapping arrays
-REPEATS = 5  # runs, for faults that the leftovers of an earlier run cause
+REPEATS = 5  # runs, for faults that depend on memory or state left by an earlier run
 
 
 @dataclass(frozen=True)

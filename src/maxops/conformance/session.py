@@ -140,7 +140,7 @@ def conform(
 
 
 def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that concern a runtime; if versions cannot be chosen, only cases of the newest versions do.
+    """Return the cases for a runtime: only those of the newest versions if the runtime has no operator versions.
 
     Raises NothingToJudgeError if there are none.
     """
@@ -315,7 +315,7 @@ class _Session:
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
-        """Return the number of each finding's reproducer; None if the call alone does not show the finding."""
+        """Return the index of each finding's reproducer; None if the call alone does not show the finding."""
         found = self._workers.map(
             self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )

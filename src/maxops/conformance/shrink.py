@@ -1,7 +1,8 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and simpler values.
 
 Every step runs on the runtime and is judged like any trial; a step that no longer shows the finding is undone.
-Therefore, a fault that depends on a lane keeps its lanes, and a fault that depends only on a value keeps one element.
+Therefore, a call keeps the elements that fill the affected vector lane if the fault depends on the lane. It shrinks to
+one element if the fault depends only on a value.
 If the call must be large, its size is bisected, which assumes that a fault at one size occurs at every larger size.
 """
 
@@ -101,7 +102,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """Return the trial of a call on a feed by the case's row; None if only one of trial and case is a refusal."""
+    """Return the trial that the case's row defines for a call and a feed; None if it cannot show the case's fault."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)
@@ -114,7 +115,7 @@ def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "cont
 
 
 def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
-    """Return the call with the sizes of its new arrays (open if all sizes were open), and its feed."""
+    """Return the call with the sizes of its new arrays (dynamic if all sizes were dynamic), and its feed."""
     inputs: list[Input | None] = []
     feed: list[Array] = []
     for each, array in zip(call.inputs, whole, strict=True):
@@ -134,7 +135,7 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 
 
 def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
-    """Keep only the elements that affect the wrong element, then only the fewest that show the finding."""
+    """Remove the elements that do not affect the wrong element, then all that are not needed to show the finding."""
     for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue

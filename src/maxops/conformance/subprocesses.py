@@ -59,8 +59,8 @@ class Subprocesses:
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     """Return a command that calls a module's `main` with the module search path of this process.
 
-    `-m` would find modules in the current folder first: a downloaded model may have a random.py beside it. PYTHONPATH
-    would affect programs that a runtime starts with a different Python.
+    `-m` would find modules in the current folder first, and the folder of a downloaded model may contain a random.py.
+    PYTHONPATH would affect programs that a runtime starts with a different Python.
     """
     program = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main(sys.argv[1:])"
     return [sys.executable, "-u", "-c", program, *arguments]

@@ -90,9 +90,9 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
 
 
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
-    """Return the model, or its bytes if functions must be inlined or defaults of given inputs must be removed.
+    """Return the model; if it has functions or defaults of given inputs, return the bytes of a copy without them.
 
-    Some runtimes support functions only partially, or treat defaults as constants.
+    The copy inlines the functions. Some runtimes support functions only partially, or treat defaults as constants.
     """
     if _is_ir(model):
         return model

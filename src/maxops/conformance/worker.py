@@ -3,7 +3,7 @@
 It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
 ("sanity call", trial)  whether the runtime returned a result, which it must repeat after every error
-("trial", trial, repeats)  (outcome, whether sanity calls come next); if they do, then their fault or ""
+("trial", trial, repeats)  (outcome, whether sanity calls follow); if they do, a second reply: their fault or ""
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _load(name: str) -> tuple[Runtime | None, tuple[str, str]]:
 
 
 def _end_unless(process: int) -> None:
-    """End this process if it is a fork, which a runtime made and let return: it must not answer requests."""
+    """End this process if a runtime forked it and the fork returned here, because a fork must not answer requests."""
     if os.getpid() != process:
         os._exit(1)
 
@@ -102,7 +102,7 @@ class _Serving:
         return outcome
 
     def _corrupted(self, operator: str) -> str:
-        """Return the fault of the operator's sanity calls (or of the first sanity call, if it has none), or ""."""
+        """Return how a sanity call of the operator fails, or ""; if the operator has none, run the first call."""
         gc.collect()  # destroys the error's leftovers now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:

@@ -1,4 +1,4 @@
-"""The cases, derived from the spec table. Each module builds a family of cases from clauses, types and sentences.
+"""The cases, derived from the spec table. Each module builds a family of cases from clauses, types and descriptions.
 
 Each row of ONNX and OpenVINO has its own cases. The rows that profile the newest version of an operator (SONNX) judge
 the same trials, and add their own refusals. Cases for a new row or type of the table are created automatically.

@@ -14,15 +14,15 @@ from maxops.conformance.pool import is_nan
 from maxops.dtypes import DType
 from maxops.spec import Spec
 
-# The short names of the clauses that may specify a meaning; the first one that a row has applies.
+# By meaning: the short names of the clauses that may specify it; the first one that a row has applies.
 _CLAUSES = {
     "inputs": ("L", "inputs"),
     "shape": ("C2", "shape", "C1"),
     "mismatch": ("C1", "shape"),
     "propagates": ("NaN", "nan"),
 }
-# How widely a quick run covers a case: one type of the newest version (True), each type of the newest version, one type
-# of every version, or each type of the newest version and one type of every older version.
+# The types and versions for which a quick run includes a case: one type of the newest version (True), each type of the
+# newest version, one type of every version, or each type of the newest version and one type of every older version.
 Quick = Literal["each type", "each row", "each type and row"] | bool
 Refused = Literal["each row"] | bool  # refusals have one type
 CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # tested in full; the other types share most of their code

@@ -37,7 +37,7 @@ WITHIN: tuple[tuple[Construct, ...], ...] = (
 TYPES_WITHIN = (*CLOSER, dtypes.FLOAT16)
 # Shapes of small matrices, and of matrices that exceed a block of vectors.
 MATRICES: tuple[Shape, ...] = ((3, 4), (37, 65), (90, 111))
-# Sizes that grow, shrink, repeat, and are 0.
+# Sizes that grow, shrink and repeat, including 0.
 TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
 
 
@@ -104,7 +104,7 @@ def _of_matrices(row: Spec, dtype: DType, axis: int = 1) -> Call:
 
 
 def _row_repeated(array: Array) -> Array:
-    """Return an array with the first row repeated in each row."""
+    """Return an array in which every row is a copy of the first row."""
     return np.repeat(array[:1], len(array), axis=0)
 
 
@@ -135,7 +135,7 @@ def _in_turn(row: Spec, dtype: DType) -> Trial:
 
 
 def _falling(dtype: DType, shape: Shape, turn: int) -> Array:
-    """Return values that decrease from turn to turn, so leftovers of an earlier result change the maximum."""
+    """Return values that decrease from turn to turn, so values left over from an earlier result change the maximum."""
     values = np.sort(pool.distinct(dtype, (250,)))
     numbers = np.arange(int(np.prod(shape))) * 7 % 25 + 25 * (9 - turn)
     result: Array = values[numbers].reshape(shape)

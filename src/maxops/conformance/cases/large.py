@@ -24,10 +24,10 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 SIZES = (10_000, 100_000, 1_000_000, 3_000_000)
-# These sizes have every kind of call; other sizes have one kind.
+# Sizes that are tested with every kind of call; other sizes are tested with one kind.
 THOROUGH = (100_000, 1_000_000)
 COUNTS = (100, 1000)  # inputs of a Max
-SHORT, LONG = 8, 250  # sizes of an axis beside a long one
+SHORT, LONG = 8, 250  # sizes of an axis next to a long axis
 
 
 def cases() -> Iterator[Case]:
@@ -100,7 +100,7 @@ def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> 
 
 
 def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
-    """Return a trial of one model with open sizes; its matrices have sizes of 1 on different axes."""
+    """Return a trial of one model with dynamic sizes; its matrices have sizes of 1 on different axes."""
     width = LONG
     height = size // width
     made = []

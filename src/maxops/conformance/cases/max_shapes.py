@@ -69,7 +69,7 @@ UNEQUAL: list[tuple[Shape, ...]] = [
     ((1,), (2,), (3,)),
     ((2,), (2,), (3,)),
 ]
-# The last entry has a size of 0 beside a size of 1. Versions without broadcasting refuse the entry before it.
+# Only versions without broadcasting refuse the second entry. The last entry broadcasts a size of 1 against a size of 0.
 _QUICK_REFUSALS: dict[tuple[Shape, ...], Refused] = {
     ((2,), (3,)): True,
     ((1,), (5,)): "each row",

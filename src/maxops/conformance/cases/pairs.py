@@ -21,7 +21,7 @@ from maxops.plan import Array
 
 Which = Literal["value", "nan", "zeros", "lowest"]
 
-# Lengths of vectors: around every register width, and twice and four times that width.
+# The maximum length of vectors. Lengths from 1 cover every register width, and twice and four times that width.
 MAX_LENGTH = 130
 BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, MAX_LENGTH))
 SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
@@ -61,7 +61,7 @@ def pairs(dtype: DType, which: Which) -> Pairs:
     if which == "nan":
         chosen = pool.is_nan(u) | pool.is_nan(v)
         u, v = u[chosen], v[chosen]
-    row = replace(spec.MAX_13, dtypes=dtypes.ALL)  # a row with the common meaning, for every type
+    row = replace(spec.MAX_13, dtypes=dtypes.ALL)  # a row with the common semantics that supports every type
     call = Call(row, (Input("a", dtype, (None,)), Input("b", dtype, (None,))))
     both, twice = (u, v), (v, v)
     same = u.view(dtype.word) == v.view(dtype.word)
@@ -114,7 +114,7 @@ def between(lengths: range) -> str:
 
 
 def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
-    """Return the questions about a type's pairs: the pairs, the meaning of the clause, and a text."""
+    """Return the tests of a type's pairs: the kind of pairs, the meaning of the clause, and a description."""
     found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
     if dtype.kind == "float":
         found.append(("nan", "propagates", "each pair with a NaN"))
@@ -123,7 +123,7 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
 
 
 def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
-    """Return the question about the lowest value: a loop must not start from a higher value."""
+    """Return the test of the lowest value, which finds loops that start from a higher value."""
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 

@@ -1,8 +1,8 @@
 """Large arrays with maxima that are known by construction.
 
-Elements are numbered values of a short ascending ladder. Each group of elements has one element that is higher than all
-others of the group. Its position differs between groups: first, last, or elsewhere. Groups are the rows or columns of a
-reduction, segments, or the corresponding elements of Max's inputs.
+The elements are values of a ladder, which is a short ascending sequence. In each group of
+elements, one element is higher than all others. Its position differs between groups: first, last, or elsewhere. Groups
+are the rows or columns of a reduction, segments, or the corresponding elements of Max's inputs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def planted(
     ends = np.where(group % 2, length - 1, 0 * length)
     place = np.where((group // 2 + column) % 2, any_other, ends) if at is None else np.full((len(of), columns), at)
     begins = starts[:, np.newaxis]
-    beside = begins + (place + 1) % length  # in a group of one, the place itself
+    beside = begins + (place + 1) % length  # in a group of one element, the position itself
     at_highest, at_nan = (begins + place, beside) if at is None else (beside, begins + place)
     if which != "nan":
         at_highest = begins + place

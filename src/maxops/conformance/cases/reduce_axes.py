@@ -98,7 +98,7 @@ def _lengths(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _none(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases without axes: an omitted input, an empty list, or an input without a name."""
+    """Yield cases without axes: an omitted input, an empty list, or an input with an empty name."""
     ask = partial(compute, "axes.default")
     for words, shape in (("rank 3", (2, 3, 4)), ("a vector", (7,)), ("a scalar", ())):
         data, rank = pool.distinct(dtype, shape), len(shape)
@@ -116,7 +116,7 @@ def _none(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _unnamed(call: Call) -> Call:
-    """Return the call with its axes as an input without a name."""
+    """Return the call with axes as an input whose name is empty."""
     return replace(call, inputs=(*call.inputs, None))
 
 

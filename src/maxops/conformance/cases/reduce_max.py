@@ -22,7 +22,7 @@ LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
 SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a quick run; together they cover all pairs
 SAMPLE_PARTS = 3
 LONG = 1000  # longer than a block of any runtime
-PARTS = 8  # of the pairs; each length of whole vectors has one part, and eight lengths cover all pairs
+PARTS = 8  # of the pairs; each length of whole vectors tests one part, so eight lengths cover all pairs
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
@@ -73,7 +73,7 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
 def reducing(
     row: Spec, dtype: DType, rank: int, axes: Sequence[int] | None, keepdims: int | None = 0, **attributes: int
 ) -> Call:
-    """Return a call of ReduceMax over known axes, an attribute or a constant input depending on the version."""
+    """Return a call of ReduceMax with known axes: an attribute or a constant input, depending on the version."""
     inputs: list[Input | None] = [Input("data", dtype, (None,) * rank)]
     given: list[tuple[str, object]] = [*attributes.items()]
     if axes is not None and row.axes_input:
@@ -87,7 +87,7 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Return arrays of shape (pair, length) with copies of u and one v; at each position, some v differs from u.
+    """Return arrays of shape (pairs, length) with copies of u and one v; at each position, some v differs from u.
 
     A row of length 1 is v alone.
     """

@@ -49,7 +49,7 @@ class Command(Runtime):
     """A program, given as "command:./program arguments"; its last argument is the folder.
 
     The folder contains model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it
-    contains model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs,
+    contains model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) next to the inputs,
     and ends with status 0. Termination by a signal is a crash. Any other status means that the program refuses the
     model, and the last line of stderr is the reason.
     """
@@ -112,7 +112,7 @@ class Command(Runtime):
             "folder = pathlib.Path(tempfile.mkdtemp())",
             '(test_data_set := folder / "test_data_set_0").mkdir()',
         ]
-        # the folder of the kit, because the words may contain relative paths
+        # the current folder of the kit, because the command may contain relative paths
         ran = [
             f"done = subprocess.run([*{self.words!r}, str(folder)], cwd={os.getcwd()!r},",
             '    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")',

@@ -216,7 +216,7 @@ class Torch(Library):
 
     @property
     def version(self) -> str:
-        """Return the version without the name of the build."""
+        """Return the version without the build label, such as "+cpu"."""
         return str(self.module.__version__).partition("+")[0]
 
     def tensor(self, call: Call, name: str) -> str:

@@ -27,7 +27,7 @@ class OpenVino(Scripted):
 
     @property
     def version(self) -> str:
-        """Return the version without the name of the build."""
+        """Return the version without the build number."""
         return str(self.module.__version__).partition("-")[0]
 
     def setup(self, call: Call) -> list[str]:

@@ -27,7 +27,7 @@ class NotApplicableError(NoResultError):
 
 
 class UnknownRuntimeError(MaxopsError, LookupError):
-    """Raised if no runtime has the name."""
+    """Raised if no runtime has the given name."""
 
 
 class BrokenRuntimeError(MaxopsError, ImportError):
@@ -69,7 +69,7 @@ class Runtime:
     claims: ClassVar[frozenset[str]] = frozenset()
     versioned: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = True
-    environment: Mapping[str, str] = MappingProxyType({})  # for the runtime's process
+    environment: Mapping[str, str] = MappingProxyType({})  # environment variables of the runtime's process
 
     def start(self) -> None:
         """Import the packages that the runtime needs. Its process calls this once, before prepare, run and version."""
