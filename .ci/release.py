@@ -2,8 +2,9 @@
 
     python .ci/release.py VERSION FOLDER [--tag TAG]
 
-The source distribution and every wheel are built only from the files of the tag `vVERSION`, not from the checkout, and
-written to FOLDER, which must not exist. wheels.py builds and checks them, and requires the dependency group `release`.
+The source distribution and every wheel are built only from the files of the tag `vVERSION`, not from the checkout. They
+are written to FOLDER, which must not exist. wheels.py builds and checks them, and requires the dependency group
+`release`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Known:
 class Node:
     """A max node with the spec that judges it; without a spec, `note` gives the reason.
 
-    ``inputs`` holds None for an omitted input. ``opset`` is the operator set if the model names it; in ONNX it is a
+    ``inputs`` contains None for an omitted input. ``opset`` is the operator set if the model names it; in ONNX it is a
     number.
     """
 

@@ -22,7 +22,7 @@ FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is also an input
 def graph_faults(
     graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
 ) -> Iterator[str]:
-    """Describe the faults of one graph; `outer` holds the names that the graph sees in outer graphs."""
+    """Describe the faults of one graph; `outer` contains the names of outer graphs that the graph can read."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),

@@ -67,8 +67,8 @@ class _Opset:
 class _Graph:
     """A graph to read, with inferred types and the values of outer graphs.
 
-    ``visible`` holds the outer names that the graph may read. ``inputs`` holds the inputs of a function, and
-    ``outputs`` holds its outputs whose types the caller declares.
+    ``visible`` contains the outer names that the graph may read. ``inputs`` contains the inputs of a function, and
+    ``outputs`` contains its outputs whose types the caller declares.
     """
 
     path: str
@@ -161,7 +161,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Read the training graphs: each training step with the model's graph, and each initialization alone."""
+        """Read the training graphs: each training step with the model's graph, and each initialization on its own."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):

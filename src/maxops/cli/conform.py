@@ -208,7 +208,7 @@ def conform(
 
 
 def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
-    """Return the files of --from and the .json files of its folders; `names` has the other files of an expanded pattern."""
+    """Return the files of --from and the .json files in its folders. `names` has files that a shell pattern added."""
     if not earlier:
         return []
     others = [Path(name) for name in names or []]

@@ -59,7 +59,7 @@ class Call:
 
     @property
     def dtype(self) -> DType:
-        """The type of the output, which is the type of the first input."""
+        """The type of the output: that of the first input, or `output` if the first input is omitted."""
         first = self.inputs[0] if self.inputs else None
         dtype = self.output if first is None else first.dtype
         assert dtype is not None

@@ -26,9 +26,9 @@ class Change:
 class Comparison:
     """The differences between two runs.
 
-    `new_faults` contains cases that were not faults before, `fixed` contains former faults that now conform or are
-    permitted, and `changed` contains other cases with a different verdict or result. `only_old` and `only_new` contain
-    the cases that occur in only one of the runs, with their verdicts. Such cases exist if the kits or options differ.
+    `new_faults` contains cases that were not faults before. `fixed` contains former faults that now conform or are
+    permitted. `changed` contains other cases with a different verdict or result. `only_old` and `only_new` contain the
+    cases that occur in only one of the runs, with their verdicts. Such cases exist if the kits or options differ.
     """
 
     old: str

@@ -88,7 +88,7 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 
 
 def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
-    """Judge runs whose results differ on the same inputs, which is a fault if one of the results is wrong."""
+    """Judge runs whose results differ on the same inputs; the difference is a fault if one of the results is wrong."""
     rulings = [judge(case, trial, Outcome("returned", outputs)) for outputs in outcome.runs if outputs]
     for number, each in enumerate(rulings):
         if each.verdict in FAULTS:

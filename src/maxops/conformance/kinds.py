@@ -15,7 +15,7 @@ from maxops.conformance.ids import Row, clause_name, row, sort_key
 from maxops.conformance.result import Elements, Finding, Message, Run, Verdict
 from maxops.conformance.wording import BY_SEVERITY, first_difference
 
-# Grouped by clause alone, because details such as the exit status may differ from call to call.
+# Grouped only by clause, because details such as the exit status may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
 LARGE = 1 << 32  # assumed number of elements of an input that is described only in words
 

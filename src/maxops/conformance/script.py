@@ -1,4 +1,4 @@
-"""Writes a script of about ten lines that shows a finding with the runtime alone, without maxops."""
+"""Writes a script of about ten lines that shows a finding with only the runtime, without maxops."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of other forms for the newest versions, and of constructs for some older versions, too."""
+    """Yield the cases of other forms for the newest versions, and those of constructs also for some older versions."""
     for operator in ("Max", "ReduceMax", "SegmentMax"):
         for row in rows(operator):
             if row is newest(row):

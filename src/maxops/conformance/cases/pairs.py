@@ -50,7 +50,7 @@ class Pairs:
 
 @cache
 def pairs(dtype: DType, which: Which) -> Pairs:
-    """Return all ordered pairs without a NaN, with one or two NaNs, of two zeros, or of the lowest value alone."""
+    """Return all ordered pairs without a NaN, with one or two NaNs, of two zeros, or of only the lowest value."""
     ordinary, nans = pool.ordinary(dtype), pool.nans(dtype)
     if which == "zeros":
         ordinary = pool.zeros(dtype)

@@ -89,7 +89,7 @@ def reducing(
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
     """Return arrays of shape (pairs, length) with copies of u and one v; at each position, some v differs from u.
 
-    A row of length 1 is v alone.
+    A row of length 1 contains only v.
     """
     made = []
     row = np.arange(len(table))

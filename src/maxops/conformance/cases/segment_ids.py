@@ -61,7 +61,7 @@ def _count(number: int, index: DType = dtypes.INT64) -> Array:
 
 
 def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of each kind of segment, in vectors and in rows; the ids alone determine the number of segments."""
+    """Yield cases of each kind of segment, in vectors and in rows; only the ids determine the number of segments."""
     vectors, whole, gaps = segments(row, dtype), WHOLE.values(), GAPS.values()
     feeds = [_feed(dtype, ids) for ids in whole]
     yield from compute("ids", "sorted ids, no segment empty", vectors, *feeds, quick=True)

@@ -92,8 +92,8 @@ class Runtime:
     def script(self, call: Call, feed: Feed) -> list[str]:
         """Return lines of Python that assign the runtime's result to `actual`, an array, without maxops.
 
-        The script around the lines imports NumPy as np (and ml_dtypes if bfloat16 requires it), and assigns the arrays
-        of the feed to the names of the call's inputs.
+        The script around the lines imports NumPy as np, and ml_dtypes if bfloat16 requires it. It assigns the arrays of
+        the feed to variables with the names of the call's inputs.
         """
         raise NotImplementedError
 
