@@ -41,7 +41,7 @@ GLIBC = "2.17"  # the oldest version for which NumPy 2 has wheels
 
 @dataclass(frozen=True)
 class Machine:
-    """An architecture, with Debian's names."""
+    """An architecture, with its names in Debian."""
 
     name: str
     debian: str
@@ -49,12 +49,12 @@ class Machine:
 
     @property
     def triple(self) -> str:
-        """The prefix of its compiler's name."""
+        """The prefix of the names of compilers for the architecture."""
         return f"{self.name}-linux-gnu"
 
     @property
     def is_this_one(self) -> bool:
-        """Whether this machine runs its programs without qemu."""
+        """Whether this machine runs programs for the architecture without qemu."""
         return platform.machine() == self.name
 
 
@@ -76,7 +76,7 @@ class Wheel:
 
     @property
     def name(self) -> str:
-        """The name for `--only`."""
+        """The name that `--only` selects."""
         return f"{self.tags}-{self.machine.name}"
 
 
@@ -176,7 +176,7 @@ class Interpreter:
 
     @property
     def paths(self) -> list[Path]:
-        """The folders of its programs."""
+        """The folders that contain the interpreter's programs."""
         return [self.python.parent, self.python.parent.parent / "local" / "bin"]
 
     def environment(self) -> dict[str, str]:

@@ -323,7 +323,7 @@ SUITES: dict[str, Callable[[], Found | None]] = {
 
 
 def main() -> None:
-    """Run the suites that the command line names, or all suites."""
+    """Run the suites named on the command line, or all suites."""
     warnings.simplefilter("ignore")
     unknown, every = False, []
     for suite in sys.argv[1:] or SUITES:

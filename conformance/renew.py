@@ -2,7 +2,7 @@
 
     python conformance/renew.py [RUNTIME ...]
 
-Runs with --quick are repeated with --quick. `make findings` runs this script with the newest releases installed.
+Runs that used --quick are repeated with --quick. `make findings` runs this script with the newest releases installed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def renew(runtime: str) -> None:
 
 
 def main() -> None:
-    """Renew the runtimes that the command line names, or all runtimes in the ledger."""
+    """Renew the runtimes named on the command line, or all runtimes in the ledger."""
     for runtime in sys.argv[1:] or dict.fromkeys(run["runtime"] for run in ledger.read(KNOWN)):
         renew(runtime)
 

@@ -421,7 +421,8 @@ def test_more_calls_than_anybody_waits_for(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(onnx_model, "MAX_CALLS", 1)
     report = check(parsed(CALLS))
     assert faults(report, "unknown")[0] == (
-        "graph / node (local.outer) with output 'z': not judged, because the model has more than 1 different calls"
+        "graph / node (local.outer) with output 'z': not judged, because the model has more than 1 different "
+        "function calls"
     )
     assert {judged.operator for judged in report.nodes} == {"Max", "ReduceMax"}
 

@@ -290,7 +290,9 @@ class _Reader:
         if call in self._calls:
             return
         if len(self._calls) == MAX_CALLS:
-            self._fault(where, f"not judged, because the model has more than {MAX_CALLS} different calls", "unknown")
+            self._fault(
+                where, f"not judged, because the model has more than {MAX_CALLS} different function calls", "unknown"
+            )
             return
         self._calls.add(call)
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))

@@ -127,7 +127,7 @@ def conform(
             "--timeout",
             metavar="SECONDS",
             callback=_check_seconds,
-            help="Timeout for each case with the default --repeat, in seconds; it grows with --repeat.",
+            help="Timeout for each case, in seconds, with the default --repeat. It is proportional to --repeat.",
         ),
     ] = limits.SECONDS,
     repeats: Annotated[
@@ -407,7 +407,8 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
     for old, new in compare.pairs(before, runs) if before else []:
         if old is None and new is not None:
             print_line(
-                f"maxops: the file of --compare has no run of {printable(new['runtime'])}, so it is not compared"
+                f"maxops: the file of --compare has no run of {printable(new['runtime'])}, "
+                "so this runtime is not compared"
             )
         if old is not None and new is not None:
             comparison = compare.compare(old, new)

@@ -29,7 +29,7 @@ _SHAPES: dict[Kind, tuple[int, int]] = {
     "triples": (3, 1),
     "one": (0, 1),  # all rows of the run in one segment
     "gaps": (1, 2),
-    "far": (1, 70),  # farther apart than the segments of a vector may be
+    "far": (1, 70),  # a vector of ids spans more segments than a kernel stores at once
 }
 LANES = (4, 8, 16, 32, 64)  # in vectors of all types and instruction sets
 
