@@ -87,7 +87,7 @@ WHEELS = (
     Wheel("cp312-abi3", "3.13", AARCH64, ("3.13",)),
 )
 
-# The call of a build front end, in the interpreter for which the wheel is built.
+# The call that a build front end makes; the interpreter for which the wheel is built runs it.
 BUILD = "import sys, scikit_build_core.build as build; build.build_wheel(sys.argv[1], eval(sys.argv[2]))"
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cl", "zig", "cmake", "ninja", "make")
 
@@ -190,7 +190,7 @@ class Interpreter:
         return output(self.python, *arguments, cwd=cwd, env=self.environment() | variables)
 
     def install(self, *requirements: str) -> None:
-        """Install packages with its own pip, or with the current pip if its own would take minutes under qemu."""
+        """Install packages with the interpreter's pip or, under qemu, with the current pip, which is minutes faster."""
         folder = self("-c", "import site; print(site.getsitepackages()[0])").strip()
         pip = (sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", folder, "--only-binary=:all:")
         run(*pip, "pip")

@@ -63,7 +63,7 @@ def is_current(row: Spec) -> bool:
 
 
 def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
-    """Yield all cases for two types, and every third case and the quick cases for each other type.
+    """Yield all cases for the types in CLOSER; for each other type, yield the quick cases and every third case.
 
     Use it for cases that do not depend on the type. For older versions, only two types are tested.
     """

@@ -1,4 +1,4 @@
-"""Cases of the same calls in other forms: memory layouts, changing shapes, model constructs, and more axes."""
+"""Cases that vary the form of small calls: memory layouts, changing shapes, model constructs, and more axes."""
 
 from __future__ import annotations
 

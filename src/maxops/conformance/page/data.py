@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def data(runs: Sequence[Run]) -> Json:
-    """Return all data of the page, in its order."""
+    """Return all data of the page, in the order in which the page shows it."""
     clauses = _clauses(runs)
     return {
         "verdicts": [
