@@ -234,13 +234,13 @@ FAULTS = (
     Fault(
         "native/bindings/gradients.cpp",
         "every maximum has the gradient of the first",
-        "& -static_cast<Bits>(held[i] == 0)",
+        "& all_ones_if<Word>(held[i] == 0)",
         "",
     ),
     Fault(
         "native/bindings/gradients.cpp",
         "a row of no segment keeps what its memory held",
-        "std::fill(to[k], to[k] + rows.count * rows.inner, 0);",
+        "std::fill(to[k], to[k] + rows.elements(), 0);",
         "{}",
     ),
     Fault(

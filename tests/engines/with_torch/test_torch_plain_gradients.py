@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from maxops import _native
+from helpers.bits import pool_words
+from maxops import _native, dtypes
 from maxops.errors import DTypeError
 from maxops.typing import Ties
 
@@ -45,13 +47,21 @@ def _compare(call: Callable[..., Any], tensors: Sequence[Any], grad: Any = _odd)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
-        bits = torch.int16 if one.dtype.itemsize == 2 else torch.int32 if one.dtype.itemsize == 4 else torch.int64
-        assert torch.equal(one.contiguous().view(bits), other.contiguous().view(bits)), (tensors, one, other)
+        if one.dtype.itemsize == 2:  # torch rounds NaN to bits that depend on the machine and the size
+            are_nan = one.isnan() & other.isnan()
+            one, other = (each.masked_fill(are_nan, NAN) for each in (one, other))  # noqa: PLW2901
+        assert torch.equal(_words(one), _words(other)), (tensors, one, other)
 
 
-def _is_native(dtype: str, ties: Ties) -> bool:
-    """Return whether the core computes the gradient; with "first", half precision could change the bits of NaN."""
-    return ties == "even" or dtype in ("float32", "float64")
+def _words(tensor: Any) -> Any:
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.dtype.itemsize]
+    return tensor.contiguous().view(bits)
+
+
+def _of_words(dtype: str, bits: Any) -> Any:
+    row = dtypes.BY_NAME[dtype]
+    signed = np.array(bits, row.word).view(f"i{row.bits // 8}")
+    return torch.from_numpy(signed).view(getattr(torch, dtype))
 
 
 @pytest.fixture
@@ -75,13 +85,13 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bool]) -> None:
     every = torch.tensor([*itertools.product((*VALUES, float("inf")), repeat=count)], dtype=getattr(torch, dtype)).T
     _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
-    assert spread == [True] * _is_native(dtype, ties)
+    assert spread == [True]
 
 
 @TIES
 @TYPES
 @pytest.mark.parametrize("other", [0.0, NAN, 2, True, torch.tensor([[-1.0]]), torch.tensor(0.0)], ids=str)
-def test_one_element_beside_many(other: Any, dtype: str, ties: Ties) -> None:
+def test_one_element_beside_many(other: Any, dtype: str, ties: Ties, spread: list[bool]) -> None:
     """Test scalars and tensors, some of them longer than one block of the core."""
     data = torch.tensor(VALUES, dtype=getattr(torch, dtype)).repeat(150)
     if isinstance(other, torch.Tensor):
@@ -93,6 +103,8 @@ def test_one_element_beside_many(other: Any, dtype: str, ties: Ties) -> None:
     _compare(lambda x: mo.maximum(x, other, ties=ties), [data])
     _compare(lambda x, y: mo.maximum(x, other, y.T, ties=ties), [data.reshape(20, 30), data.reshape(30, 20)])
     _compare(lambda x: mo.maximum(other, x, ties=ties), [data[:1]])
+    _compare(lambda x: mo.maximum(other, x, 0.0, ties=ties), [data])
+    assert spread == [True] * 4
 
 
 @TIES
@@ -105,7 +117,7 @@ def test_every_set_of_axes(axes: Any, dtype: str, ties: Ties, spread: list[bool]
             lambda x: mo.reduce_max(x, axes, keepdims, ties=ties, return_indices=return_indices),  # noqa: B023
             [data],
         )
-    assert spread == [True] * 4 * _is_native(dtype, ties)
+    assert spread == [True] * 4
 
 
 IDS: dict[str, dict[str, Any]] = {
@@ -133,34 +145,107 @@ def test_every_kind_of_segments(name: str, dtype: str, ties: Ties, spread: list[
         width = ((), (1,), (3,), (2, 2))[turn // 4 % 4]
         data = torch.tensor(values, dtype=getattr(torch, dtype)).reshape(6, *(1 for _ in width)).repeat(1, *width)
         _compare(lambda x: mo.segment_max(x, **options, fill_mode="LOWEST", ties=ties), [data])
-    assert {*spread} == ({name != "int8"} if _is_native(dtype, ties) else set())
+    assert {*spread} == {name != "int8"}
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "inputs": mo.maximum,
+    "rows": lambda *tensors, ties: mo.reduce_max(torch.stack(tensors), [0], ties=ties),
+    "elements": lambda *tensors, ties: mo.reduce_max(torch.stack(tensors, 1), [1], ties=ties),
+    "segments": lambda *tensors, ties: mo.segment_max(
+        torch.stack(tensors).flatten(),
+        torch.arange(len(tensors[0])).repeat(len(tensors)),
+        fill_mode="ZERO",
+        sorted=False,
+        ties=ties,
+    ),
+}
 
 
 @TIES
-def test_layouts_and_sizes(ties: Ties) -> None:
+@TYPES
+@pytest.mark.parametrize("way", WAYS)
+def test_the_bits_of_every_gradient(way: str, dtype: str, ties: Ties, spread: list[bool]) -> None:
+    """Test all gradients of 16 bits and all pairs of boundary values against the definition.
+
+    "first" copies the gradient bit for bit, including NaN. NaN in a division stays NaN with its payload, and is quiet.
+    """
+    row = dtypes.BY_NAME[dtype]
+    pool = np.array(pool_words(row), row.word)
+    pairs = [each.ravel() for each in np.meshgrid(pool, pool)]
+    words = np.arange(1 << 16) if row.bits == 16 else pool
+    gradient = np.resize(words, max(words.size, pairs[0].size)).astype(row.word)
+    upstream, quiet = _of_words(dtype, gradient), row.word.type(1 << row.mantissa_bits - 1)
+    for tensors in ([np.resize(each, gradient.size) for each in pairs], [np.zeros_like(gradient)] * 3):
+        given = [_of_words(dtype, each).requires_grad_() for each in tensors]
+        result = WAYS[way](*given, ties=ties).detach().reshape(-1)
+        held = [(_words(each) == _words(result)) | (each.isnan() & result.isnan()) for each in given]
+        if ties == "first":
+            shares = gradient
+            held = [each & ~sum(held[:place], torch.tensor(False)) for place, each in enumerate(held)]
+        else:
+            wide = gradient.view(row.numpy).astype(np.float64 if row.bits == 64 else np.float32)
+            with np.errstate(invalid="ignore"):
+                divided = wide / torch.stack(held).sum(0).numpy().astype(wide.dtype)
+                shares = np.where(upstream.isnan(), gradient | quiet, divided.astype(row.numpy).view(row.word))
+        found = torch.autograd.grad(WAYS[way](*given, ties=ties).reshape(-1), given, upstream)
+        for one, is_held in zip(found, held, strict=True):
+            expected = np.where(is_held, shares, row.word.type(0))
+            np.testing.assert_array_equal(_words(one).numpy().view(row.word), expected)
+    assert spread.count(True) == 2  # large calls pass tensors first, which the core rejects, and then arrays
+
+
+@TIES
+@TYPES
+@pytest.mark.parametrize("way", ["rows", "elements", "segments"])
+def test_more_ties_than_16_bits_count(way: str, dtype: str, ties: Ties, spread: list[bool]) -> None:
+    """Test a count for which 1060 / count and 212 / count in float32 lie halfway between two numbers of 16 bits."""
+    count, kind, axis = 66_003, getattr(torch, dtype), int(way == "elements")
+    data = torch.zeros((2, count) if axis else (count, 2), dtype=kind, requires_grad=True)
+    if way == "segments":
+        result = mo.segment_max(data, torch.zeros(count, dtype=torch.int64), fill_mode="ZERO", ties=ties)
+    else:
+        result = mo.reduce_max(data, [axis], ties=ties)
+    grad = torch.tensor([1060.0, 212.0], dtype=kind).reshape(result.shape)
+    result.backward(grad)
+    expected = (grad.to(torch.promote_types(kind, torch.float32)) / count).to(kind).expand(data.shape)
+    if ties == "first":
+        expected = torch.zeros(data.shape, dtype=kind)
+        expected.narrow(axis, 0, 1).copy_(grad)
+    assert data.grad is not None
+    assert torch.equal(data.grad, expected)
+    assert spread[-1]
+
+
+@TIES
+@TYPES
+def test_layouts_and_sizes(dtype: str, ties: Ties) -> None:
     """Test layouts of data and gradients; torch's operators handle those that the core does not, and large calls."""
+    kind = getattr(torch, dtype)
     ids = torch.tensor([0, 0, 1, 3])
-    for data in (torch.randn(4, 6), torch.randn(6, 4).T, torch.randn(4, 12)[:, ::2], torch.zeros(4, 1).expand(4, 6)):
-        for grad in (_odd, torch.ones_like, lambda result: torch.ones(()).expand(result.shape)):
+    random = functools.partial(torch.randn, dtype=kind)
+    for data in (random(4, 6), random(6, 4).T, random(4, 12)[:, ::2], random(4, 1).expand(4, 6)):
+        for grad in (_odd, torch.ones_like, lambda result: torch.ones((), dtype=kind).expand(result.shape)):
             _compare(lambda a, b: mo.maximum(a, b, ties=ties), [data, data.flip(0)], grad)
             _compare(lambda a, b: mo.maximum(a, b, ties=ties), [data, data[:1]], grad)
             _compare(lambda a: mo.reduce_max(a, [1], ties=ties), [data], grad)
             _compare(lambda a: mo.segment_max(a, ids, fill_mode="ZERO", ties=ties), [data], grad)
             _compare(lambda a: mo.segment_max(a, ids[:4] // 2, axis=0, fill_mode="ZERO", ties=ties), [data], grad)
-    blocks = torch.randint(0, 3, (2, 3, 4, 5)).to(torch.float32)
+    blocks = torch.randint(0, 3, (2, 3, 4, 5)).to(kind)
     for data in (blocks, blocks.contiguous(memory_format=torch.channels_last), blocks.permute(2, 0, 3, 1)):
         for axes in itertools.combinations(range(4), 2):
             _compare(lambda a: mo.reduce_max(a, axis=axes, ties=ties), [data])  # noqa: B023
         for other in (data[:1], data[..., :1], data.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)):
             _compare(lambda a, b: mo.maximum(a, b, 0.5, ties=ties), [data, other])
-    large = torch.randint(0, 3, (20_000,)).to(torch.float32)
-    many = torch.arange(20_000) // 3
+    large = torch.randint(0, 3, (40_000,)).to(kind)
+    many = torch.arange(40_000) // 3
     _compare(lambda a, b: mo.maximum(a, b, ties=ties), [large, large.flip(0)])
-    _compare(lambda a: mo.reduce_max(a.reshape(5000, 4), [1], ties=ties), [large])
+    _compare(lambda a: mo.reduce_max(a.reshape(10_000, 4), [1], ties=ties), [large])
     _compare(lambda a: mo.segment_max(a, many, fill_mode="ZERO", ties=ties), [large])
     for shape in ((0,), (0, 3), (3, 0)):
-        empty = torch.ones(shape)
+        empty = torch.ones(shape, dtype=kind)
         _compare(lambda a, b: mo.maximum(a, b, ties=ties), [empty, empty])
+        _compare(lambda a: mo.maximum(a, 0.5, ties=ties), [empty])
         _compare(lambda a: mo.reduce_max(a, ties=ties), [empty])
         _compare(
             lambda a: mo.segment_max(a, torch.zeros(len(a), dtype=torch.int64), 2, fill_mode="ZERO", ties=ties), [empty]
@@ -318,6 +403,21 @@ def test_what_the_core_does_not_take() -> None:
         for offsets in ([0, 5, 4], [0, 3, 3], [1, 3, 4], [0, 4, 4, 4]):
             assert _native.spread(False, 1, 1, 1, torch.tensor(offsets), True, two, two, one) is None
         assert _native.spread(False, 1, 1, 1, torch.tensor([0, 3, 4]), True, two, two, one) is not None
+        for data, grad in itertools.product((torch.half, torch.bfloat16, torch.float32, torch.float64), repeat=2):
+            rows, gradient = torch.zeros(3, dtype=data), torch.tensor([3.0, 1.0, 2.0]).to(grad)
+            found = _native.spread(False, 1, 1, 3, None, False, rows, gradient, rows, rows)
+            assert (found is not None) == (data is grad or (grad is torch.float32 and data.itemsize == 2))
+            assert found is None or torch.equal(found[0], gradient / 2)
+        single = one[:1].clone()
+        assert _native.spread(False, 1, 1, 4, None, False, one, one, one, single)[0].tolist() == [0.5] * 4  # type: ignore[index]
+        for needed, inner, maxima, others in (
+            (2, 4, one, (one, single)),  # the gradient of a repeated element is a sum
+            (1, 1, one, (one, single)),
+            (1, 2, one, (one, single)),
+            (2, 4, one, (one, one[:2])),
+            (1, 4, one, (single, single)),
+        ):
+            assert _native.spread(False, needed, 1, inner, None, False, maxima, maxima, *others) is None
         assert _native.spread(*right[:8]) is None
         assert _native.spread(*right, *[one] * 8) is None
         for offsets in ([1, 4], [0, 3], [0, 5], [0, 4, 4], [-1, 4]):

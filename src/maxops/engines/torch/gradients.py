@@ -25,7 +25,7 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
     """Return the gradient of Max for each needed input, in the shape of the input."""
     tensors = ctx.saved_tensors
     held, count = argmax.in_inputs(ctx, tensors, needed)
-    whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
+    whole = grad if count is None else argmax.share(argmax.wide(grad), count)
     return [
         None if mask is None else sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)
         for mask, tensor in zip(held, tensors, strict=True)
@@ -33,10 +33,10 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
 
 
 def sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
-    """Sum a gradient over the axes along which the tensor was broadcast."""
+    """Sum a gradient over the axes along which the tensor was broadcast, in float32 for half precision."""
     extra = grad.ndim - tensor.ndim
     repeated = [axis for axis in range(grad.ndim) if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]
-    return grad.sum(repeated).reshape(tensor.shape) if repeated else grad
+    return argmax.wide(grad).sum(repeated).reshape(tensor.shape) if repeated else grad
 
 
 def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:

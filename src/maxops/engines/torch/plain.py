@@ -6,6 +6,7 @@ gradients that the core does not support.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from types import SimpleNamespace
@@ -22,19 +23,9 @@ from maxops.engines.torch import argmax, gradients, memory
 from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
 from maxops.engines.torch.schemas import arguments
 
-_TYPES, _MOST = (torch.float32, torch.float64), 8
+_MOST = 8  # inputs of the core
 _NUMBERS = (float, int, bool)
 _EMPTY = {dtype: np.empty(0, row.numpy) for dtype, row in memory.DTYPES.items()}  # the maximum is `initial`
-
-
-def _takes(*tensors: Tensor) -> bool:
-    """Return whether the core computes the gradients of these tensors without copies of them."""
-    return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
-
-
-def _may_convert(ties: str, dtype: torch.dtype) -> bool:
-    """Return whether conversions keep the bits of a gradient; "first" also copies NaN, whose bits they may change."""
-    return dtype in _TYPES or ties == "even"
 
 
 def _dense_order(tensor: Tensor) -> list[int]:
@@ -43,13 +34,13 @@ def _dense_order(tensor: Tensor) -> list[int]:
 
 
 def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
-    """Return a tensor with its axes in another order, in C order and in a type that the core takes."""
-    return argmax.wide(tensor.permute([*order])).contiguous()
+    """Return a tensor with its axes in another order, in C order."""
+    return tensor.permute([*order]).contiguous()
 
 
-def _as_given(found: Tensor, order: Sequence[int], dtype: torch.dtype) -> Tensor:
+def _as_given(found: Tensor, order: Sequence[int]) -> Tensor:
     """Undo `_as_taken`."""
-    return found.permute([order.index(axis) for axis in range(len(order))]).to(dtype)
+    return found.permute([order.index(axis) for axis in range(len(order))])
 
 
 def at_once(arrays: Iterable[Any]) -> list[Any] | None:
@@ -88,7 +79,7 @@ def _spread(
     if found is None:
         arrays = at_once((ids, *tensors))
         found = None if arrays is None else _native.spread(*options, arrays[0], by_offsets, *arrays[1:])
-        return found and tuple([each if each is None else torch.from_numpy(each) for each in found])
+        return found and tuple([each if each is None else memory.tensor_of(each) for each in found])
     return found
 
 
@@ -145,33 +136,41 @@ class Maximum(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Return the gradients of the inputs."""
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
-        if _is_last() and len(tensors) <= _MOST and _may_convert(ctx.ties, grad.dtype):
-            is_taken = _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors)
-            found = _of_inputs(ctx, tensors, needed, grad) if is_taken else _of_copies(ctx, tensors, needed, grad)
-            if found is not None:
-                return None, None, *found
+        if _is_last() and len(tensors) <= _MOST and (found := _of_inputs(ctx, tensors, needed, grad)) is not None:
+            return None, None, *found
         kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # read once
         return None, None, *gradients.for_inputs(kept, grad, needed)
 
 
 def _of_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> Any:
-    """Return the native gradients of Max, or None if the core does not support the tensors."""
+    """Return the native gradients of Max, or None if the core does not support the tensors.
+
+    The core repeats the element of a tensor that needs no gradient. It gets copies of other tensors that are broadcast
+    or not in C order.
+    """
+    taken, of_result, order = tensors, grad, None
+    is_whole = [tensor.shape == grad.shape for tensor in tensors]
+    is_repeated = [not need and tensor.numel() == 1 for need, tensor in zip(needed, tensors, strict=True)]
+    if not all(
+        repeated or (whole and tensor.is_contiguous())
+        for repeated, whole, tensor in zip(is_repeated, is_whole, tensors, strict=True)
+    ):
+        order = _dense_order(next(itertools.compress(tensors, is_whole), grad))
+        taken = [
+            tensor if repeated else _as_taken(tensor.expand(grad.shape), order)
+            for repeated, tensor in zip(is_repeated, tensors, strict=True)
+        ]
+        is_summed = ctx.ties == "even" and not all(itertools.compress(is_whole, needed))
+        of_result = _as_taken(argmax.wide(grad) if is_summed else grad, order)
     bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
-    maxima = _native.maximum(*tensors, nan=ctx.nan)
+    maxima = _native.maximum(*taken, nan=ctx.nan)
     if maxima is None:
-        maxima = ctx.run(MaxCall(tensors, nan=ctx.nan))
-    return _spread(ctx.ties, tensors, bits, maxima, grad, inner=max(1, grad.numel()))
-
-
-def _of_copies(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> Any:
-    """Return the native gradients of Max for tensors that are broadcast, not in C order or of half precision."""
-    whole = [tensor.expand(grad.shape) for tensor in tensors]
-    order = _dense_order(next((tensor for tensor in tensors if tensor.shape == grad.shape), grad))
-    copies, of_result = [_as_taken(each, order) for each in whole], _as_taken(grad, order)
-    if not _takes(*copies) or (found := _of_inputs(ctx, copies, needed, of_result)) is None:
-        return None
+        maxima = ctx.run(MaxCall(taken, nan=ctx.nan))
+    found = _spread(ctx.ties, taken, bits, maxima, of_result, inner=max(1, grad.numel()))
+    if order is None or found is None:
+        return found
     return [
-        each if each is None else gradients.sum_to(_as_given(each, order, each.dtype), tensor).to(grad.dtype)
+        each if each is None else gradients.sum_to(_as_given(each, order), tensor).to(grad.dtype)
         for each, tensor in zip(found, tensors, strict=True)
     ]
 
@@ -205,12 +204,12 @@ class ReduceMax(Function):
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
     """Return the native gradient of ReduceMax, or None if the core does not support it."""
-    data, rank, dtype = call.data, call.data.ndim, grad.dtype
+    data, rank = call.data, call.data.ndim
     axes = sorted(axis % rank for axis in call.axes or range(rank))
-    if not axes or not _may_convert(call.ties, dtype):
+    if not axes:
         return None
     order = None
-    if not _takes(data) or axes[-1] - axes[0] + 1 != len(axes):
+    if not data.is_contiguous() or axes[-1] - axes[0] + 1 != len(axes):
         order = _dense_order(data)
         places = [order.index(axis) for axis in axes]
         is_in_order = places == sorted(places) or call.ties == "even"  # "first" is the first in C order
@@ -219,8 +218,6 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
         grad = _as_taken(grad.reshape([1 if axis in axes else data.shape[axis] for axis in range(rank)]), order)
         data, axes = _as_taken(data, order), sorted(order.index(axis) for axis in axes)
         call = call._replace(data=data, axes=axes, keepdims=True)
-    if not _takes(data):
-        return None
     length, inner = prod(data.shape[axes[0] : axes[-1] + 1]), prod(data.shape[axes[-1] + 1 :])
     if not length or not inner:
         return None
@@ -230,7 +227,7 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     found = _spread(call.ties, [data], 1, maxima, grad, length, inner)
     if found is None:
         return None
-    return found[0] if order is None else _as_given(found[0], order, dtype)
+    return found[0] if order is None else _as_given(found[0], order)
 
 
 _OPTIONS = {
@@ -274,13 +271,7 @@ class SegmentMax(Function):
 
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
     """Return the native gradient of SegmentMax, or None if the core does not support it."""
-    order, dtype = [*range(call.data.ndim)], grad.dtype
-    if not _may_convert(call.ties, dtype):
-        return None
-    if not _takes(call.data):
-        grad, call = _as_taken(grad, order), call._replace(data=_as_taken(call.data, order))
-    if not _takes(call.data):
-        return None
+    call = call._replace(data=call.data.contiguous())
     again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
     maxima = _native.segment_max(call.data, **_options(again))
     if maxima is None:
@@ -288,7 +279,7 @@ def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Ten
     ids, by_offsets = (call.segment_ids, False) if call.offsets is None else (call.offsets, True)
     inner = max(1, prod(call.data.shape[1:]))
     found = _spread(call.ties, [call.data], 1, maxima, grad, inner=inner, ids=ids, by_offsets=by_offsets)
-    return None if found is None else found[0].to(dtype)
+    return None if found is None else found[0]
 
 
 maximum: Any = Maximum.apply
