@@ -6,7 +6,6 @@ Results are always arrays, even at rank 0, because the results of operators are 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, SupportsIndex, TypeAlias, Unpack, overload
@@ -19,6 +18,7 @@ from maxops.calls import Call, MaxCall, ReduceCall, ScatterCall, SegmentCall, ch
 from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
+from maxops.engines.base import is_imported
 from maxops.errors import AttributeValueError, AxesError
 from maxops.plan import Array, flag, integers_of
 from maxops.shown import shown
@@ -63,9 +63,8 @@ def run(call: Call | ScatterCall) -> Any:
 
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     """Run one of the functions below in Python, for compilers that trace Python code and cannot trace native code."""
-    if "torch" in sys.modules:
-        # an import statement, because the compiler cannot trace importlib.import_module
-        import maxops.engines.torch  # noqa: F401, PLC0415
+    if is_imported("torch"):
+        import maxops.engines.torch  # noqa: F401, PLC0415 - the compiler traces this import, but not one by name
     return self.__wrapped__(*args, **options)
 
 

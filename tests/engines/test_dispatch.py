@@ -150,7 +150,7 @@ def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: in
 def test_an_engine_that_is_named_is_imported_at_its_first_call(
     engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "_imported", {})
+    monkeypatch.setattr(base, "loaded", {})
     mo.register_engine("named", iter([Other, Wrapped]), "no_such_package.engine")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         mo.maximum(Wrapped(A))

@@ -12,7 +12,6 @@ is -Inf, the lowest integer or False. bool is supported; complex numbers are not
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from maxops import ops
 from maxops.compat import at_once
+from maxops.engines.base import is_of
 
 __all__ = ["argmax", "max", "maximum"]
 
@@ -57,8 +57,7 @@ def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])
     if all(array.dtype == typed[0].dtype for array in typed[1:]):
         return arrays
-    torch = sys.modules.get("torch")
-    tensors = [torch is not None and isinstance(array, torch.Tensor) for array in typed]
+    tensors = [is_of(type(array), "torch:Tensor") for array in typed]
     if any(tensors) and not all(tensors):  # no library promotes both; `maximum` raises an error if they differ
         return arrays
     first = next((array for array in typed if not isinstance(array, (np.ndarray, np.generic))), typed[0])
@@ -68,7 +67,9 @@ def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
         return tuple(
             [namespace.astype(array, common, copy=False) if hasattr(array, "dtype") else array for array in arrays]
         )
-    if torch is not None and tensors[0]:
+    if tensors[0]:
+        import torch  # noqa: PLC0415 - only if it is imported already
+
         common = functools.reduce(torch.promote_types, [array.dtype for array in typed])
         return tuple([array.to(common) if hasattr(array, "dtype") else array for array in arrays])
     common = np.result_type(*[array.dtype for array in typed])

@@ -62,7 +62,7 @@ def alone_if_one(results: Sequence[Any]) -> Any:
     return tuple(results) if len(results) > 1 else results[0]
 
 
-_imported: dict[str, Engine] = {}
+loaded: dict[str, Engine] = {}
 
 
 @dataclass(frozen=True)
@@ -80,19 +80,19 @@ class Row:
     options: frozenset[str] = frozenset()
 
     def takes(self, kind: type) -> bool:
-        """Return whether the engine runs calls on arrays of a class."""
-        return any(issubclass(kind, found) for named in self.types if (found := class_of(named)) is not None)
+        """Return whether the engine is responsible for arrays of a class."""
+        return any(is_of(kind, named) for named in self.types)
 
     def load(self) -> Engine:
         """Return the engine, and import it on first use."""
         if not isinstance(self.engine, str):
             return self.engine
-        if (engine := _imported.get(self.engine)) is None:
-            # Look up the engine in its package first, because PyTorch's compiler cannot trace an import by name.
+        if (engine := loaded.get(self.engine)) is None:
+            # Look it up in its package first, because PyTorch's compiler cannot trace an import by name.
             package, _, name = self.engine.rpartition(".")
             engine = getattr(sys.modules.get(package), name, None)
         if engine is None:
-            engine = _imported[self.engine] = cast(Engine, importlib.import_module(self.engine))
+            engine = loaded[self.engine] = cast(Engine, importlib.import_module(self.engine))
         return engine
 
 
@@ -117,10 +117,21 @@ def check_ties(call: Call) -> None:
     choice(call.row, "ties", call.ties, TIES)
 
 
-def class_of(named: str | type) -> type | None:
-    """Return a class, or the class that "module:class" names, or None if the module is not imported."""
+def is_imported(module: str) -> bool:
+    """Return whether a module is imported."""
+    return sys.modules.get(module) is not None
+
+
+def is_of(kind: type, named: str | type) -> bool:
+    """Return whether a class is, or derives from, a class or the class that "module:class" names, if it is imported."""
     if isinstance(named, type):
-        return named
+        return issubclass(kind, named)
     module, _, name = named.partition(":")
     found = getattr(sys.modules.get(module), name, None)
-    return found if isinstance(found, type) else None
+    return isinstance(found, type) and issubclass(kind, found)
+
+
+# The mark of `torch.compiler.assume_constant_result`, set without an import of torch. Dynamo calls these functions,
+# because tracing them would wrap and guard each module in `sys.modules`.
+for _function in (is_imported, is_of):
+    _function._dynamo_marked_constant = True  # type: ignore[attr-defined]

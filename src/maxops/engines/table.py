@@ -5,12 +5,11 @@ A lookup imports nothing, because arrays of a library exist only after the libra
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 from maxops.calls import Call
-from maxops.engines.base import Engine, Row, check_options, class_of
+from maxops.engines.base import Engine, Row, check_options, is_imported, is_of
 from maxops.errors import ConfigurationError, DTypeError, EngineError
 from maxops.plan.values import PYTHON_SCALARS, how_to_convert, is_python_scalar
 from maxops.spec import Spec
@@ -89,9 +88,12 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing, because Dynamo warns if a traced function changes global state."""
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.compiler.is_dynamo_compiling())
+    """Return whether Dynamo is tracing; Dynamo warns if a traced function changes global state."""
+    if not is_imported("torch"):
+        return False
+    import torch  # noqa: PLC0415 - only if it is imported already
+
+    return bool(torch.compiler.is_dynamo_compiling())
 
 
 def row_of(kind: type) -> Row | None:
@@ -110,7 +112,7 @@ def _how_to_read(kind: type) -> str | None:
     """Return a hint for a class of arrays whose `__array__` would read or compute the whole array, or None."""
     if hasattr(kind, "__dask_graph__"):  # a Dask collection other than dask.array.Array
         return "convert it to a dask.array.Array with .values, or load all of it with .compute()"
-    return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)
+    return next((advice for name, advice in _READ_WHOLE if is_of(kind, name)), None)
 
 
 def run(call: Call) -> Any:

@@ -19,6 +19,7 @@ from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES as TABLE
 from helpers.engine_torch import traced
 from maxops import errors
+from maxops.compat import array_api
 from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
@@ -104,6 +105,15 @@ def test_compiled(call: str, dynamic: bool) -> None:
         assert got.dtype is expected.dtype
         assert got.stride() == expected.stride()
         assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    "call", [mo.maximum, lambda a, b: mo.reduce_max(a), lambda a, b: array_api.maximum(a, b.double())]
+)
+def test_the_modules_of_the_process_are_not_guarded(call: Any) -> None:
+    guards = torch._dynamo.explain(call)(torch.nn.Parameter(X), Y).out_guards
+    assert guards
+    assert not [guard.name for guard in guards if ".sys" in guard.name]
 
 
 SIZES_OF_DATA = partial(torch._dynamo.config.patch, capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)

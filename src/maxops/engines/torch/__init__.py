@@ -10,7 +10,8 @@ Calls use the threads of maxops (`maxops.set_num_threads`), not torch's threads.
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, cast
 
 from maxops.extras import needed
 
@@ -18,11 +19,13 @@ with needed("maxops.engines.torch", "torch"):
     import torch
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.engines.base import Engine, loaded
 from maxops.engines.torch import eager, operators
 from maxops.engines.torch.dispatch import is_tracing, only_torch_operators
 
 __all__ = ["only_torch_operators", "operators", "run"]
 
+loaded[__name__] = cast(Engine, sys.modules[__name__])  # Dynamo can trace neither an import by name nor `sys.modules`
 _EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max, SegmentCall: eager.segment_max}
 
 
