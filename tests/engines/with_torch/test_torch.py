@@ -16,6 +16,7 @@ from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES, Case, hold_to_the_table
 from maxops import _native, dtypes, errors, reference
 from maxops.dtypes import DType
+from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
@@ -253,6 +254,22 @@ def test_fake_tensors_outside_their_mode(gradient: bool) -> None:
         assert isinstance(result, type(fake))
         assert result.shape == shape
         assert result.requires_grad == gradient
+
+
+@pytest.mark.parametrize("ties", ["even", "first"])
+def test_gradients_of_fake_tensors_outside_their_mode(ties: Ties) -> None:
+    fake = torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3, 4, requires_grad=True))
+    calls: list[Callable[[Any], Any]] = [
+        lambda x: mo.maximum(x, x[:1], 0.5, ties=ties),
+        lambda x: mo.reduce_max(x, 1, ties=ties),
+        lambda x: mo.segment_max(x, [0, 2, 1], 2, sorted=False, out_of_range="drop", fill_mode="ZERO", ties=ties),
+        lambda x: mo.segment_max(x, np.array([0, 1, 1], np.uint64), 2, fill_mode="ZERO", ties=ties),
+        lambda x: mo.segment_max(x, offsets=[0, 1, 3], fill_mode="ZERO", ties=ties),
+    ]
+    for call in calls:
+        (gradient,) = torch.autograd.grad(call(fake).sum(), fake, create_graph=True)
+        assert isinstance(gradient, type(fake))
+        assert gradient.shape == (3, 4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

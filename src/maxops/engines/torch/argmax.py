@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.engines.torch.ids import ids_of_rows, sums, widened
+from maxops.engines.torch.ids import ids_of_rows, or_else, sums, widened
 from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
 
@@ -51,13 +51,13 @@ def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
     """Scatter values into zeros by index along an axis of the given length. Drop values with the index -1."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
     spread = values.new_zeros(shape)  # the last index is for dropped values
-    return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
+    return spread.scatter(axis, or_else(indices >= 0, indices, length), values).narrow(axis, 0, length)
 
 
 def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Gather the value at each index along an axis. The index -1 yields zero."""
     length = values.shape[axis]
-    return padded(values, axis).gather(axis, torch.where(indices < 0, length, indices))
+    return padded(values, axis).gather(axis, or_else(indices >= 0, indices, length))
 
 
 def padded(values: Tensor, axis: int) -> Tensor:
@@ -203,7 +203,7 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
         ids = ids_of_rows(offsets, ctx.rows)
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
-    ids = torch.where(inside, ids, segments).to(torch.int64)
+    ids = or_else(inside, ids, segments).to(torch.int64)
     maxima = padded(values, 0).index_select(0, ids)
     held = holds(data, maxima) & inside.reshape([inside.shape[0], *(1 for _ in row)])
     return held, ids, sums(held.to(torch.int64), ids, segments + 1)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from maxops.engines.torch import argmax
+from maxops.engines.torch.ids import or_else
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -27,7 +27,7 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
     held, count = argmax.in_inputs(ctx, tensors, needed)
     whole = grad if count is None else argmax.share(argmax.wide(grad), count)
     return [
-        None if mask is None else sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)
+        None if mask is None else sum_to(or_else(mask, whole, 0), tensor).to(grad.dtype)
         for mask, tensor in zip(held, tensors, strict=True)
     ]
 
@@ -50,7 +50,7 @@ def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
         return grad
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
-        return torch.where(held, argmax.share(argmax.wide(grad.reshape(count.shape)), count), 0).to(grad.dtype)
+        return or_else(held, argmax.share(argmax.wide(grad.reshape(count.shape)), count), 0).to(grad.dtype)
     order, rows, length = argmax.reduced_last(ctx)
     spread = argmax.put(grad.reshape([*rows, 1]), argmax.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
     return spread.reshape([ctx.shape[axis] for axis in order]).permute([order.index(at) for at in range(len(order))])
@@ -67,4 +67,4 @@ def of_rows(ctx: Any, grad: Tensor) -> Tensor:
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)
     whole = argmax.wide(argmax.padded(grad, 0))
-    return torch.where(held, argmax.share(whole, count).index_select(0, ids), 0).to(grad.dtype)
+    return or_else(held, argmax.share(whole, count).index_select(0, ids), 0).to(grad.dtype)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from maxops.engines.torch.memory import DTYPES
 from maxops.plan import widened_dtype
+
+
+def or_else(mask: Tensor, tensor: Tensor, number: Any) -> Tensor:
+    """Return the elements of a tensor where a mask is true, and a number elsewhere.
+
+    `torch.where` would make a tensor of the number itself, which fake tensors reject outside their mode.
+    """
+    return torch.where(mask, tensor, tensor.new_full((), number))
 
 
 def widened(ids: Tensor) -> Tensor:
@@ -15,7 +25,7 @@ def widened(ids: Tensor) -> Tensor:
         return ids
     if ids.dtype is torch.uint64:  # torch cannot compare uint64
         signed = ids.view(torch.int64)
-        return torch.where(signed < 0, torch.iinfo(torch.int64).max, signed)
+        return or_else(signed >= 0, signed, torch.iinfo(torch.int64).max)
     return ids.to(getattr(torch, str(widened_dtype(DTYPES[ids.dtype].numpy))))
 
 
@@ -38,4 +48,4 @@ def ids_of_rows(offsets: Tensor, rows: int) -> Tensor:
     # Count the segments that have ended by each row. searchsorted would warn about the memory layout of vmap batches.
     ends = widened(offsets)[1:].clamp(0, rows)
     ids = sums(torch.ones_like(ends, dtype=torch.int64), ends, rows + 1).cumsum(0)[:-1]
-    return torch.where(offsets_are_valid(offsets, rows), ids, -1)
+    return or_else(offsets_are_valid(offsets, rows), ids, -1)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
 from maxops.engines.torch import argmax
-from maxops.engines.torch.ids import sums
+from maxops.engines.torch.ids import or_else, sums
 from maxops.shapes import reduced
 
 
@@ -36,7 +35,7 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     held, count = argmax.in_inputs(ctx, ctx.saved_tensors, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
-        moved = moved + torch.where(mask, argmax.wide(tangent), 0)  # type: ignore[arg-type]
+        moved = moved + or_else(mask, argmax.wide(tangent), 0)  # type: ignore[arg-type]
     return (moved if count is None else argmax.share(moved, count)).to(tangents[0].dtype)
 
 
@@ -52,7 +51,7 @@ def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
     shape = reduced(ctx.shape, ctx.axes, keepdims=ctx.call.keepdims)
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
-        moved = torch.where(held, argmax.wide(tangent), 0)
+        moved = or_else(held, argmax.wide(tangent), 0)
         total = moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved
         return argmax.share(total, count).reshape(shape).to(tangent.dtype)
     order, rows, length = argmax.reduced_last(ctx)
@@ -70,5 +69,5 @@ def _segment_max(ctx: Any, tangent: Tensor) -> Tensor:
     if ctx.call.ties == "first":
         return argmax.take(tangent, argmax.in_segments(ctx), 0)
     held, ids, count = argmax.mask_in_segments(ctx)
-    moved = torch.where(held, argmax.wide(tangent), 0)
+    moved = or_else(held, argmax.wide(tangent), 0)
     return argmax.share(sums(moved, ids, ctx.segments + 1), count)[:-1].to(tangent.dtype)
