@@ -21,13 +21,14 @@ from maxops import dtypes, reference
 from maxops.cli import random_inputs
 from maxops.cli.app import app
 from maxops.cli.compare import different
+from maxops.conformance.resource_limits import memory_limit
 from maxops.errors import ModelError
 from maxops.model import Value
 from maxops.onnx.load import to_bytes
 
 MODEL = "g (float[n] x, int64[n] i, float[n, m] r) => (float[n] y, int64[n] j) { y = Max(x, x) j = Max(i, i) }"
 BACKEND = """
-import os, signal
+import os, signal, time
 import numpy as np
 class Prepared:
     def __init__(self, count, kind):
@@ -35,6 +36,10 @@ class Prepared:
     def run(self, inputs):
         if self.kind == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
+        if self.kind == "exit":
+            os._exit(3)
+        if self.kind == "hang":
+            time.sleep(600)
         if self.kind == "refuse":
             raise ValueError("not\\ntoday")
         outputs = [np.array(inputs[0]), np.array(inputs[1])]
@@ -53,6 +58,13 @@ class Same:
     def prepare(cls, model, device="CPU"):
         return Prepared(len(model.graph.output), cls.kind)
 class Crash(Same): kind = "crash"
+class Exit(Same): kind = "exit"
+class Hang(Same): kind = "hang"
+class Limits(Same):
+    @classmethod
+    def prepare(cls, model, device="CPU"):
+        import resource
+        raise ValueError(resource.getrlimit(resource.RLIMIT_DATA)[0])
 class Refuse(Same): kind = "refuse"
 class Zero(Same): kind = "zero"
 class Few(Same): kind = "few"
@@ -133,6 +145,8 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         ),
         (["--seed", "1", "--size", "n"], "expected a name and a size such as batch=8, got 'n'"),
         (["--seed", "-1"], "--seed"),
+        (["--seed", "1", "--timeout", "5"], "--timeout has no effect without --against"),
+        (["--seed", "1", "--against", "onnx-reference", "--timeout", "0"], "the timeout must be between 0.1 and"),
         (["--seed", "1", "--against", "numpy"], "'numpy' cannot run models; choose onnxruntime, "),
         (["--seed", "1", "--against", "onnxruntim"], "did you mean onnxruntime"),
         (
@@ -273,7 +287,7 @@ def test_a_difference_has_its_clause(kind: str, clause: str, place: Path) -> Non
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("Crash", "the process was killed by SIGSEGV"),
+        ("Limits", f"ValueError: {memory_limit()}"),
         ("Refuse", "ValueError: not today"),
         ("Few", "returned 1 output; the model has 2"),
         ("Nothing", "run must return arrays, got None of type NoneType"),
@@ -283,6 +297,24 @@ def test_a_runtime_that_gives_nothing_is_a_line(kind: str, said: str, place: Pat
     result = run("m.onnx", "--seed", 1, "--against", f"trial_backend:{kind}")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"maxops: error: trial_backend:{kind}: {said}\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--whole"]])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("Crash", "crashes: the process was killed by SIGSEGV"),
+        ("Exit", "crashes: the process ended with status 3"),
+        ("Hang", "hangs: timed out after 5 s"),
+    ],
+)
+def test_a_runtime_that_crashes_is_in_the_table(kind: str, said: str, options: list[str], place: Path) -> None:
+    words = ["m.onnx", "--seed", 1, "--against", f"trial_backend:{kind}", "--timeout", 5, *options]
+    result = run(*words)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.count(said) == 2
+    assert "DIFFERS" not in result.stdout
+    assert f"0 of 2 {'outputs' if options else 'nodes'} agree" in result.stdout
 
 
 def test_bfloat16_and_openvino(place: Path) -> None:

@@ -20,7 +20,7 @@ from maxops.cli import random_inputs, streams
 from maxops.cli.compare import difference, different
 from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
 from maxops.cli.progress import progress
-from maxops.cli.table import Cell, describe, first_values, show, show_json, verdict
+from maxops.cli.table import VERDICTS, Cell, describe, first_values, show, show_json, verdict
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
 from maxops.model import Other, Value, flat, type_name
@@ -148,6 +148,14 @@ def run(
             "times their magnitude if it is above 1.",
         ),
     ] = 0.0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            help="With --against, the timeout of the other runtime for each data set. Default: 600.",
+        ),
+    ] = None,
     form: streams.Format = "text",
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
@@ -155,7 +163,7 @@ def run(
     """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with the expected outputs.
 
     The expected outputs are in the data sets of the model. --against also compares the max nodes with another runtime.
-    Exits with 1 if anything differs.
+    Exits with 1 if anything differs, or if the other runtime crashes or hangs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
 
@@ -165,6 +173,8 @@ def run(
     if tolerance and (against is None or not (whole or is_ir)):
         needed = "--against" if is_ir else "--against and --whole"
         raise typer.BadParameter(f"--tolerance has no effect without {needed}")
+    if seconds is not None and against is None:
+        raise typer.BadParameter("--timeout has no effect without --against")
     if on and is_ir:
         raise typer.BadParameter("--on applies only to ONNX models; maxops runs every operator of an IR")
 
@@ -184,9 +194,16 @@ def run(
     if against is None:
         compare = None
     else:
+        from maxops.conformance import limits, whole_model  # noqa: PLC0415  (see above)
+
         _check_tensors(loaded)
+        seconds = limits.check_seconds(whole_model.SECONDS if seconds is None else seconds)
         whole = whole or is_ir
-        compare = _comparison(against, content, loaded, tolerance) if whole else _judgement(against, content, loaded)
+        compare = (
+            _comparison(against, content, loaded, seconds, tolerance)
+            if whole
+            else _judgement(against, content, loaded, seconds)
+        )
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
     else:
@@ -290,7 +307,7 @@ def _check_tensors(model: Model) -> None:
             raise ModelInputError(f"{model.source}: --against supports only tensors, but the model has {value}")
 
 
-def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
+def _judgement(name: str, model: Path | bytes, loaded: Model, seconds: float) -> Compare:
     """Return a function that runs another runtime, and compares each max node with maxops on the same inputs."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
     from maxops.onnx.exposed import expose  # noqa: PLC0415
@@ -303,16 +320,22 @@ def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
             "runtimes do not expose values in subgraphs"
         )
 
+    labels: list[str] = []
+    for _, step in shown.nodes:
+        labels.append(step.label if step.label not in labels else f"{step.label} with output {step.output!r}")
+
     def judge(inputs: Mapping[str, Array], _: Mapping[str, Array]) -> Compared:
-        with progress(f"{loaded.source} on {name}"):
-            found = whole_model.run(name, shown.model, inputs, len(shown.outputs))
+        try:
+            with progress(f"{loaded.source} on {name}"):
+                found = whole_model.run(name, shown.model, inputs, len(shown.outputs), seconds)
+        except whole_model.RuntimeDiedError as error:
+            return Compared(name, dict.fromkeys(labels, str(error)), "nodes")
         values = {**shown.constants, **inputs, **dict(zip(shown.outputs, found.outputs, strict=True))}
         sides = (f"{found.runtime} gives", f"{OURS} gives")
         differences = {}
-        for row, step in shown.nodes:
+        for key, (row, step) in zip(labels, shown.nodes, strict=True):
             ours = step.compute([values[each] if each else None for each in step.inputs])
             text = difference(ours, values[step.output], sides)
-            key = step.label if step.label not in differences else f"{step.label} with output {step.output!r}"
             differences[key] = f"{text} [{_rule(row, ours, values[step.output])}]" if text else ""
         return Compared(found.runtime, differences, "nodes")
 
@@ -338,15 +361,18 @@ def _rule(row: Spec, ours: Array, theirs: Array) -> str:
     return f"{rule.id}, decided by {OURS}" if rule.level == "undecided" else rule.id
 
 
-def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float) -> Compare:
+def _comparison(name: str, model: Path | bytes, loaded: Model, seconds: float, tolerance: float) -> Compare:
     """Return a function that runs another runtime, and compares its outputs with the outputs of maxops."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
     whole_model.check(name, model)
 
     def compare(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Compared:
-        with progress(f"{loaded.source} on {name}"):
-            found = whole_model.run(name, model, inputs, len(outputs))
+        try:
+            with progress(f"{loaded.source} on {name}"):
+                found = whole_model.run(name, model, inputs, len(outputs), seconds)
+        except whole_model.RuntimeDiedError as error:
+            return Compared(name, dict.fromkeys(outputs, str(error)), tolerance=tolerance)
         sides = (f"{found.runtime} gives", f"{OURS} gives")
         return Compared(
             found.runtime,
@@ -466,6 +492,8 @@ def _described(array: Array | None) -> tuple[str, str, str]:
 
 
 def _verdict(difference: str) -> Cell:
+    if difference.partition(":")[0] in VERDICTS:  # the other runtime crashes or hangs
+        return verdict(difference)
     return verdict(f"DIFFERS: {difference}" if difference else "agrees")
 
 

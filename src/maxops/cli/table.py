@@ -32,6 +32,8 @@ VERDICTS = {
     "agrees": ("\N{CHECK MARK}", "green"),
     "broken": ("\N{BALLOT X}", "red"),
     "DIFFERS": ("\N{BALLOT X}", "red"),
+    "crashes": ("\N{BALLOT X}", "red"),
+    "hangs": ("\N{BALLOT X}", "red"),
     "unknown": ("?", "yellow"),
 }
 

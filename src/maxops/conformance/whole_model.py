@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxops.conformance import runtimes
+from maxops.conformance.resource_limits import die_with_parent
 from maxops.conformance.runtimes.backend import DEVICE, ThirdParty, array_of
 from maxops.conformance.runtimes.command import Command
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, NoResultError, Runtime
-from maxops.conformance.subprocesses import python_command, signal_name
+from maxops.conformance.subprocesses import Subprocesses, python_command, signal_name
 from maxops.counted import counted
 from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
 from maxops.errors import MaxopsError
@@ -29,10 +30,15 @@ from maxops.plan import Array
 from maxops.shown import printable
 
 Inputs = Mapping[str, Array]
+SECONDS = 600.0  # the default timeout; some runtimes compile a model for minutes
 
 
 class RuntimeFailedError(MaxopsError, RuntimeError):
-    """Raised if a runtime refuses the model, returns the wrong number of outputs, or ends its process."""
+    """Raised if a runtime refuses the model or returns the wrong number of outputs."""
+
+
+class RuntimeDiedError(RuntimeFailedError):
+    """Raised if a runtime ends its process or does not return in time; the message begins with the kit's verdict."""
 
 
 class Answer(NamedTuple):
@@ -58,10 +64,11 @@ def check(name: str, model: Path | bytes) -> None:
         raise BrokenRuntimeError(f"the runtime {name!r} runs only ONNX models; for an IR, choose {' or '.join(_OF_IR)}")
 
 
-def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
+def run(name: str, model: Path | bytes, inputs: Inputs, count: int, seconds: float = SECONDS) -> Answer:
     """Run a model with `count` outputs on named inputs; the model is a file or the bytes of an ONNX model.
 
-    Raises RuntimeFailedError with the runtime's message, or with the exit status of its process.
+    The process has the kit's memory limit, and a timeout in seconds. Raises RuntimeFailedError with the runtime's
+    message, or RuntimeDiedError with the exit status of its process.
     """
     check(name, model)
     model = _as_runtimes_take_it(model, inputs)
@@ -69,20 +76,18 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
         request, reply = Path(folder, "request"), Path(folder, "reply")
         plain = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in inputs.items()}
         request.write_bytes(pickle.dumps((name, model, plain, count)))
-        done = subprocess.run(
-            python_command("maxops.conformance.whole_model", [str(request), str(reply)]),
-            env=os.environ | dict(runtimes.resolve(name).environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        command = python_command("maxops.conformance.whole_model", [str(request), str(reply), str(os.getpid())])
+        environment = os.environ | dict(runtimes.resolve(name).environment)
+        try:
+            with Subprocesses() as subprocesses:
+                done = subprocesses.run(command, os.getcwd(), environment, seconds)
+        except subprocess.TimeoutExpired:
+            raise RuntimeDiedError(f"hangs: timed out after {seconds:g} s") from None
         if done.returncode < 0:
-            raise RuntimeFailedError(f"{name}: the process was killed by {signal_name(-done.returncode)}")
+            raise RuntimeDiedError(f"crashes: the process was killed by {signal_name(-done.returncode)}")
         if done.returncode > 0 or not reply.is_file():
             said = (done.stderr.strip().splitlines() or [f"the process ended with status {done.returncode}"])[-1]
-            raise RuntimeFailedError(f"{name}: {said}")
+            raise RuntimeDiedError(f"crashes: {said}")
         answer, error = pickle.loads(reply.read_bytes())
     if error:
         raise RuntimeFailedError(f"{name}: {error}")
@@ -203,7 +208,8 @@ def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> l
 
 def main(arguments: list[str]) -> None:
     """Read a request from a file, run the model, and write the reply to a file."""
-    request, reply = map(Path, arguments)
+    request, reply = map(Path, arguments[:2])
+    die_with_parent(int(arguments[2]))
     process = os.getpid()
     name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None
