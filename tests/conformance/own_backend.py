@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from onnx import ModelProto
 
 from maxops import onnx as mx
@@ -66,6 +68,24 @@ class Ends(Right):
         if result.dtype == np.int16:
             os._exit(0)
         return [np.zeros_like(result) if cls.was_wrong else result]
+
+
+class GivesSwappedBytes(Right):
+    """A wrong result, in the other byte order."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [(result + 1).astype(result.dtype.newbyteorder())]
+
+
+class WritesOutside(Right):
+    """One byte, after the memory of its last input."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        _, end = byte_bounds(inputs[-1])
+        ctypes.memset(end, 7, 1)
+        return [result]
 
 
 class Hangs(Right):

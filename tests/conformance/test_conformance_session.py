@@ -249,6 +249,21 @@ def test_the_end_of_a_process_and_an_error_that_poisons_are_not_the_end() -> Non
         reproducer_of(run, f"/{dtype}/")
 
 
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [("GivesSwappedBytes", ""), ("WritesOutside", "wrote outside the bounds of its input b")],
+)
+def test_rare_faults_are_reproduced(backend: str, message: str) -> None:
+    cases = [f"{MAX_13}.T/float32/{PLAIN}", f"{MAX_13}.value/float32/reversed-arrays", f"{MAX_13}.T/bfloat16/{PLAIN}"]
+    run = run_of(
+        f"own_backend.{backend}", *cases[: 2 if backend == "GivesSwappedBytes" else 3]
+    )  # bfloat16 has one order
+    assert [finding["verdict"] for finding in run["findings"]] == ["violates"] * len(run["cases"])
+    for case in run["cases"]:
+        assert message in finding_of(run, case)["message"]
+        reproducer_of(run, case)
+
+
 def test_who_hangs_is_not_asked_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_HANGS", 1)
     monkeypatch.setattr("maxops.conformance.reproduce.TIMEOUT_SECONDS", 1)

@@ -18,8 +18,9 @@ from maxops.conformance.layouts import lay
 from maxops.plan import Array
 
 _ALIGNMENT = 64
-_GUARD = 64
+GUARD = 64
 MODIFIED = "modified its input"
+OUTSIDE = "wrote outside the bounds of its input"
 
 
 class _Slot(NamedTuple):
@@ -44,7 +45,7 @@ class InputBuffers:
         for feed in feeds:
             slots: list[_Slot] = []
             for array in feed:
-                guard = _GUARD + -(at + _GUARD) % _ALIGNMENT
+                guard = GUARD + -(at + GUARD) % _ALIGNMENT
                 data, offset, strides = b"", 0, None
                 if layout != "contiguous" and not array.dtype.hasobject:
                     data, offset, strides = lay(array, layout, pattern)
@@ -54,7 +55,7 @@ class InputBuffers:
                 slots.append(_Slot(array, at + guard, len(data), offset, strides))
                 at += guard + len(data)
             self._slots.append(slots)
-        parts.append(bytes((pattern,)) * _GUARD)
+        parts.append(bytes((pattern,)) * GUARD)
         self._bytes = b"".join(parts)
         block = np.empty(len(self._bytes) + _ALIGNMENT, np.uint8)
         start = -block.ctypes.data % _ALIGNMENT
@@ -96,4 +97,4 @@ class InputBuffers:
         start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
         if start <= position < start + self._slots[number][i].size:
             return number, f"{MODIFIED} {self._names[i]}"
-        return number, f"wrote outside the bounds of its input {self._names[i]}"
+        return number, f"{OUTSIDE} {self._names[i]}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from maxops.conformance import layouts
 from maxops.conformance.case import Call, Case, Feed, Layout
+from maxops.conformance.input_buffers import GUARD, OUTSIDE
 from maxops.conformance.literal import literal
 from maxops.conformance.result import Verdict, elements
 from maxops.conformance.runtimes.runtime import Runtime
@@ -51,7 +52,15 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
             *_arrays(right.call, right.feeds[0]),
             *runtime.script(right.call, right.feeds[0]),
         ]
-    if found.outcome.kind == "overwrote":
+    if found.outcome.kind == "overwrote" and OUTSIDE in found.outcome.text:
+        guarded = [each.name for each, array in zip(call.fed, feed, strict=True) if not array.dtype.hasobject]
+        lines = [
+            *_GUARDED,
+            *(f"{name}, memory_of_{name} = guarded({name})" for name in guarded),
+            *_indented("try:", lines),
+            *_indented("finally:", [_outside(name) for name in guarded]),
+        ]
+    elif found.outcome.kind == "overwrote":
         names = [each.name for each in call.fed]
         lines = [
             "state = lambda array: (array.shape, array.dtype, array.tobytes())",
@@ -126,6 +135,27 @@ def changed_line(name: str) -> str:
     return f"input {name} changed: True"
 
 
+def outside_line(name: str) -> str:
+    """Return the line that a script prints if the runtime wrote outside the bounds of an input."""
+    return f"outside input {name} changed: True"
+
+
+_GUARDED = f"""\
+import ctypes
+def guarded(array):
+    low, high = np.lib.array_utils.byte_bounds(array)
+    memory = np.full({2 * GUARD} + high - low, 0x55, np.uint8)
+    memory[{GUARD}:-{GUARD}] = np.frombuffer(ctypes.string_at(low, high - low), np.uint8)
+    start = {GUARD} + array.ctypes.data - low
+    return np.ndarray(array.shape, array.dtype, memory, start, array.strides), memory""".splitlines()
+
+
+def _outside(name: str) -> str:
+    text, _, _ = outside_line(name).rpartition(" ")
+    memory = f"memory_of_{name}"
+    return f'print("{text}", np.any(np.append({memory}[:{GUARD}], {memory}[-{GUARD}:]) != 0x55))'
+
+
 def _comparison(name: str, number: int) -> str:
     text, _, _ = changed_line(name).rpartition(" ")
     return f'print("{text}", state({name}) != before[{number}])'
@@ -147,11 +177,12 @@ def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
 
 
 # An array as one line, in scripts and in this module: its type, its values, and its bits in hexadecimal.
-_WORDS = '[f"{word:0{2 * actual.itemsize}X}" for word in actual.ravel().view(f"u{actual.itemsize}").tolist()]'
+_WORD = 'f"{actual.dtype.byteorder}u{actual.itemsize}"'  # in the array's byte order
+_WORDS = f'[f"{{word:0{{2 * actual.itemsize}}X}}" for word in actual.ravel().view({_WORD}).tolist()]'
 ACTUAL = "actual   "  # the prefix of such a line
-_PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'
+_PRINT = f'print("{ACTUAL[:-1]}", actual.dtype.name, actual.tolist(), {_WORDS})'
 
 
 def line(array: Array) -> str:
     """Return the text that a script prints for an array."""
-    return f"{array.dtype} {array.tolist()} {elements(array)['bits']}"
+    return f"{array.dtype.name} {array.tolist()} {elements(array)['bits']}"
