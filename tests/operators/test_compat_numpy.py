@@ -211,6 +211,15 @@ def test_axes_are_read_as_numpy_reads_them(axis: Any) -> None:
             assert agree(got, expected), axes
 
 
+@pytest.mark.parametrize("keepdims", [None, np.True_, "no", [], 2, 0, 1.0, np.int64(1), np.array([True])], ids=repr)
+@pytest.mark.parametrize("axis", [None, 1])
+def test_flags_are_read_as_numpy_reads_them(axis: Any, keepdims: Any) -> None:
+    for mine, theirs in [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]:
+        for data in (X, X.tolist(), X.astype(">f4")):
+            got, expected = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
+            assert agree(got, expected), (got, expected)
+
+
 @pytest.mark.parametrize("axis", [(), None, 0, (0, 1)], ids=str)
 def test_initial(axis: Any) -> None:
     initials: list[Any] = [3, 2.5, True, np.float64(3.5), np.inf, 2**70, None, 1j, "3"]

@@ -191,19 +191,9 @@ def run(
         files = _files(output, places.values(), loaded)
         sources = chain(streams.model_files(file), (path for _, path in named))
         _check_output(output, files, len(folders), sources, overwrite, parents)
-    if against is None:
-        compare = None
-    else:
-        from maxops.conformance import limits, whole_model  # noqa: PLC0415  (see above)
-
-        _check_tensors(loaded)
-        seconds = limits.check_seconds(whole_model.SECONDS if seconds is None else seconds)
-        whole = whole or is_ir
-        compare = (
-            _comparison(against, content, loaded, seconds, tolerance)
-            if whole
-            else _judgement(against, content, loaded, seconds)
-        )
+    compare = None
+    if against is not None:
+        compare = _compare_with(against, content, loaded, seconds, tolerance, whole=whole or is_ir)
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
     else:
@@ -305,6 +295,18 @@ def _check_tensors(model: Model) -> None:
     for value in (*model.inputs, *model.outputs):
         if value.container:
             raise ModelInputError(f"{model.source}: --against supports only tensors, but the model has {value}")
+
+
+def _compare_with(
+    name: str, model: Path | bytes, loaded: Model, seconds: float | None, tolerance: float, *, whole: bool
+) -> Compare:
+    from maxops.conformance import limits, whole_model  # noqa: PLC0415  (see above)
+
+    _check_tensors(loaded)
+    seconds = limits.check_seconds(whole_model.SECONDS if seconds is None else seconds)
+    if whole:
+        return _comparison(name, model, loaded, seconds, tolerance)
+    return _judgement(name, model, loaded, seconds)
 
 
 def _judgement(name: str, model: Path | bytes, loaded: Model, seconds: float) -> Compare:

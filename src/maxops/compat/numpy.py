@@ -246,6 +246,8 @@ class _Maximum(_native.Ufunc):
         """
         if axis is not None and type(axis) is not int:
             axis = _integers(axis)
+        if type(keepdims) is not bool:
+            keepdims = bool(operator.index(keepdims))  # NumPy raises the same TypeError for None and for np.True_
         if type(array) in _LITERALS:
             array = np.asarray(array)
         first = None if initial is _NOT_GIVEN else initial
@@ -266,7 +268,7 @@ class _Maximum(_native.Ufunc):
             axis = None
         if axis == () and first is not None:
             return _reduced(ops.maximum(data, first, nan=self._nan), out)
-        return _reduced(ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), initial=first, nan=self._nan), out)
+        return _reduced(ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=first, nan=self._nan), out)
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """Return the maximum of each slice between consecutive indices.

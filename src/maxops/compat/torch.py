@@ -107,11 +107,11 @@ def amax(
     if axis is not None or keepdims is not None:
         dim, keepdim = _aliased(("dim", dim, "axis", axis, ()), ("keepdim", keepdim, "keepdims", keepdims, False))
     axes = None if isinstance(dim, (tuple, list)) and not dim else dim
-    if type(input) is Tensor and out is None and input.numel():
+    if type(input) is Tensor and type(keepdim) is bool and out is None and input.numel():
         result: Tensor | None = _reduce_max(input, axis=axes, keepdims=keepdim)
         if result is not None:
             return result
-    if not _is_taken(input):
+    if not _is_taken(input, keepdim):
         return torch.amax(input, dim, keepdim, out=out)
     reduced: Tensor = _reduced(input, axes, keepdim)
     return reduced if out is None else torch.amax(reduced[None], 0, out=out)
@@ -140,13 +140,17 @@ def max(
         return maximum(input, dim, out=out)
     if other is not None:
         return maximum(input, other, out=out)
-    if type(input) is Tensor and out is None and input.numel():
+    if type(input) is Tensor and type(keepdim) is bool and out is None and input.numel():
         result = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=dim is not None)
         if result is not None:
             return result if dim is None else torch.return_types.max(result)
-    if not _is_taken(input):
+    if not _is_taken(input, keepdim):
         named: dict[str, Any] = {} if out is None else {"out": out}
-        return torch.max(input, **named) if dim is None else torch.max(input, cast("int", dim), keepdim, **named)
+        return (
+            torch.max(input, **named)
+            if dim is None and keepdim is False
+            else torch.max(input, cast("int", dim), keepdim, **named)
+        )
     if dim is None:
         return _given(_reduced(input, None, keepdim), out)
     values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")
@@ -172,11 +176,11 @@ def argmax(
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
-    if type(input) is Tensor and input.numel() and input.dtype is not torch.bool:
+    if type(input) is Tensor and type(keepdim) is bool and input.numel() and input.dtype is not torch.bool:
         pair = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=True)
         if pair is not None:
             return pair[1]  # type: ignore[no-any-return]
-    if not _is_taken(input) or input.dtype is torch.bool:
+    if not _is_taken(input, keepdim) or input.dtype is torch.bool:
         return torch.argmax(input, dim, keepdim)
     indices: Tensor = _reduced(input.detach(), dim, keepdim, return_indices=True)[1]
     return indices
@@ -301,9 +305,9 @@ def _is_dense(tensor: object) -> bool:
     return is_plain and tensor.dtype in _LOWEST  # type: ignore[attr-defined]
 
 
-def _is_taken(tensor: object) -> bool:
-    """Return whether maxops supports a tensor; PyTorch handles empty tensors."""
-    return _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
+def _is_taken(tensor: object, keepdim: object = False) -> bool:
+    """Return whether maxops supports a tensor; PyTorch handles empty tensors, and rejects other flags than bool."""
+    return type(keepdim) is bool and _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
@@ -361,7 +365,7 @@ def _aliased(*arguments: tuple[str, Any, str, Any, Any]) -> list[Any]:
 def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
     dim = [*map(_integer, dim)] if isinstance(dim, (tuple, list)) else _integer(dim)
     if input.dim() > 0:
-        return ops.reduce_max(input, axis=dim, keepdims=bool(keepdim), **options)
+        return ops.reduce_max(input, axis=dim, keepdims=keepdim, **options)
     for axis in dim if isinstance(dim, list) else [dim]:
         if isinstance(axis, int) and axis not in (0, -1):
             raise AxesError(f"dim must be 0 or -1 for a tensor of rank 0, got {axis}", "maxops.reduce_max.axes.range")

@@ -328,6 +328,11 @@ SPECIAL: dict[str, Call] = {
     "keepdims-amax": lambda m: m.amax(X, keepdims=True),
     "keepdims-max": lambda m: m.max(X, 1, keepdims=True),
     "keepdims-argmax": lambda m: m.argmax(X, keepdims=True),
+    **{
+        f"keepdim-{flag!r}-{name}": lambda m, name=name, flag=flag: getattr(m, name)(X, 0, flag)
+        for name in ("amax", "max", "argmax")
+        for flag in (None, 1, "no", np.True_)
+    },
     "dim-tensor-amax": lambda m: m.amax(X, torch.tensor(0)),
     "dim-tensors-amax": lambda m: m.amax(X, (torch.tensor(0), 1)),
     "dim-tensor-argmax": lambda m: m.argmax(X, torch.tensor(1)),
