@@ -648,9 +648,36 @@ def test_external_data_that_shapes_depend_on(operator: str, place: str, tmp_path
     (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
     report = check(tmp_path / "m.onnx")
     assert not report.broken
-    assert place == "constant" or not report.faults
+    assert not report.faults
     if place != "constant":
         assert rewrite(made).graph.initializer == made.graph.initializer
+
+
+@pytest.mark.parametrize("place", ["initializer", "constant", "branch", "constant in a branch", "function"])
+@pytest.mark.parametrize(("axes", "verdict"), [([1], "holds"), ([2], "broken"), ([1] * 600, "unknown")], ids=str)
+def test_small_external_integers_are_read(
+    axes: list[int], verdict: str, place: str, tmp_path: Path, unsandboxed: None
+) -> None:
+    made = parsed("""g (bool c, float[2,3] x) => (y) { y = If (c) <
+            then_branch = yes () => (float[p,q] t) { t = ReduceMax(x, w) }, else_branch = no () => (e) { e = Neg(x) }> }
+        <domain: "local", opset_import: ["": 18]> f (p) => (r) { r = ReduceMax(p, w) }""")
+    branch = made.graph.node[0].attribute[0].g
+    if place == "function":
+        made.graph.node[0].CopyFrom(helper.make_node("f", ["x"], ["y"], domain="local"))
+    else:
+        del made.functions[:]
+    weights = tensor("w", np.array(axes, np.int64))
+    (tmp_path / "w.bin").write_bytes(weights.raw_data)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="w.bin")
+    graph = branch if "branch" in place else made.functions[0] if place == "function" else made.graph
+    if place in ("initializer", "branch"):
+        graph.initializer.append(weights)
+    else:
+        graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=weights))
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    assert finding(check(tmp_path / "m.onnx"), "axes.range").verdict == verdict
 
 
 @pytest.mark.parametrize("since_version", [1, 11, 13, 18, 20])

@@ -9,6 +9,7 @@ from pathlib import Path
 from onnx import ModelProto
 
 from maxops.checker import ir_model, onnx_checker, onnx_model, standards
+from maxops.checker.onnx_faults import take_small_integers_in
 from maxops.checker.report import Report, judge
 from maxops.onnx.load import read
 from maxops.onnx.structure import canonical, with_open_sizes
@@ -29,8 +30,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     graph / node (Max) with output 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
 
     `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
-    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. External data is not read;
-    from an IR's .bin file, only small constants such as axes are read.
+    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. Of external
+    data and of an IR's .bin file, only small constants such as axes are read.
 
     Raises ModelError for a file that is not a model, and UnknownOperatorError for an unknown standard. A fault of a
     model is a finding; a fault that no clause of an operator covers has the clause "model".
@@ -43,6 +44,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     if not isinstance(proto, ModelProto):
         source, folder, proto = str(model), Path(model).parent, read(Path(model))
     proto = with_open_sizes(canonical(proto))
+    if folder is not None:
+        take_small_integers_in(proto, folder)
     nodes, faults = onnx_model.read_nodes(proto, folder, chosen)
     report = Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
     # strict inference would only repeat known faults in other words

@@ -55,7 +55,7 @@ def _verdict(refusal: str) -> Verdict:
     is_inside = refusal.count("Inference error(s)") > 1
     # a function's operator set should match the model's, but runtimes accept others, too
     is_of_function = refusal.startswith("Opset import for domain") and "in function op" in refusal
-    # the external data of Constants and inner graphs is not read
+    # large external data of Constants and inner graphs is not read
     is_of_external = "external tensors" in refusal
     return "unknown" if is_inside or is_of_function or is_of_external else "broken"
 

@@ -8,15 +8,36 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, SparseTensorProto, TensorProto
+from onnx.external_data_helper import load_external_data_for_tensor
 
 from maxops.errors import ModelError
-from maxops.onnx import nodes, structure
-from maxops.onnx.external import leaves_folder
+from maxops.onnx import nodes, schemas, structure
+from maxops.onnx.external import external_tensors, leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 from maxops.sizes import MAX_ELEMENTS
 
+LARGEST_READ = 4096  # bytes of external data, as in an IR
 FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is also an input
+
+
+def take_small_integers_in(proto: ModelProto, folder: Path) -> None:
+    """Read small external tensors of integers into the model, because they may be axes, ids or sizes.
+
+    Tensors with a fault, which is reported separately, and files that cannot be read remain external.
+    """
+    for tensor in external_tensors(proto):
+        dtype = DTYPES.get(tensor.data_type)
+        if dtype is None or dtype.kind not in ("int", "uint"):
+            continue
+        if prod(tensor.dims) * dtype.numpy.itemsize > LARGEST_READ or any(tensor_faults(tensor, "", folder)):
+            continue
+        try:
+            load_external_data_for_tensor(tensor, str(folder))
+        except (*schemas.REFUSALS, ValueError, OSError):
+            continue
+        tensor.ClearField("data_location")
+        tensor.ClearField("external_data")
 
 
 def graph_faults(
@@ -69,7 +90,7 @@ def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) ->
 
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
-    """Yield the faults of a tensor. External data is not read."""
+    """Yield the faults of a tensor. Its external data is not read."""
     faults = _of_sizes(where, tensor.dims)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
