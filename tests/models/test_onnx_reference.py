@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
@@ -237,6 +239,18 @@ def test_zeros_of_both_signs() -> None:
     ids = np.array([0, 0, 1, 1, 2, 2])
     for got in run_all(segments(FLOAT32, "ZERO", count=False), {"x": data, "ids": ids}):
         assert_same_bits(got, np.array([[0.0], [-0.0], [0.0]], np.float32))
+
+
+def test_the_reference_evaluator_can_be_imported_after_the_operators_are_registered() -> None:
+    """Without the package, whose other modules import the evaluator, too."""
+    code = (
+        "import sys, types, maxops; package = sys.modules['maxops.onnx'] = types.ModuleType('maxops.onnx')\n"
+        "package.__path__ = [f'{maxops.__path__[0]}/onnx']\n"
+        "from maxops.onnx.schemas import register; register()\n"
+        "import onnx.reference"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_shape_inference() -> None:

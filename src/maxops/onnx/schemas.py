@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 import onnx
+import onnx.reference.op_run  # its first import fails after `register`, because both domains have operators of one name
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
