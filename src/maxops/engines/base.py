@@ -133,5 +133,6 @@ def is_of(kind: type, named: str | type) -> bool:
 
 # The mark of `torch.compiler.assume_constant_result`, set without an import of torch. Dynamo calls these functions,
 # because tracing them would wrap and guard each module in `sys.modules`.
-for _function in (is_imported, is_of):
-    _function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_lookups: tuple[Any, ...] = (is_imported, is_of)
+for _lookup in _lookups:
+    _lookup._dynamo_marked_constant = True

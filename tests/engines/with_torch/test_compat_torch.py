@@ -329,7 +329,7 @@ SPECIAL: dict[str, Call] = {
     "keepdims-max": lambda m: m.max(X, 1, keepdims=True),
     "keepdims-argmax": lambda m: m.argmax(X, keepdims=True),
     **{
-        f"keepdim-{flag!r}-{name}": lambda m, name=name, flag=flag: getattr(m, name)(X, 0, flag)
+        f"keepdim-{flag!r}-{name}": _call_of_kind(name, lambda: X, (0, flag))
         for name in ("amax", "max", "argmax")
         for flag in (None, 1, "no", np.True_)
     },
