@@ -68,7 +68,9 @@ def test_out_where_and_dtype() -> None:
                 outcome(mine, X, Y, out=outs[0], where=chosen), outcome(theirs, X, Y, out=outs[1], where=chosen)
             )
             assert_same_bits(outs[0], outs[1])
-            assert agree(outcome(mine, X, Y, dtype=dtype), outcome(theirs, X, Y, dtype=dtype))
+            for order in "=S":
+                named = np.dtype(dtype).newbyteorder(order)
+                assert agree(outcome(mine, X, Y, dtype=named), outcome(theirs, X, Y, dtype=named))
         assert agree(outcome(mine, X, Y, casting="no"), outcome(theirs, X, Y, casting="no"))
         out = np.zeros((3, 3), np.float32)
         assert agree(outcome(mine, X, Y, out=out), outcome(theirs, X, Y, out=out))
@@ -222,13 +224,16 @@ def test_flags_are_read_as_numpy_reads_them(axis: Any, keepdims: Any) -> None:
 
 @pytest.mark.parametrize("axis", [(), None, 0, (0, 1)], ids=str)
 def test_initial(axis: Any) -> None:
-    initials: list[Any] = [3, 2.5, True, np.float64(3.5), np.inf, 2**70, None, 1j, "3"]
+    initials: list[Any] = [3, 2.5, True, np.float64(3.5), np.inf, 2**70, None, 1j, "3", [1], np.array([4])]
     for initial, dtype in product(initials, (np.float16, np.float32, np.int8, np.bool_, ml_dtypes.bfloat16)):
         for keepdims in (False, True):
             for mine, theirs in [*PAIRS, (compat.fmax.reduce, np.fmax.reduce)]:
                 options = {"axis": axis, "initial": initial, "keepdims": keepdims}
                 got, expected = (outcome(each, X.astype(dtype), **options) for each in (mine, theirs))
                 assert agree(got, expected), (initial, dtype)
+    for dtype in (">f4", "f4"):
+        got, expected = (outcome(each.reduce, X, axis, dtype) for each in (compat.maximum, np.maximum))
+        assert agree(got, expected), (got, expected)
     out = np.zeros(3, np.float32)
     assert compat.max(X, 0, out) is out
     assert out.tolist() == [3, 4, 5]
