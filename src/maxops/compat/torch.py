@@ -50,6 +50,7 @@ _LOWEST: dict[torch.dtype, float | int | bool] = {
 }
 
 Tensor = torch.Tensor
+_NOT_GIVEN: Any = object()
 
 _maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "segment_max"))
 
@@ -120,7 +121,7 @@ def amax(
 def max(
     input: Tensor,
     dim: int | Tensor | None = None,
-    keepdim: bool = False,
+    keepdim: bool = _NOT_GIVEN,
     *,
     axis: int | None = None,
     keepdims: bool | None = None,
@@ -134,10 +135,14 @@ def max(
 
     Source: PyTorch, `torch.max`.
     """
+    if keepdim is not _NOT_GIVEN and axis is dim is None:
+        return torch.max(input, cast("int", dim), keepdim)  # raises an error
+    if keepdim is _NOT_GIVEN:
+        keepdim = False
+        if isinstance(dim, torch.Tensor) and axis is keepdims is None:  # with keepdim, a tensor is a dimension
+            return maximum(input, dim, out=out)
     if axis is not None or keepdims is not None:
         dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
-    elif isinstance(dim, torch.Tensor):
-        return maximum(input, dim, out=out)
     if other is not None:
         return maximum(input, other, out=out)
     if type(input) is Tensor and type(keepdim) is bool and out is None and input.numel():

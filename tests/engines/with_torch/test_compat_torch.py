@@ -333,6 +333,10 @@ SPECIAL: dict[str, Call] = {
         for name in ("amax", "max", "argmax")
         for flag in (None, 1, "no", np.True_)
     },
+    "keepdim-max-alone": lambda m: m.max(X, keepdim=True),
+    "dim-tensor-max": lambda m: m.max(X, torch.tensor(1)),
+    "dim-tensor-max-keepdim": lambda m: m.max(X, torch.tensor(1), True),
+    "dim-tensor-max-no-keepdim": lambda m: m.max(X, torch.tensor(1), keepdim=False),
     "dim-tensor-amax": lambda m: m.amax(X, torch.tensor(0)),
     "dim-tensors-amax": lambda m: m.amax(X, (torch.tensor(0), 1)),
     "dim-tensor-argmax": lambda m: m.argmax(X, torch.tensor(1)),
