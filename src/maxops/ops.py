@@ -64,7 +64,8 @@ def run(call: Call | ScatterCall) -> Any:
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     """Run one of the functions below in Python, for compilers that trace Python code and cannot trace native code."""
     if is_imported("torch"):
-        import maxops.engines.torch  # noqa: F401, PLC0415 - the compiler traces this import, but not one by name
+        # an import statement, because the compiler cannot trace importlib.import_module
+        import maxops.engines.torch  # noqa: F401, PLC0415
     return self.__wrapped__(*args, **options)
 
 

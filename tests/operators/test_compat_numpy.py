@@ -68,8 +68,7 @@ def test_out_where_and_dtype() -> None:
                 outcome(mine, X, Y, out=outs[0], where=chosen), outcome(theirs, X, Y, out=outs[1], where=chosen)
             )
             assert_same_bits(outs[0], outs[1])
-            for order in "=S":
-                named = np.dtype(dtype).newbyteorder(order)
+            for named in (np.dtype(dtype), np.dtype(dtype).newbyteorder()):
                 assert agree(outcome(mine, X, Y, dtype=named), outcome(theirs, X, Y, dtype=named))
         assert agree(outcome(mine, X, Y, casting="no"), outcome(theirs, X, Y, casting="no"))
         out = np.zeros((3, 3), np.float32)

@@ -93,7 +93,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
         if dtype is not None:
             found = np.dtype(dtype)
             can_cast = all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
-            row = dtypes.of(found) if can_cast and found.isnative else None  # NumPy rejects the other byte order
+            row = _dtypes.of(found) if can_cast and found.isnative else None  # NumPy rejects the other byte order
         if row is None or row is REAL:
             return None, one, other
         one, other = [each if type(each) is _ARRAY and dtype is None else np.asarray(each, row.numpy) for each in pair]
@@ -259,7 +259,7 @@ class _Maximum(_native.Ufunc):
                 return result if result.ndim or out is not None else result[()]
         row, data, _ = _common(array, dtype=dtype)
         # NumPy rejects most initials that are not scalars
-        is_plain = where is True and np.ndim(first) == 0 and _holds(out, row)
+        is_plain = where is True and (first is None or np.ndim(first) == 0) and _holds(out, row)
         if not is_plain or (initial is None and is_empty_along(np.shape(array), axis)):
             return self._numpys.reduce(array, axis, dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         if first is not None:

@@ -52,7 +52,7 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
             *_arrays(right.call, right.feeds[0]),
             *runtime.script(right.call, right.feeds[0]),
         ]
-    if found.outcome.kind == "overwrote" and OUTSIDE in found.outcome.text:
+    if found.outcome.kind == "overwrote" and found.outcome.text.startswith(OUTSIDE):
         guarded = [each.name for each, array in zip(call.fed, feed, strict=True) if not array.dtype.hasobject]
         lines = [
             *_GUARDED,

@@ -80,7 +80,7 @@ class Row:
     options: frozenset[str] = frozenset()
 
     def takes(self, kind: type) -> bool:
-        """Return whether the engine is responsible for arrays of a class."""
+        """Return whether the engine runs calls on arrays of a class."""
         return any(is_of(kind, named) for named in self.types)
 
     def load(self) -> Engine:
@@ -88,7 +88,7 @@ class Row:
         if not isinstance(self.engine, str):
             return self.engine
         if (engine := loaded.get(self.engine)) is None:
-            # Look it up in its package first, because PyTorch's compiler cannot trace an import by name.
+            # Look up the engine in its package first, because PyTorch's compiler cannot trace an import by name.
             package, _, name = self.engine.rpartition(".")
             engine = getattr(sys.modules.get(package), name, None)
         if engine is None:

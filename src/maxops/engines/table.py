@@ -88,7 +88,7 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing; Dynamo warns if a traced function changes global state."""
+    """Return whether Dynamo is tracing, because Dynamo warns if a traced function changes global state."""
     if not is_imported("torch"):
         return False
     import torch  # noqa: PLC0415 - only if it is imported already
