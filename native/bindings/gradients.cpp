@@ -24,7 +24,7 @@ struct Rows {
     std::size_t length = 1;  // rows of data in a cell, if there are no indices
     const View* indices = nullptr;
     bool by_offsets = false;
-    unsigned repeated = 0;  // a bit for each array of data whose one element stands for all of a row
+    unsigned repeated = 0;  // a bit for each array of data whose only element is repeated for a whole row
 
     std::size_t elements() const { return count * inner; }
     std::int64_t index(std::size_t at) const {
@@ -128,7 +128,7 @@ struct Step {
     using Word = typename Gradient::Bits;
     using Count = typename Quotients<Gradient>::Count;
 
-    // Data of one element, which stands for each of them.
+    // Data whose only element is repeated.
     struct Same {
         Bits element;
         Bits operator[](std::size_t) const { return element; }
