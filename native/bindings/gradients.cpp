@@ -128,11 +128,6 @@ struct Step {
     using Word = typename Gradient::Bits;
     using Count = typename Quotients<Gradient>::Count;
 
-    // Data whose only element is repeated.
-    struct Same {
-        Bits element;
-        Bits operator[](std::size_t) const { return element; }
-    };
     // All ones if an element equals its maximum in the order. Every NaN equals the NaN of results.
     static Bits holds(Bits element, Bits maximum) {
         constexpr auto kMagnitude = static_cast<Bits>(Order::kSign - 1);
@@ -148,9 +143,14 @@ struct Step {
     static Word part(Bits element, Bits maximum, Word share) {
         return static_cast<Word>(static_cast<Word>(holds(element, maximum)) & share);
     }
-    template <class Data>
-    static void count(Data data, const Bits* __restrict maxima, Count* __restrict held, std::size_t n) {
+    static void count(const Bits* __restrict data, const Bits* __restrict maxima, Count* __restrict held,
+                      std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) held[i] -= static_cast<Count>(holds(data[i], maxima[i]));
+    }
+    // The same for data whose only element is repeated.
+    static void count_repeated(Bits element, const Bits* __restrict maxima, Count* __restrict held,
+                               std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) held[i] -= static_cast<Count>(holds(element, maxima[i]));
     }
     static void divide(const Word* __restrict gradient, const Count* __restrict held, Word* __restrict shares,
                        std::size_t n) {
@@ -197,7 +197,7 @@ struct Spread {
                     Steps::give_first(data[k] + at, maxima + cell, gradient + cell, held + (cell - base),
                                       to[k] + at, width);
                 else if ((rows.repeated >> k & 1) != 0)
-                    Steps::count(typename Steps::Same{*data[k]}, maxima + cell, held + (cell - base), width);
+                    Steps::count_repeated(*data[k], maxima + cell, held + (cell - base), width);
                 else
                     Steps::count(data[k] + at, maxima + cell, held + (cell - base), width);
             });
