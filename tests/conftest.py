@@ -9,6 +9,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # If set, as in many containers, it would hide how programs flush buffered streams at exit.
 os.environ.pop("PYTHONUNBUFFERED", None)
+import gc
 import re
 import signal
 from collections.abc import Generator, Iterator
@@ -126,3 +127,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Reject test names that contain an address, because pytest-xdist requires the same names in every process."""
     if named := [item.nodeid for item in items if " at 0x" in item.nodeid]:
         raise pytest.UsageError(f"these tests are named by an address, which each process has its own: {named}")
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests take to describe, no collection of garbage looks at again, and no fork copies."""
+    gc.collect()
+    gc.freeze()
