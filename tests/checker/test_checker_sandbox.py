@@ -62,10 +62,12 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return forks
 
 
-@pytest.mark.parametrize(
-    "names", [(), *product(WORKS), *product(WORKS, WORKS), *product(list(WORKS)[1:5], repeat=3)], ids="-".join
-)
-def test_each_work_beside_each_other(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+# Each work alone, and each after each in one list.
+PAIRS = [name for i, one in enumerate(WORKS) for other in [*WORKS][i:] for name in dict.fromkeys((one, other))]
+
+
+@pytest.mark.parametrize("names", [[], *map(list, product(WORKS)), [*PAIRS, PAIRS[0]]], ids=lambda names: str(len(names)))
+def test_each_work_after_each_other(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     forks = _counted(monkeypatch)
     results = sandbox.sandboxed([WORKS[name] for name in names])
     message = [str(each) if isinstance(each, ModelError) else each for each in results]
@@ -112,9 +114,9 @@ def _model(functions: int, levels: int, called: int) -> ModelProto:
     return parser.parse_model(text)
 
 
-@pytest.mark.parametrize("called", [0, 1, 7])
-@pytest.mark.parametrize("levels", [1, 2, 3])
-@pytest.mark.parametrize("functions", [7, 40])
+@pytest.mark.parametrize(
+    ("functions", "levels", "called"), [(7, 1, 0), (7, 2, 7), (7, 3, 1), (40, 1, 7), (40, 2, 1), (40, 3, 0)]
+)
 def test_functions_of_a_level_take_one_process(
     functions: int, levels: int, called: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
