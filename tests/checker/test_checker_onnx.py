@@ -512,6 +512,7 @@ def test_a_newer_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("pause", [0, 0.1], ids=["busy", "waiting"])
 def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "MAX_SECONDS", 1)
+    monkeypatch.setattr(signal, "alarm", lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds / (9 if pause else 1)))
 
     def forever(*_: object, **__: object) -> None:
         while True:
@@ -574,7 +575,9 @@ def test_without_a_process_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("place", ["initializer", "constant", "sparse", "branch", "function", "training", "default"])
 @pytest.mark.parametrize("is_there", [True, False], ids=["there", "missing"])
-def test_external_data_that_is_missing_is_a_finding(place: str, is_there: bool, tmp_path: Path) -> None:
+def test_external_data_that_is_missing_is_a_finding(
+    place: str, is_there: bool, tmp_path: Path, unsandboxed: None
+) -> None:
     made = parsed("""g (bool c, float[2] x) => (float[2] y) { y = local.f(x)
         z = If (c) <then_branch = yes () => (float[2] t) { t = Max(x) },
                     else_branch = no () => (float[2] e) { e = Neg(x) }> }

@@ -311,6 +311,8 @@ def test_an_installed_package_of_another_tree_ends_the_run(
     monkeypatch.setattr(mo, "__file__", str(installed / "__init__.py"))
     monkeypatch.setattr(claims, "digest", lambda: _native.build()["sources"])
     claims.require_this_tree()
+    # what digests are of, test_a_digest_is_of_a_files_tokens shows; they take their time
+    monkeypatch.setattr(claims, "digest_of", Path.read_bytes)
     names = sorted(path.relative_to(installed) for path in installed.rglob("*.py"))
     assert len(names) > 100
     text = (installed / names[-1]).read_text(encoding="utf-8")
@@ -365,8 +367,8 @@ WRONG: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_definition_of_a_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "require_this_tree", lambda: None)
-    claim = planner.claim(name)
-    assert claim.holds, claim.open
+    (right,) = [claim for claim in evidence.read("evidence")["claims"] if claim["id"] == name]
+    assert not right.get("open")
     monkeypatch.setattr(planner_trials, *WRONG[name])
     claim = planner.claim(name)
     assert claim.open
