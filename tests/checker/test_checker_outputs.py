@@ -81,51 +81,51 @@ SETS = [*product(ITEMS), *product(ITEMS, ITEMS), ()]
 
 
 @pytest.mark.parametrize("standard", [None, "SONNX"])
-@pytest.mark.parametrize("items", SETS, ids=lambda items: "-".join(items) or "nothing")
-def test_one_model(items: tuple[str, ...], standard: str | None) -> None:
-    report = _report("m", items, standard)
-    assert report.passed is not _fails(items, standard)
-    assert report.broken is any(item in FAILS for item in items)
-    count = Counter(items)
-    (message,) = as_json([report])["reports"]
-    assert message["counts"] == {
-        "nodes": sum(not item.endswith("model") for item in items),
-        "outside": count["outside"],
-        "holds": count["holds"],
-        "broken": count["broken"] + count["broken model"],
-        "unknown": count["unknown"] + count["unknown model"],
-        "at_run_time": count["at run time"],
-    }
-    assert (message["passed"], message["broken"]) == (report.passed, report.broken)
-    assert [each["message"] for each in message["faults"]] == [
-        f"so it is {each}" for each in items if each.endswith("model")
-    ]
-    for node, item in zip(message["nodes"], [each for each in items if not each.endswith("model")], strict=True):
-        assert node["judged_by"] == (None if item == "outside" else "ONNX Max-13")
-        assert node["note"] == ("no rules for it" if item == "outside" else "")
-        verdicts = [(each["verdict"], each["at_run_time"]) for each in node["findings"]]
-        expected = {"outside": [], "at run time": [("unknown", True)]}.get(item, [(item, False)])
-        assert verdicts == expected
+def test_one_model(standard: str | None) -> None:
+    for items in SETS:
+        report = _report("m", items, standard)
+        assert report.passed is not _fails(items, standard)
+        assert report.broken is any(item in FAILS for item in items)
+        count = Counter(items)
+        (message,) = as_json([report])["reports"]
+        assert message["counts"] == {
+            "nodes": sum(not item.endswith("model") for item in items),
+            "outside": count["outside"],
+            "holds": count["holds"],
+            "broken": count["broken"] + count["broken model"],
+            "unknown": count["unknown"] + count["unknown model"],
+            "at_run_time": count["at run time"],
+        }
+        assert (message["passed"], message["broken"]) == (report.passed, report.broken)
+        assert [each["message"] for each in message["faults"]] == [
+            f"so it is {each}" for each in items if each.endswith("model")
+        ]
+        for node, item in zip(message["nodes"], [each for each in items if not each.endswith("model")], strict=True):
+            assert node["judged_by"] == (None if item == "outside" else "ONNX Max-13")
+            assert node["note"] == ("no rules for it" if item == "outside" else "")
+            verdicts = [(each["verdict"], each["at_run_time"]) for each in node["findings"]]
+            expected = {"outside": [], "at run time": [("unknown", True)]}.get(item, [(item, False)])
+            assert verdicts == expected
 
 
 @pytest.mark.parametrize("everything", [True, False])
 @pytest.mark.parametrize("standard", [None, "SONNX"])
-@pytest.mark.parametrize("items", SETS, ids=lambda items: "-".join(items) or "nothing")
-def test_results_of_sarif(items: tuple[str, ...], standard: str | None, everything: bool) -> None:
-    (run,) = as_sarif([_report("m", items, standard)], "1", everything=everything)["runs"]
-    found = Counter((each["ruleId"], each["kind"], each["level"]) for each in run["results"])
-    expected: Counter[tuple[str, str, str]] = Counter()
-    for item in items:
-        if item == "outside":
-            if everything or standard is not None:
-                expected["outside", *(("fail", "warning") if standard else ("notApplicable", "none"))] += 1
-        elif everything or item in ALWAYS_TOLD:
-            rule = "model" if item.endswith("model") else VALUE if item == "at run time" else SHAPE
-            expected[rule, *SARIF[item]] += 1
-    assert found == expected
-    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert [rules[each["ruleIndex"]] for each in run["results"]] == [each["ruleId"] for each in run["results"]]
-    assert run["invocations"] == [{"executionSuccessful": True}]
+def test_results_of_sarif(standard: str | None, everything: bool) -> None:
+    for items in SETS:
+        (run,) = as_sarif([_report("m", items, standard)], "1", everything=everything)["runs"]
+        found = Counter((each["ruleId"], each["kind"], each["level"]) for each in run["results"])
+        expected: Counter[tuple[str, str, str]] = Counter()
+        for item in items:
+            if item == "outside":
+                if everything or standard is not None:
+                    expected["outside", *(("fail", "warning") if standard else ("notApplicable", "none"))] += 1
+            elif everything or item in ALWAYS_TOLD:
+                rule = "model" if item.endswith("model") else VALUE if item == "at run time" else SHAPE
+                expected[rule, *SARIF[item]] += 1
+        assert found == expected
+        rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        assert [rules[each["ruleIndex"]] for each in run["results"]] == [each["ruleId"] for each in run["results"]]
+        assert run["invocations"] == [{"executionSuccessful": True}]
 
 
 @pytest.mark.parametrize("first", range(len(ITEMS)), ids=[*ITEMS])
@@ -178,10 +178,10 @@ def _is_told(item: str, standard: str | None) -> bool:
 
 
 @pytest.mark.parametrize("kept", [SHAPE, VALUE, "model", "outside", "nothing"])
-@pytest.mark.parametrize("items", SETS, ids=lambda items: "-".join(items) or "nothing")
-def test_what_is_restricted_is_judged_alone(items: tuple[str, ...], kept: str) -> None:
-    rule = {"at run time": VALUE, "outside": "outside", "broken model": "model", "unknown model": "model"}
-    report = _report("m", items, "SONNX").restricted(lambda clause: clause == kept)
-    left = [item for item in items if rule.get(item, SHAPE) == kept]
-    assert report.passed is not _fails(left, "SONNX")
-    assert len(report.findings) + len(report.outside) == len(left)
+def test_what_is_restricted_is_judged_alone(kept: str) -> None:
+    for items in SETS:
+        rule = {"at run time": VALUE, "outside": "outside", "broken model": "model", "unknown model": "model"}
+        report = _report("m", items, "SONNX").restricted(lambda clause: clause == kept)
+        left = [item for item in items if rule.get(item, SHAPE) == kept]
+        assert report.passed is not _fails(left, "SONNX")
+        assert len(report.findings) + len(report.outside) == len(left)

@@ -600,21 +600,21 @@ def cases_of(row: Spec, short: str) -> dict[str, list[Case]]:
 
 
 EVERY = [
-    pytest.param(row, short, verdict, case, id=f"{row.clause(short)}-{verdict}-{number}")
+    pytest.param(row, short, verdict, id=f"{row.clause(short)}-{verdict}")
     for row in spec.ALL
     for short, _ in row.rules
-    for verdict, cases in cases_of(row, short).items()
-    for number, case in enumerate(cases)
+    for verdict in cases_of(row, short)
 ]
 
 
-@pytest.mark.parametrize(("row", "short", "verdict", "case"), EVERY)
-def test_verdict(row: Spec, short: str, verdict: str, case: Case) -> None:
-    judged = judge(case(row))
-    (finding,) = [finding for finding in judged.findings if finding.clause == row.clause(short)]
-    assert (finding.verdict, finding.message) == (verdict, finding.message)
-    assert finding.message
-    assert finding.node == "there"
+@pytest.mark.parametrize(("row", "short", "verdict"), EVERY)
+def test_verdict(row: Spec, short: str, verdict: str) -> None:
+    for number, case in enumerate(cases_of(row, short)[verdict]):
+        judged = judge(case(row))
+        (finding,) = [finding for finding in judged.findings if finding.clause == row.clause(short)]
+        assert (finding.verdict, finding.message, number) == (verdict, finding.message, number)
+        assert finding.message
+        assert finding.node == "there"
 
 
 @pytest.mark.parametrize("row", spec.ALL, ids=lambda row: f"{row.standard} {row.name}")

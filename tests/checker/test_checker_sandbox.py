@@ -66,7 +66,9 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 PAIRS = [name for i, one in enumerate(WORKS) for other in [*WORKS][i:] for name in dict.fromkeys((one, other))]
 
 
-@pytest.mark.parametrize("names", [[], *map(list, product(WORKS)), [*PAIRS, PAIRS[0]]], ids=lambda names: str(len(names)))
+@pytest.mark.parametrize(
+    "names", [[], *map(list, product(WORKS)), [*PAIRS, PAIRS[0]]], ids=lambda names: str(len(names))
+)
 def test_each_work_after_each_other(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     forks = _counted(monkeypatch)
     results = sandbox.sandboxed([WORKS[name] for name in names])

@@ -213,7 +213,9 @@ def broken(report: Report) -> list[str]:
 
 
 # Each fault in two places, and each place with three or four faults: one walk leads to all places.
-PAIRS = sorted({(fault, [*PLACES][number * step % len(PLACES)]) for number, fault in enumerate(FAULTS) for step in (1, 5)})
+PAIRS = sorted(
+    {(fault, [*PLACES][number * step % len(PLACES)]) for number, fault in enumerate(FAULTS) for step in (1, 5)}
+)
 
 
 @pytest.mark.parametrize(("fault", "place"), PAIRS)

@@ -84,6 +84,16 @@ WRONG_NPY: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "no dictionary": (header("{"), ("invalid header", "cannot parse b'{'")),
     "no keys": (header("{}"), ("invalid header", "correct keys")),
     "a long header": (header(" " * 20_000), ("invalid header", "at most 10000")),
+    "truncated data": (
+        npy(np.zeros(100, np.float32))[:-1],
+        ("is truncated", "(100,)", "expected 528 bytes", "got 527"),
+    ),
+    "objects of one byte less": (npy(np.array([{}, None], object))[:-1], ("pickled Python objects", "never read")),
+    "a deep header": (header("-" * 9000 + "1"), ("invalid header",)),
+    "an open header": (header("[" * 150), ("invalid header",)),
+    "an indented header": (header("\n  {"), ("invalid header",)),
+    "a number": (header("3"), ("invalid header",)),
+    "a broken type": (header(_header((1,), "f4,,")), ("invalid header",)),
     "a broken fortran_order": (header(_header((4,)).replace("False", "2")), ("invalid header", "fortran_order")),
 }
 WRONG_TYPES: dict[str, tuple[bytes, tuple[str, ...]]] = {

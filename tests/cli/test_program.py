@@ -52,19 +52,18 @@ def start(scripts: Path) -> Start:
     return run
 
 
-@pytest.mark.parametrize("variable", VARIABLES)
-@pytest.mark.parametrize(
-    "started",
-    [
-        ["{folder}/maxops"],
-        ["-m", "maxops"],
-        ["-mmaxops"],
-        ["-Bm", "maxops"],
-        ["-Bmmaxops"],
-        ["-W", "error", "-mmaxops"],
-    ],
-    ids=" ".join,
-)
+# Each spelling with a variable of another.
+STARTS = [
+    ["{folder}/maxops"],
+    ["-m", "maxops"],
+    ["-mmaxops"],
+    ["-Bm", "maxops"],
+    ["-Bmmaxops"],
+    ["-W", "error", "-mmaxops"],
+]
+
+
+@pytest.mark.parametrize(("started", "variable"), [*zip(STARTS, 2 * VARIABLES, strict=True)], ids=str)
 def test_what_the_command_does_not_understand_is_one_line(start: Start, started: list[str], variable: str) -> None:
     done = start([*started, "operators", "-m"], **{variable: "x"})
     assert (done.returncode, done.stdout) == (2, "")

@@ -82,16 +82,16 @@ def call_with(call: str, hook: str, error: BaseException) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("kind", ORDINARY)
-def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook: str, call: str) -> None:
-    error = kind("of the hook")
-    if kind is AttributeError and hook in {"mask", "units"}:
-        call_with(call, hook, error)  # as if the attribute were missing
-        return
-    with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
-        call_with(call, hook, error)
-    assert raised.value.__cause__ is error
-    assert raised.value.clause.endswith(".arrays")
+def test_an_exception_of_a_hook_is_the_cause_of_ours(hook: str, call: str) -> None:
+    for kind in ORDINARY:
+        error = kind("of the hook")
+        if kind is AttributeError and hook in {"mask", "units"}:
+            call_with(call, hook, error)  # as if the attribute were missing
+            continue
+        with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
+            call_with(call, hook, error)
+        assert raised.value.__cause__ is error
+        assert raised.value.clause.endswith(".arrays")
 
 
 class Spaced(Hooked):
@@ -153,25 +153,26 @@ UNASKED = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("name", UNASKED)
-def test_an_attribute_that_is_no_part_of_the_protocol_is_not_asked(name: str, call: str) -> None:
-    def fails(_: object) -> Any:
-        raise RuntimeError(name)
+def test_an_attribute_that_is_no_part_of_the_protocol_is_not_asked(call: str) -> None:
+    for name in UNASKED:
 
-    values: list[Any] = [property(fails), fails, None, 3]
-    for value in values:
-        kind = type("Own", (Hooked,), {name: value})
-        CALLS[call](lambda array: kind(array, "", KeyError()))  # noqa: B023 - called within this turn
+        def fails(_: object) -> Any:
+            raise RuntimeError(name)  # noqa: B023 - called within this turn
+
+        values: list[Any] = [property(fails), fails, None, 3]
+        for value in values:
+            kind = type("Own", (Hooked,), {name: value})
+            CALLS[call](lambda array: kind(array, "", KeyError()))  # noqa: B023 - called within this turn
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("kind", OF_THE_USER)
-def test_what_ends_a_program_passes(kind: type[BaseException], hook: str, call: str) -> None:
-    error = kind()
-    with pytest.raises(kind) as raised:
-        call_with(call, hook, error)
-    assert raised.value is error
+def test_what_ends_a_program_passes(hook: str, call: str) -> None:
+    for kind in OF_THE_USER:
+        error = kind()
+        with pytest.raises(kind) as raised:
+            call_with(call, hook, error)
+        assert raised.value is error
 
 
 @pytest.mark.parametrize("device", [None, (), 1, ("cpu", 0), (None, 0)], ids=repr)

@@ -61,12 +61,12 @@ ENTRIES: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_long_values_in_errors(entry: str, value: str) -> None:
-    with pytest.raises((MaxopsError, TypeError)) as caught:
-        ENTRIES[entry](VALUES[value])
-    assert 0 < len(str(caught.value)) < 1200
+def test_long_values_in_errors(entry: str) -> None:
+    for value in VALUES.values():
+        with pytest.raises((MaxopsError, TypeError)) as caught:
+            ENTRIES[entry](value)
+        assert 0 < len(str(caught.value)) < 1200
 
 
 def test_outputs_past_the_largest_float() -> None:
