@@ -130,6 +130,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of tests take to describe, no collection of garbage looks at again, and no fork copies."""
+    """Freeze the objects of collected tests, so that the garbage collector skips them and forks do not copy them."""
     gc.collect()
     gc.freeze()

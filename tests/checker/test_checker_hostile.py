@@ -165,7 +165,7 @@ def test_names_inside_functions_that_are_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_official_models_break_nothing(step: int, unsandboxed: None) -> None:
-    """All that have a Max in a name, and of the others, each of this step."""
+    """Return all models with "Max" in their names, and every `step`-th of the others."""
     seen = 0
     models = {case.name: case.model for case in official_cases() if case.model is not None}
     assert len(models) > 1000

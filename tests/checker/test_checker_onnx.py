@@ -511,7 +511,7 @@ def test_a_newer_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("pause", [0, 0.1], ids=["busy", "waiting"])
 def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "MAX_SECONDS", 0)  # of CPU time, which is counted from the next whole second
+    monkeypatch.setattr(sandbox, "MAX_SECONDS", 0)  # the CPU time limit takes effect at the next whole second
     monkeypatch.setattr(signal, "alarm", lambda _: signal.setitimer(signal.ITIMER_REAL, 0.3 if pause else 60))
 
     def forever(*_: object, **__: object) -> None:

@@ -62,7 +62,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return forks
 
 
-# Each work alone, and each after each in one list.
+# Each work alone, and each pair of works in one list.
 PAIRS = [name for i, one in enumerate(WORKS) for other in [*WORKS][i:] for name in dict.fromkeys((one, other))]
 
 

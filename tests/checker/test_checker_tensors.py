@@ -212,7 +212,7 @@ def broken(report: Report) -> list[str]:
     return [each.message for each in report.faults if each.verdict == "broken"]
 
 
-# Each fault in two places, and each place with three or four faults: one walk leads to all places.
+# Each fault in two places, and each place with three or four faults, because one traversal reaches all places.
 PAIRS = sorted(
     {(fault, [*PLACES][number * step % len(PLACES)]) for number, fault in enumerate(FAULTS) for step in (1, 5)}
 )

@@ -199,7 +199,7 @@ def _expected_type(elem_type: int) -> str:
 
 
 def _some(values: Iterable[Any], producer: str, place: str, right: Any) -> list[Any]:
-    """The right one and two others: each comes up for each producer and for each place."""
+    """Return the correct item and two others. Each occurs for each producer and for each place."""
     others = [value for value in values if value != right]
     start = 2 * ([*PRODUCERS].index(producer) + [*PLACES].index(place))
     return [right, *(others[(start + step) % len(others)] for step in range(2))]

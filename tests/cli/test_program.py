@@ -52,7 +52,7 @@ def start(scripts: Path) -> Start:
     return run
 
 
-# Each spelling with a variable of another.
+# Each spelling with the variable of another spelling.
 STARTS = [
     ["{folder}/maxops"],
     ["-m", "maxops"],

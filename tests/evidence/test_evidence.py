@@ -311,7 +311,7 @@ def test_an_installed_package_of_another_tree_ends_the_run(
     monkeypatch.setattr(mo, "__file__", str(installed / "__init__.py"))
     monkeypatch.setattr(claims, "digest", lambda: _native.build()["sources"])
     claims.require_this_tree()
-    # what digests are of, test_a_digest_is_of_a_files_tokens shows; they take their time
+    # computing digests takes long, and test_a_digest_is_of_a_files_tokens tests them
     monkeypatch.setattr(claims, "digest_of", Path.read_bytes)
     names = sorted(path.relative_to(installed) for path in installed.rglob("*.py"))
     assert len(names) > 100

@@ -242,7 +242,7 @@ def tiny_cases() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def written_run(tiny_cases: list[Case]) -> str:
-    """A run with more libraries: two that are broken on purpose, one that is not installed."""
+    """Return a run with more libraries: two that are deliberately broken, and one that is not installed."""
     stages = []
     with pytest.MonkeyPatch.context() as patch:
         for name, library in {"broken": BROKEN, "gone": GONE, "half": HALF}.items():
