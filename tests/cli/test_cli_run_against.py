@@ -303,14 +303,16 @@ def test_a_runtime_that_gives_nothing_is_a_line(kind: str, said: str, place: Pat
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("Crash", "crashes: the process was killed by SIGSEGV"),
-        ("Exit", "crashes: the process ended with status 3"),
-        ("Hang", "hangs: timed out after 5 s"),
+        ("trial_backend:Crash", "crashes: the process was killed by SIGSEGV"),
+        ("trial_backend:Exit", "crashes: the process ended with status 3"),
+        ("trial_backend:Hang", "hangs: timed out after 5 s"),
+        ("command:sh -c 'kill -SEGV $$'", "crashes: sh was killed by SIGSEGV"),
+        ("command:sh -c 'sleep 300'", "hangs: timed out after 5 s"),
     ],
 )
 def test_a_runtime_that_crashes_is_in_the_table(kind: str, said: str, options: list[str], place: Path) -> None:
-    words = ["m.onnx", "--seed", 1, "--against", f"trial_backend:{kind}", "--timeout", 5, *options]
-    result = run(*words)
+    limit = ["--timeout", 5] if "hangs" in said else []
+    result = run("m.onnx", "--seed", 1, "--against", kind, *limit, *options)
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout.count(said) == 2
     assert "DIFFERS" not in result.stdout

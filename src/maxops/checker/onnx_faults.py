@@ -30,8 +30,13 @@ def take_small_integers_in(proto: ModelProto, folder: Path) -> None:
         dtype = DTYPES.get(tensor.data_type)
         if dtype is None or dtype.kind not in ("int", "uint"):
             continue
-        if prod(tensor.dims) * dtype.numpy.itemsize > LARGEST_READ or any(tensor_faults(tensor, "", folder)):
+        size = prod(tensor.dims) * dtype.numpy.itemsize
+        if not 0 < size <= LARGEST_READ or any(tensor_faults(tensor, "", folder)):
             continue
+        entries = [each for each in tensor.external_data if each.key != "length"]
+        tensor.ClearField("external_data")
+        tensor.external_data.extend(entries)
+        tensor.external_data.add(key="length", value=str(size))  # without a length, onnx reads the rest of the file
         try:
             load_external_data_for_tensor(tensor, str(folder))
         except (*schemas.REFUSALS, ValueError, OSError):

@@ -50,7 +50,7 @@ _LOWEST: dict[torch.dtype, float | int | bool] = {
 }
 
 Tensor = torch.Tensor
-_NOT_GIVEN: Any = object()
+_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda _: "False"})()  # PyTorch's default, in signatures
 
 _maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "segment_max"))
 
@@ -135,8 +135,8 @@ def max(
 
     Source: PyTorch, `torch.max`.
     """
-    if keepdim is not _NOT_GIVEN and axis is dim is None:
-        return torch.max(input, cast("int", dim), keepdim)  # raises an error
+    if (keepdim is not _NOT_GIVEN or keepdims is not None) and axis is dim is None:
+        return torch.max(input, cast("int", dim), keepdim if keepdims is None else keepdims)  # raises an error
     if keepdim is _NOT_GIVEN:
         keepdim = False
         if isinstance(dim, torch.Tensor) and axis is keepdims is None:  # with keepdim, a tensor is a dimension

@@ -47,6 +47,13 @@ def limit_resources(memory: int, process: int | None = None) -> None:
         score.write_text("1000")
 
 
+def remove_file_limit() -> None:
+    """Remove the limit on the size of this process's files."""
+    resource = resource_of("a runtime's process")
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
 def die_with_parent(parent: int) -> None:
     """End this process when its parent ends, even during a call that never returns.
 

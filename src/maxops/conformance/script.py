@@ -144,16 +144,19 @@ _GUARDED = f"""\
 import ctypes
 def guarded(array):
     low, high = np.lib.array_utils.byte_bounds(array)
-    memory = np.full({2 * GUARD} + high - low, 0x55, np.uint8)
-    memory[{GUARD}:-{GUARD}] = np.frombuffer(ctypes.string_at(low, high - low), np.uint8)
-    start = {GUARD} + array.ctypes.data - low
-    return np.ndarray(array.shape, array.dtype, memory, start, array.strides), memory""".splitlines()
+    memory = np.full({5 * GUARD} + high - low, 0x55, np.uint8)
+    start = {2 * GUARD} + (low - memory.ctypes.data) % {GUARD}
+    end = start + high - low
+    memory[start:end] = np.frombuffer(ctypes.string_at(low, high - low), np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory, start + array.ctypes.data - low, array.strides)
+    copy.flags.writeable = array.flags.writeable
+    return copy, (memory[:start], memory[end:])""".splitlines()
 
 
 def _outside(name: str) -> str:
     text, _, _ = outside_line(name).rpartition(" ")
     memory = f"memory_of_{name}"
-    return f'print("{text}", np.any(np.append({memory}[:{GUARD}], {memory}[-{GUARD}:]) != 0x55))'
+    return f'print("{text}", np.any(np.concatenate({memory}) != 0x55))'
 
 
 def _comparison(name: str, number: int) -> str:

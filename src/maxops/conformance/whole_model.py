@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxops.conformance import runtimes
-from maxops.conformance.resource_limits import die_with_parent
+from maxops.conformance.resource_limits import die_with_parent, remove_file_limit
 from maxops.conformance.runtimes.backend import DEVICE, ThirdParty, array_of
 from maxops.conformance.runtimes.command import Command
-from maxops.conformance.runtimes.runtime import BrokenRuntimeError, NoResultError, Runtime
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, NoResultError, ProcessEndedError, Runtime
 from maxops.conformance.subprocesses import Subprocesses, python_command, signal_name
 from maxops.counted import counted
 from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
@@ -88,7 +88,9 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int, seconds: flo
         if done.returncode > 0 or not reply.is_file():
             said = (done.stderr.strip().splitlines() or [f"the process ended with status {done.returncode}"])[-1]
             raise RuntimeDiedError(f"crashes: {said}")
-        answer, error = pickle.loads(reply.read_bytes())
+        answer, error, died = pickle.loads(reply.read_bytes())
+    if died:
+        raise RuntimeDiedError(died)
     if error:
         raise RuntimeFailedError(f"{name}: {error}")
     return Answer(*answer)
@@ -210,10 +212,11 @@ def main(arguments: list[str]) -> None:
     """Read a request from a file, run the model, and write the reply to a file."""
     request, reply = map(Path, arguments[:2])
     die_with_parent(int(arguments[2]))
+    remove_file_limit()  # outputs may be larger
     process = os.getpid()
     name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None
-    error = ""
+    error = died = ""
     try:
         runtime = runtimes.load(name)
         outputs = [array_of(each) for each in _run(runtime, model, inputs, count)]
@@ -221,10 +224,12 @@ def main(arguments: list[str]) -> None:
             answer = f"{name} {printable(runtime.version.strip())}".rstrip(), outputs
         else:
             error = f"returned {counted(len(outputs), 'output')}; the model has {count}"
+    except ProcessEndedError as found:
+        died = f"crashes: {found}"
     except (MaxopsError, NoResultError) as found:
         error = str(found)
     except Exception as found:  # noqa: BLE001  (any exception is the runtime's answer)
         error = " ".join(f"{type(found).__name__}: {found}".split())
     if os.getpid() != process:  # the runtime forked, and its child returned
         os._exit(1)
-    reply.write_bytes(pickle.dumps((answer, error)))
+    reply.write_bytes(pickle.dumps((answer, error, died)))

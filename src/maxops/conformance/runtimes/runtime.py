@@ -41,15 +41,9 @@ class GarbageError(NoResultError):
 
 
 class ProcessEndedError(NoResultError):
-    """Raised if a process of the runtime was ended by a signal, or did not end in time."""
+    """Raised if a process of the runtime was ended by a signal."""
 
     kind: Kind = "crashed"
-
-
-class ProcessHungError(ProcessEndedError):
-    """Raised if a process of the runtime did not end in time."""
-
-    kind: Kind = "hung"
 
 
 class Runtime:

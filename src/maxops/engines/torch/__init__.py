@@ -25,7 +25,6 @@ from maxops.engines.torch.dispatch import is_tracing, only_torch_operators
 
 __all__ = ["only_torch_operators", "operators", "run"]
 
-loaded[__name__] = cast(Engine, sys.modules[__name__])  # Dynamo can trace neither an import by name nor `sys.modules`
 _EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max, SegmentCall: eager.segment_max}
 
 
@@ -36,3 +35,6 @@ def run(call: Call) -> Any:
 
         return traced.run(call)
     return _EAGER[type(call)](call)
+
+
+loaded[__name__] = cast(Engine, sys.modules[__name__])  # Dynamo can trace neither an import by name nor `sys.modules`

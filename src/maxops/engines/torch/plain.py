@@ -77,6 +77,8 @@ def _spread(
     options, tensors = (ties == "first", needed, length, inner), (maxima, gradient.contiguous(), *tensors)
     found = _native.spread(*options, ids, by_offsets, *tensors)
     if found is None:
+        if ids is not None:
+            ids = ids.clone()  # other threads can change the ids during a large call
         arrays = at_once((ids, *tensors))
         found = None if arrays is None else _native.spread(*options, arrays[0], by_offsets, *arrays[1:])
         return found and tuple([each if each is None else memory.tensor_of(each) for each in found])
