@@ -426,7 +426,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("offsets-begin", errors.OffsetsError, "start with 0, got 1 at position 0", None, offsets=[1, 10])
     yield refused("offsets-end", errors.OffsetsError, "rows (10), got 11 at position 2", None, offsets=[0, 2, 11])
     yield refused("offsets-down", errors.OffsetsError, "got 3 after 5 at position 2", None, offsets=[0, 5, 3, 10])
-    yield refused("offsets-none", errors.OffsetsError, "segments, got shape (0,)", None, offsets=np.zeros(0, np.int64))
+    yield refused("offsets-none", errors.OffsetsError, "elements, got shape (0,)", None, offsets=np.zeros(0, np.int64))
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused(
         "out_of_range",
