@@ -269,7 +269,7 @@ def test_shape_inference() -> None:
     [
         ("float x, int64[n] ids", '<fill_mode = "ZERO">', "got a scalar"),
         ("float[n] x, int64[n,1] ids", '<fill_mode = "ZERO">', "1-D"),
-        ("float[3] x, int64[4] ids", '<fill_mode = "ZERO">', "each of 3 rows of data, got 4"),
+        ("float[3] x, int64[4] ids", '<fill_mode = "ZERO">', r"one id per row of data \(3\), got 4"),
         ("float[n] x, int64[n] ids", '<fill_mode = "NONE">', "got 'NONE'"),
     ],
 )
