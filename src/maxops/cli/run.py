@@ -396,7 +396,7 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
 
 
 def _beside(result: Array | None, expected: Array | None) -> str:
-    """Return the first difference of an output; None means that a side has no such element or optional."""
+    """Return the first difference between a result and the expected array; None is a missing element or optional."""
     if result is None or expected is None:
         sides = (("expected", expected), ("got", result))
         return ", ".join(

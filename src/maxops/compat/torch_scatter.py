@@ -133,7 +133,7 @@ def _along(
     dim_size: Optional[int],  # noqa: UP045
     is_sorted: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima and indices along an axis, given a 1-D index or an index of the data's shape."""
+    """Return the maximum of each group along an axis, and its index. `index` is 1-D or has the shape of the data."""
     rows = src.size(dim)
     count = dim_size
     before = 0

@@ -58,7 +58,7 @@ def _end_unless(process: int) -> None:
 
 
 class _Serving:
-    """The runtime, and the sanity calls whose results must not change."""
+    """Answers requests with a runtime, and keeps the sanity calls, whose results must not change."""
 
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime

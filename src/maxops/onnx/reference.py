@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax, with versions as for Max. In the `maxops` domain, the axes are an input."""
+    """The operator ReduceMax; its version is selected as for Max. In the `maxops` domain, the axes are an input."""
 
     op_domain = ""
 

@@ -168,7 +168,7 @@ def is_any_rank(data: Mapping[str, str]) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Return the sizes of a shape as text without brackets."""
+    """Return the text of a shape without the enclosing brackets."""
     text = text.strip()
     return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
 

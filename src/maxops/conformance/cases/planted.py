@@ -57,7 +57,7 @@ def ladder(dtype: DType, which: Which) -> Array:
 def planted(
     dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
 ) -> Planted:
-    """Return groups of these nonzero lengths; `at`, if given, is the position of each group's maximum or NaN."""
+    """Return groups of the given nonzero lengths; `at`, if given, is the position of each group's maximum or NaN."""
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of

@@ -26,7 +26,10 @@ NESTED = 64  # maximum depth of nested calls; Python's limit is below 200
 
 
 class Library(Scripted):
-    """The base class of libraries. A subclass has the lines of each operator; words in braces depend on the call."""
+    """The base class of libraries.
+
+    A subclass defines lines of code for each operator. Words in braces are replaced for each call.
+    """
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
     array: ClassVar[str] = "{}"  # converts a NumPy array to the library's own array; {tensor} is the converted data

@@ -97,7 +97,7 @@ class _Tasks:
             yield block, self._cuts(sources[begin:end], len(sizes), block), before
 
     def in_stages(self, sources: list[Key], blocks: range) -> Iterator[tuple[int, list[Key], int]]:
-        """Yield the same values as `known`, for parts that may contain segments of every block."""
+        """Yield the same kind of tuples as `known`, for parts that may contain segments of any block."""
         if len(blocks) == 1:
             yield blocks[0], sources, 0
             return

@@ -46,7 +46,7 @@ def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
-    """Compute ReduceMax along axes in 0..r-1, and remove these axes. Empty reductions return the identity."""
+    """Compute ReduceMax along nonnegative axes and remove these axes. Empty reductions return the identity."""
     dtype = dtype_of(data)
     first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # needed if a symbolic size is 0
     return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype, nan)
