@@ -599,7 +599,7 @@ def test_json_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_packages_files_are_small() -> None:
     folder = ROOT / "src" / "maxops" / "evidence"
-    assert sum((folder / f"{name}.json").stat().st_size for name in ("evidence", "matrix")) < 85_000
+    assert sum((folder / f"{name}.json").stat().st_size for name in ("evidence", "matrix")) < 80_000
 
 
 def test_csv_has_a_line_for_each_clause(tmp_path: Path) -> None:
