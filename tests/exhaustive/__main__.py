@@ -28,9 +28,9 @@ def main() -> int:
     if not _native.is_miniature:
         parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
     names = options.only or (SHORT if options.short else SECTIONS)
-    # The distribution of work to threads does not depend on the instruction set, so one of them suffices.
+    # How work is distributed to threads and how axes are merged do not depend on the instruction set, so one suffices.
     isas = options.isa or OWN_SOURCE
-    tasks = [(isa, name) for name in names for isa in (isas[:1] if "threads" in name else isas)]
+    tasks = [(isa, name) for name in names for isa in (isas[:1] if {"threads", "rank"} & {*name.split()} else isas)]
     total: Counter[str] = Counter()
     start = time.perf_counter()
     # If a process crashes, result() below raises BrokenProcessPool, so a crash is never a success.

@@ -162,7 +162,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "ids in any order, 3 threads": functools.partial(any_order.unsorted, counts=(3,), widths=(1, 4)),
     "ids out of range": any_order.refused,
     "wrong ids": any_order.wrong,
-    "reduce_max, rank 4": reduce.every,
+    "reduce_max, float32": reduce.every,
     **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
     # Rows of float32 with more than one block of columns are wide rows, and a task has only one block of them.
     "segments, int16, two blocks of columns": functools.partial(segments.plain, np.int16, most_rows=6, widths=(5,)),
