@@ -1,7 +1,8 @@
-"""Generates the pages of clauses for the site, one page for all versions of a clause: clauses/ONNX.Max.shape.md.
+"""Generates the site's pages about clauses. A page such as clauses/ONNX.Max.shape.md covers all versions of a clause.
 
-`docs/site.py` adds them to the site. The statements are from spec.py, the reasons and examples from clauses.toml, the
-messages from running the examples, and the findings from the ledger of conformance runs.
+`docs/site.py` adds the pages to the site. The statements come from spec.py, and the reasons and examples come from
+clauses.toml. The messages come from running the examples, and the findings come from the saved conformance runs in
+conformance/known.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Versions = list[tuple[Spec, Clause]]
 
 
 def by_name() -> dict[str, Versions]:
-    """Return the versions of each clause, oldest first, by the id without a version."""
+    """Return the versions of each clause, oldest first, keyed by the id of the clause without a version."""
     found: dict[str, Versions] = defaultdict(list)
     for row in (*spec.ALL, *spec.PLAIN):
         for clause in row.clauses:
@@ -46,12 +47,12 @@ def by_name() -> dict[str, Versions]:
 
 
 def page_of(clause: str) -> str:
-    """Return the path of a clause's page among the sources of the site.
+    """Return the path of a clause's page in the site's source folder.
 
     >>> page_of("ONNX.Max-13.shape")
     'clauses/ONNX.Max.shape.md'
 
-    The names of pages differ by more than case, because file systems of macOS and Windows ignore case:
+    Page names never differ only by case, because the file systems of macOS and Windows ignore case:
 
     >>> page_of("SONNX.Max.NaN"), page_of("SONNX.Max.nan")
     ('clauses/SONNX.Max.NaN.md', 'clauses/SONNX.Max.nan-2.md')
@@ -61,7 +62,7 @@ def page_of(clause: str) -> str:
 
 @cache
 def _page_names() -> dict[str, str]:
-    """Return the page of each clause, with a number after a name that differs from an earlier name only by case."""
+    """Return the page of each clause. A number is added to a name that differs from an earlier one only by case."""
     names: dict[str, str] = {}
     seen: Counter[str] = Counter()
     for name in by_name():
@@ -72,7 +73,7 @@ def _page_names() -> dict[str, str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the Markdown of each page, by its path among the sources of the site."""
+    """Return the Markdown of each page, keyed by its path in the site's source folder."""
     return {page_of(name): _page(name, versions) for name, versions in by_name().items()}
 
 
@@ -91,7 +92,7 @@ def _page(name: str, versions: Versions) -> str:
     if row.url and RULES[row.operator][newest.id.partition(f"{row.name}.")[2]] is rules_common.value:
         parts.append("A model cannot break this clause; a runtime's result can.")
     if newest.level == "undecided":
-        parts.append("The specification leaves this open; maxops [decides it](../semantics.md).")
+        parts.append("The specification leaves this question open, and [maxops decides it](../semantics.md).")
     parts += ["## Why", explained.why, "## Example", *_example(name, row, newest)]
     if found := _findings().get(name):
         lines = []
@@ -101,7 +102,7 @@ def _page(name: str, versions: Versions) -> str:
         parts += [
             "## Results of runtimes",
             "The conformance kit judges each runtime by every standard, even if the runtime does not claim to "
-            "implement it. The kit found these faults:",
+            "implement that standard. The kit found these faults:",
             "\n".join(lines),
         ]
     verified = {row["id"]: row["verification"] for row in evidence.table()}[newest.id]
@@ -117,7 +118,7 @@ def _page(name: str, versions: Versions) -> str:
 
 @cache
 def _findings() -> dict[str, dict[tuple[str, str], Counter[Verdict]]]:
-    """Return the number of faults by clause, by runtime with its page, and by verdict."""
+    """Count the faults in the saved runs, by clause, by runtime (and the page of its findings), and by verdict."""
     found: dict[str, dict[tuple[str, str], Counter[Verdict]]] = defaultdict(dict)
     for run in ledger.read(ROOT / "conformance" / "known"):
         for kind in kinds(run):
@@ -144,14 +145,14 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
 
 
 def broken(model: str, clause: Clause) -> list[Any]:
-    """Return the checker's findings that a model in ONNX's text format breaks a clause."""
+    """Check a model in ONNX's text format, and return the findings that it breaks the given clause."""
     standard = STANDARDS[clause.id.partition(".")[0].replace("-", " ")]
     report = check(onnx.parser.parse_model(model), standard)
     return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]
 
 
 def transcript(code: str) -> tuple[str, MaxopsError | None]:
-    """Return the interpreter session of an example, and the error that ends it, which the session does not show."""
+    """Run an example. Return its interpreter session, and the error that ended it, which the session omits."""
     names: dict[str, Any] = {}
     shown: list[str] = []
     for statement in ast.parse(code).body:

@@ -1,7 +1,8 @@
-"""Griffe extension that turns doctests into code blocks, because Markdown would render them as quotations.
+"""A Griffe extension that turns doctests into code blocks, because Markdown would render them as block quotes.
 
-It adds the imports of the names that a doctest uses from its module, so that each block runs on its own. It also
-removes griffe's default `()` of `*arrays`, because a call without arrays is an error.
+The extension adds imports for the names that a doctest uses from its module, so that each block runs on its own. It
+also removes the default `()` that Griffe adds to parameters such as `*arrays`, because a call without arrays is an
+error.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
 
 class Doctests(Extension):
-    """Fences doctests, and removes the defaults of variadic parameters."""
+    """Puts doctests into fenced code blocks, and removes the defaults of variadic parameters."""
 
     def on_object(self, *, obj: Object, **kwargs: Any) -> None:
-        """Fence the doctests of a module, class, function or attribute."""
+        """Put the doctests of a module, class, function or attribute into fenced code blocks."""
         del kwargs
         if obj.docstring is not None:
             obj.docstring.value = EXAMPLE.sub(
@@ -37,7 +38,7 @@ class Doctests(Extension):
 
 
 def _imports(block: str, obj: Object) -> list[str]:
-    """Return the imports of the names that a doctest uses from the module of its object."""
+    """Return import statements for the names that a doctest uses from the module of the documented object."""
     nodes = [node for each in doctest.DocTestParser().get_examples(block) for node in ast.walk(ast.parse(each.source))]
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
@@ -48,7 +49,7 @@ def _imports(block: str, obj: Object) -> list[str]:
 
 
 def _import(name: str, module: Object) -> str:
-    """Return the import of a module's member: from the package that exports it, or as the module imports it."""
+    """Return an import of a member of a module, from the package that exports it or as in the module itself."""
     member = module.members[name]
     path = member.target_path if member.is_alias else member.path
     for package in (module.package, module.parent):

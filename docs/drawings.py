@@ -1,6 +1,6 @@
-"""Draws the figures of the documentation as SVG: the order of floats, segments, chunks, calls, and findings.
+"""Draws the figures of the documentation as SVG, with the width of a phone's screen.
 
-The width fits a phone. `docs/generate.py` writes the files.
+`docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILLS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
 
 
 class Drawing:
-    """An SVG with a title and a height in pixels, to which methods add shapes."""
+    """An SVG drawing with a title and a height in pixels. Its methods add text, boxes and arrows."""
 
     def __init__(self, title: str, height: int) -> None:
         self.parts = [
@@ -36,7 +36,7 @@ class Drawing:
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", size: int = 12, bold: bool = False
     ) -> None:
-        """Add a line of text, vertically centered at y; the text must fit into the drawing."""
+        """Add a line of text, vertically centered at y. The text must fit into the drawing."""
         width = LETTER * size * len(words)
         left = {"start": x, "middle": x - width / 2}[anchor]
         assert 0 <= left <= WIDTH - width, f"{words!r} is cut off"
@@ -57,7 +57,7 @@ class Drawing:
         fill: str = INK,
         dashed: bool = False,
     ) -> None:
-        """Add a box with lines of text; if there are several, the first line is bold."""
+        """Add a box with lines of text. If there are several lines, the first one is bold."""
         dashes = ' stroke-dasharray="4 3"' if dashed else ""
         self.parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" fill="{fill}" fill-opacity="0.15" '
@@ -93,7 +93,7 @@ def order() -> Drawing:
 
 
 def segments() -> Drawing:
-    """Draw one call by ids and by offsets, with an empty segment; maxops computes the result."""
+    """Draw a call of `segment_max` by ids and by offsets, with an empty segment. maxops computes the result."""
     data, ids = np.array([3, 1, 4, 1, 5, 9, 2]), np.array([0, 0, 1, 3, 3, 3, 3])
     offsets = np.array([0, 2, 3, 3, 7])
     result, empty = mo.segment_max(data, ids, 4, fill_value=0, return_empty=True)
@@ -123,7 +123,7 @@ def segments() -> Drawing:
 
 
 def dask() -> Drawing:
-    """Draw how the maxima of chunks are merged; maxops computes the maxima."""
+    """Draw how the maxima of Dask chunks are merged. maxops computes the maxima."""
     data, ids = np.array([3, 1, 4, 6, 5, 9, 2, 8, 7]), np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
     result = mo.segment_max(data, ids, fill_value=0)
     drawing = Drawing(
@@ -156,7 +156,7 @@ def dask() -> Drawing:
 
 
 def findings(runs: Sequence[Run]) -> Drawing:
-    """Draw the share of each verdict among the applicable cases of a runtime, by standard."""
+    """Draw, for each runtime and standard, the share of each verdict among the applicable cases."""
     rows = [
         (f"{runtime_label(run)}, {standard}", counts)
         for run in runs
@@ -222,6 +222,6 @@ def architecture() -> Drawing:
 
 
 def files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the text of each figure by file name; `runs` are the runs of the ledger."""
+    """Return the SVG text of each figure, keyed by file name. `runs` are the conformance runs to draw."""
     drawings = {draw.__name__: draw() for draw in (order, segments, dask, architecture)}
     return {f"{name}.svg": each.svg() for name, each in (drawings | {"findings": findings(runs)}).items()}

@@ -1,8 +1,8 @@
-"""Writes the generated pages from the spec table, the committed benchmarks and the ledger of known findings.
+"""Writes the generated pages from spec.py, the committed benchmarks and the conformance runs in conformance/known.
 
 The generated files are the README's table, docs/operators.md, docs/speed*.md, docs/findings.md, docs/findings/, the
-drawings, and the matrix of evidence (proofs/matrix) in the package, with a summary in docs/evidence.md. Files of
-benchmarks and of the ledger are rewritten in their canonical form.
+drawings, docs/evidence.md, and the table of the evidence for each clause (src/maxops/evidence/matrix.json). The files
+of benchmarks and conformance runs are rewritten in their canonical form.
 
     python docs/generate.py [--check] [--release]
 
@@ -53,14 +53,15 @@ def readme() -> str:
 
 
 def operators_page() -> str:
-    """Return docs/operators.md, with every clause of every row."""
+    """Return the text of docs/operators.md, which lists every clause of every operator."""
     parts = [
         "# Operators and clauses",
-        "This page lists the clauses of each operator, with the section of its specification. An error ends with the "
-        "id of one of these clauses, in brackets. On the site, the id leads to a page with the reason, an example, "
-        "and the runtimes that break the clause. *Decided* marks a decision of maxops on a question that a "
-        "specification leaves open, as [Semantics](semantics.md) explains. The functions of maxops itself have their "
-        "own clauses, which belong to no standard and are at the end of the page.",
+        "A clause is one rule of a specification. This page lists the clauses of each operator, with the section of "
+        "the specification that contains the rule. If a call violates a clause, the error message ends with the id of "
+        "the clause, in brackets. On the site, each id links to a page with the reason for the clause, an example, "
+        "and the runtimes that break it. *Decided* marks a question that the specification leaves open and that "
+        "maxops answers; see [Semantics](semantics.md). The clauses of maxops's own functions, which belong to no "
+        "standard, are at the end of the page.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
         lines = ["| clause | text | source |", "| --- | --- | --- |"]
@@ -77,7 +78,7 @@ def operators_page() -> str:
 
 
 def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
-    """Return docs/evidence.md: the claims, the build and machine that verified them, and commands for the tables."""
+    """Return the text of docs/evidence.md: the claims, and the build and the machine with which they were verified."""
     families: dict[str, list[matrix.Json]] = {}
     for claim in evidence["claims"]:
         families.setdefault(claim["id"].partition(".")[0], []).append(claim)
@@ -113,8 +114,9 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         "## Claims",
         "A *proof* holds for every value. An *exhaustive* run covers every input up to its bounds, and a *test* covers "
         "some inputs. The table shows the number of goals of each proof, and the number of cases of each run or test. "
-        "A case is a call, or a state of a kernel, with its result. `maxops evidence --json` also prints the bounds, "
-        "the assumptions and the tool of each claim, and digests of the verified files and of the files of the check.",
+        "A case is one call, or one state of a kernel, whose result is checked. `maxops evidence --json` also prints "
+        "the bounds, the assumptions and the tool of each claim, and digests of the verified files and of the files "
+        "that verify them.",
         "\n".join(lines),
         *(["Open:", "\n".join(still_open)] if still_open else []),
         "## Build and machine",
@@ -127,7 +129,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         "table for a requirements tool and for a browser. The third command prints a single clause:",
         "    maxops evidence --csv clauses.csv\n    maxops evidence --html clauses.html\n"
         "    maxops clause ONNX.Max-13.value",
-        "The following table shows how many clauses are verified in the same way:",
+        "The following table counts the clauses by the way in which they are verified:",
         "\n".join(
             ["| clauses | verified by |", "| --- | --- |"]
             + [f"| {count} | {by} |" for by, count in sorted(counts.items(), key=lambda each: -each[1])]
@@ -140,10 +142,11 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
 
 
 def pictures_of(file: Path, run: Json, check: bool) -> tuple[dict[str, str], int]:
-    """Return the captions of a benchmark's plots by file name, and 1 if a plot is stale.
+    """Return the captions of a benchmark's plots, keyed by file name, and whether a plot is stale (0 or 1).
 
-    Plots of an earlier run, or from an earlier version of page.py, are drawn again. Each plot contains a digest of the
-    run and of page.py, because releases of matplotlib draw the same plot with different bytes.
+    A plot of an earlier run, or from an earlier version of page.py, is stale. Without `check`, stale plots are drawn
+    again, and the second result is 0. Each plot contains a digest of the run and of page.py, because different releases
+    of matplotlib draw the same plot with different bytes.
     """
     digest, stale = hashlib.sha256(file.read_bytes() + Path(page.__file__).read_bytes()).hexdigest(), 0
     paths = {name: file.with_name(f"{file.stem}-{name}.svg") for name in page.PICTURES}
@@ -203,7 +206,7 @@ def main() -> int:
             stale |= options.release
     for path in (ROOT / "docs" / "findings").glob("*.md"):
         if path not in pages:
-            print(f"{path.relative_to(ROOT)} is for a runtime without a run; remove the page", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} has no run in conformance/known; remove the page", file=sys.stderr)
             stale = 1
     for path, expected in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == expected:

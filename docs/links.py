@@ -1,10 +1,10 @@
-"""Finds broken links, resources of other sites, and missing reference entries in a built site.
+"""Finds broken links, resources from other sites, and missing reference entries in the built documentation.
 
     python docs/links.py build/site
 
-mkdocs --strict checks the links in the sources of pages; this script checks the built pages, including docstrings and
-the theme. Links to other sites are not followed. The reference must have an anchor for every public name, error,
-command, exit code and clause.
+`mkdocs --strict` checks the links in the Markdown sources. This script checks the built HTML pages, including the
+texts of docstrings and of the theme. Links to other sites are not followed. The reference must have an anchor for every
+public name, error, command, exit code and clause.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def undocumented(site: Path) -> list[str]:
 
 
 def _names(module: str) -> set[str]:
-    """Return a module's `__all__` without importing it, because it may need packages that the site does not need."""
+    """Read a module's `__all__` without importing the module, because the import may require more packages."""
     text = (Path(maxops.__file__).parent / module / "__init__.py").read_text(encoding="utf-8")
     (names,) = re.findall(r"^__all__ = (\[.*?\])", text, re.MULTILINE | re.DOTALL)
     return {f"maxops.{module}.{name}" for name in ast.literal_eval(names)}

@@ -1,9 +1,9 @@
-"""Hooks of mkdocs for the site, called by name from mkdocs.yml.
+"""MkDocs hooks for the documentation site. mkdocs.yml lists this file, and MkDocs calls its functions by name.
 
-Pages refer to files of the repository by relative links, which work in a checkout. On the site, each of these files has
-a page under repo/, and each clause has a page under clauses/. The page of commands contains the help of the command
-line. Names of errors and clauses become links, examples are copied without prompts and results, columns of tables are
-marked as numbers or prose, and long ids in titles break after separators.
+The sources of pages link to files of the repository with relative links, which work in a checkout. On the site, each of
+these files has a page under repo/, and each clause has a page under clauses/. The page about commands contains their
+`--help` texts. Names of errors and clauses become links. The copy button of an example omits prompts and results.
+Columns of tables are marked as numbers or prose, and long ids in titles can wrap after separators.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
 OTHERS: dict[str, str] = {}  # generated sources of the site, and the files of the repository that they show
-# The search rank of pages: a search for a clause finds its definition before its citations, and a search for a term
-# finds its definition and its use before figures.
+# Factors of the search rank of pages. A search for a clause lists its definition before pages that cite it. A search
+# for a term lists definitions and guides before benchmarks and findings.
 BOOST = {
     r"operators\.md|semantics": 4.0,
     r"reference/functions": 4.0,
@@ -43,16 +43,16 @@ BOOST = {
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)
-RANGE = re.compile(r"(?<=in )-?\w\.\.r-1")  # of axes, in the text of clauses
+RANGE = re.compile(r"(?<=in )-?\w\.\.r-1")  # the range of axes in the text of a clause, such as "in -r..r-1"
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])>(.*?)(?=</t[hd]>)", re.DOTALL)
 NUMBER = re.compile(r"[\d.,]+( (s|ms|MB|GB|%))?|")
-PROSE = 40  # characters of a cell that needs several lines
+PROSE = 40  # cells with more characters are prose
 HEADING = re.compile(r"(?<=<h1)(.*?)(?=</h1>)", re.DOTALL)
 SEPARATOR = re.compile(r"(?<=\w)([._/-])(?=\w)(?![^<]*>)")  # within an id or a path, and not in a tag
 SESSION = re.compile(r'<div class="(?:language-\w+ )?highlight">(?=<pre><span></span><code>(.*?)</code>)', re.DOTALL)
-# Pages whose margins are used for wide tables and drawings.
+# Pages without a table of contents, so that wide tables and drawings can use the margin.
 WITHOUT_CONTENTS = re.compile(r"findings|evidence\.md|speed|coming-from|architecture")
 
 
@@ -80,7 +80,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links to the pages of their files on the site, and insert the help of the commands."""
+    """Replace links to files by links to their pages on the site, and insert the help of the commands."""
     del config, files
     uri = page.file.src_uri
     if uri == "index.md" or WITHOUT_CONTENTS.match(uri):
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Link errors and clauses, mark columns, and set the text that is copied from examples with prompts."""
+    """Link the names of errors and clauses, mark table columns, and set the text for the copy buttons of examples."""
     del config, files
 
     def link(found: re.Match[str]) -> str:
@@ -119,13 +119,13 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Let ids and paths in titles break only after separators, because they are wider than the screen of a phone."""
+    """Let long ids and paths in titles wrap after separators, because they are wider than the screen of a phone."""
     del page, config
     return HEADING.sub(lambda title: SEPARATOR.sub(r"\1<wbr>", title[0]), output)
 
 
 def _with_classes(table: re.Match[str]) -> str:
-    """Mark the columns of a table that contain only numbers, and those that contain sentences."""
+    """Add CSS classes to the columns of a table that contain only numbers, or that contain long texts."""
     rows = [[_text(cell) for _, cell in CELL.findall(row)] for row in ROW.findall(table[0])]
     columns = list(zip(*rows[1:], strict=True))
     classes = [
@@ -161,13 +161,13 @@ def _named(text: str, path: str) -> Iterator[str]:
 
 
 def _in_repository(link: str, path: str) -> str:
-    """Return the target of a link as a path in the repository; for a folder, return its README."""
+    """Return the target of a link as a path in the repository. For a folder, return the path of its README."""
     named = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
     return f"{named}/README.md" if (ROOT / named).is_dir() else named
 
 
 def _on_site(path: str) -> str:
-    """Return the path of a file among the sources of the site."""
+    """Return the path that a file of the repository has in the site's source folder."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"repo/{path.removesuffix('.md').removesuffix('/README')}.md"

@@ -1,7 +1,8 @@
-"""Requests: the arguments of a call as the caller passed them, and the row of the spec table that applies.
+"""Requests: the arguments of a call as the caller passed them, and the specification that the call must follow.
 
-The fields of a request are the parameters of the plain function (a test verifies this). Their values are unchecked
-until the planner returns a checked request.
+The fields of a request are the parameters of `maxops.maximum`, `maxops.reduce_max` or `maxops.segment_max` (a test
+verifies this), and `row`, a row of the table in `maxops.spec`. The planner (`maxops.plan`) checks a request, and
+returns a request with checked values.
 
 Requests are named tuples. Named tuples are immutable like frozen dataclasses, but four times as fast to create: 0.35 us
 instead of 1.5 us for SegmentMax. A whole SegmentMax call on a small tensor takes 5 us.
@@ -20,7 +21,7 @@ Function = Callable[[str, Any], Any]  # takes the name of an argument, for messa
 
 
 class MaxCall(NamedTuple):
-    """A call to Max."""
+    """A request for Max, the element-wise maximum."""
 
     inputs: Sequence[Any]
     out: Any = None
@@ -34,21 +35,21 @@ class MaxCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, which determine the engine."""
+        """The Python types of the arrays, which determine the engine."""
         return tuple([type(value) for value in self.inputs])
 
     @property
     def arrays(self) -> list[tuple[str, Any]]:
-        """The names and values of the arrays, including Python scalars."""
+        """The names and values of the inputs, which are arrays and Python scalars. Error messages use the names."""
         return [(f"input {number}", value) for number, value in enumerate(self.inputs)]
 
     def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> MaxCall:
-        """Return the call with each array replaced by the result of `array`, and other fields replaced by `changes`."""
+        """Return a new call in which `array(name, value)` replaces each input, and `changes` replace other fields."""
         return self._replace(inputs=tuple([array(name, value) for name, value in self.arrays]), **changes)
 
 
 class ReduceCall(NamedTuple):
-    """A call to ReduceMax."""
+    """A request for ReduceMax, the maximum along axes."""
 
     data: Any
     axes: Any = None
@@ -64,7 +65,7 @@ class ReduceCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, which determine the engine."""
+        """The Python types of the arrays, which determine the engine."""
         return (type(self.data),)
 
     @property
@@ -78,15 +79,15 @@ class ReduceCall(NamedTuple):
         return [] if self.initial is None else [("initial", self.initial)]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> ReduceCall:
-        """Return the call with the array replaced by the result of `array`, and `initial` by the result of `scalar`.
+        """Return a new call in which `array(name, value)` replaces the data, and `scalar` replaces `initial`.
 
-        Other fields are replaced by `changes`.
+        `changes` replace other fields.
         """
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
 class SegmentCall(NamedTuple):
-    """A call to SegmentMax."""
+    """A request for SegmentMax, the maximum of each segment of rows."""
 
     data: Any
     segment_ids: Any = None
@@ -109,7 +110,7 @@ class SegmentCall(NamedTuple):
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """The types of the arrays, which determine the engine."""
+        """The Python types of the arrays, which determine the engine."""
         return (type(self.data), type(self.segment_ids), type(self.offsets))
 
     @property
@@ -125,15 +126,15 @@ class SegmentCall(NamedTuple):
         return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """Return the call with each array replaced by the result of `array`, and each scalar by the result of `scalar`.
+        """Return a new call in which `array(name, value)` replaces each array, and `scalar(name, value)` each scalar.
 
-        Other fields are replaced by `changes`.
+        `changes` replace other fields.
         """
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
 class ScatterCall(NamedTuple):
-    """A call to ONNX's ScatterElements or ScatterND, which have no plain function."""
+    """A request for ONNX's ScatterElements or ScatterND. maxops has no function of its own for these operators."""
 
     data: Any
     indices: Any
@@ -160,7 +161,7 @@ Call = MaxCall | ReduceCall | SegmentCall
 
 
 def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out: Any = None) -> Call | ScatterCall:
-    """Return a call to an operator of a standard, given its inputs in order and its attributes by name."""
+    """Return a request for an operator of a standard, given its inputs in order and its attributes by name."""
     check_attributes(row, attributes)
     named: dict[str, Any] = {**attributes, "out": out, "row": row}
     if row.operator == "Max":
@@ -191,7 +192,7 @@ _ORDINALS = ("first", "second", "third")
 
 
 def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
-    """Raise an error if the operator does not have one of the attributes."""
+    """Raise an error if the operator lacks any of the given attributes."""
     for name in attributes:
         if name in row.attributes:
             continue
@@ -206,7 +207,7 @@ def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
         raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")
 
 
-# Hints for keyword arguments that only other libraries have, keyed by plain function.
+# Hints for keyword arguments that only other libraries have, keyed by the function of maxops.
 INSTEAD = {
     "maximum": {
         "where": "select elements with np.where(where, maxops.maximum(a, b), ...)",
@@ -236,7 +237,7 @@ INSTEAD = {
 
 
 def explain_argument(function: str, name: str) -> None:
-    """Raise TypeError with a hint if a plain function got a keyword argument that only other libraries have.
+    """Raise TypeError with a hint if a function of maxops got a keyword argument that only other libraries have.
 
     >>> explain_argument("reduce_max", "keepdim")
     Traceback (most recent call last):

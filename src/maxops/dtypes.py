@@ -97,17 +97,17 @@ def _named(name: str) -> DType:
 
 
 def short_names(dtypes: Sequence[DType]) -> str:
-    """List the names of types. If all four signed or unsigned integers are present, one name replaces them.
+    """List the names of types. If all four signed or unsigned integer types are present, a range replaces them.
 
     >>> short_names([FLOAT32, INT8, INT16, INT32, INT64, UINT8])
-    'float32, int8-64, uint8'
+    'float32, int8 to int64, uint8'
     """
     names = [dtype.name for dtype in dtypes]
     for integers in ([INT8, INT16, INT32, INT64], [UINT8, UINT16, UINT32, UINT64]):
         group = [dtype.name for dtype in integers]
         if set(group) <= set(names):
             at = names.index(group[0])
-            names = [*names[:at], f"{group[0]}-64", *(name for name in names[at:] if name not in group)]
+            names = [*names[:at], f"{group[0]} to {group[-1]}", *(name for name in names[at:] if name not in group)]
     return ", ".join(names)
 
 

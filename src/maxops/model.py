@@ -1,4 +1,4 @@
-"""A checked model that runs on arrays, with named inputs and outputs."""
+"""Models that maxops has loaded and checked, and that run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Value:
         return f"{self.name!r}: {kind}{self.dtype} {'of any shape' if self.dims is None else sizes.text(self.dims)}"
 
     def arrays(self, given: Any) -> list[Any] | None:
-        """Return the arrays of a value, or None if the value does not have the declared container."""
+        """Return the arrays in a passed value, or None if the value does not have the declared container."""
         if given is None and self.container.startswith("optional"):
             return []
         if self.container.endswith("sequence"):
@@ -83,14 +83,14 @@ class Value:
         return [given]
 
     def holds(self, given: Any) -> bool:
-        """Return whether a value has the declared container and element type."""
+        """Return whether a passed value has the declared container and element type."""
         arrays = self.arrays(given)
         if arrays is None:
             return False
         return all(isinstance(each, np.ndarray | np.generic) and has_type(each, self.dtype) for each in arrays)
 
     def admits(self, given: Any) -> bool:
-        """Return whether a value has the declared type, rank and fixed sizes. `Model.run` checks the named sizes."""
+        """Return whether a passed value has the declared type, rank and fixed sizes. `Model.run` checks named sizes."""
         return self.holds(given) and (self.dims is None or all(map(self._fits, self.arrays(given) or [])))
 
     def _fits(self, array: Array) -> bool:
@@ -147,7 +147,7 @@ class Placement:
 
 
 class Evaluator(Protocol):
-    """The protocol of evaluators, which run whole models with operators that maxops does not implement."""
+    """An evaluator, which runs a whole model that contains operators that maxops does not implement."""
 
     placements: tuple[Placement, ...]
 
@@ -168,7 +168,8 @@ class Model:
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
     steps: tuple[Step, ...]
-    evaluator: Evaluator | None = None  # runs the whole model, instead of `steps`, if maxops cannot run it alone
+    # runs the whole model, instead of `steps`, if it contains operators that maxops does not implement
+    evaluator: Evaluator | None = None
 
     @property
     def placements(self) -> tuple[Placement, ...]:

@@ -1,4 +1,4 @@
-"""The plain functions, and the operators of every standard and version as callables.
+"""`maximum`, `reduce_max` and `segment_max`, and the operators of every standard and version as callables.
 
 Results are always arrays, even at rank 0, because the results of operators are tensors.
 """
@@ -48,9 +48,10 @@ from maxops.typing import (
 
 
 def run(call: Call | ScatterCall) -> Any:
-    """Run a request of `maxops.calls`.
+    """Run a request, such as a `maxops.calls.MaxCall`.
 
-    Requests for plain functions run on the engine for their arrays. All other requests run on the NumPy engine.
+    A request for a function of maxops runs on the engine for its arrays. A request for an operator of a standard runs
+    on the NumPy engine.
 
     >>> from maxops.calls import MaxCall
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
@@ -77,7 +78,7 @@ def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
 # accepts everything, because it would hide mistakes in the others.
 
 _Numpy: TypeAlias = NDArray[RealT] | RealT
-_Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # arguments that combine with every kind of array
+_Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # arguments that can be combined with every kind of array
 
 
 @overload
@@ -155,7 +156,8 @@ def maximum(
             number, and a maximum is NaN only if all the elements are NaN.
 
     Returns:
-        ``out``, or a new array of the broadcast shape and the arguments' kind. The result is an array even at rank 0.
+        ``out``, or a new array of the broadcast shape and of the arguments' kind (for columns and tables, a NumPy
+        array). A result of rank 0 is an array, not a NumPy scalar.
 
     A NaN result is always the quiet NaN with sign 0 and payload 0, and -0 < +0. The types are float16, bfloat16,
     float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
@@ -283,13 +285,13 @@ def reduce_max(
 
     Args:
         data: an array of any shape, and of any kind that `maximum` accepts.
-        axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
-            all axes.
+        axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or
+            an empty sequence reduces all axes.
         keepdims: keep reduced axes with size 1. Default: False with ``axis`` or ``dim``, and otherwise True.
         noop_with_empty_axes: if ``axes`` is None or empty, reduce nothing, and return the data bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
-        axis: the axes by NumPy's convention, instead of ``axes``. None: all axes. Empty: no axis, as with
-            ``noop_with_empty_axes``.
+        axis: the axes by NumPy's convention, instead of ``axes``. None reduces all axes. An empty tuple reduces no
+            axes, like ``noop_with_empty_axes``.
         dim: for xarray, the name of an axis, or several names, instead of ``axes``.
         initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element in each
             reduction, and therefore the result of an empty reduction.
@@ -298,9 +300,11 @@ def reduce_max(
         nan: "propagate" or "ignore", as in `maximum`. This option does not change the maximum of no elements.
 
     Returns:
-        ``out``, or a new array of the data's kind. The result is an array even at rank 0. The maximum of no elements is
-        -Inf, the lowest integer, or False. With ``return_indices``, a pair: the maxima, and an int64 array of the same
-        shape with the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
+        ``out``, or a new array of the data's kind (for columns and tables, a NumPy array). A result of rank 0 is an
+        array, not a NumPy scalar. The maximum of no elements is -Inf, the lowest integer, or False.
+
+        With ``return_indices``, the result is a pair: the maxima, and an int64 array of the same shape. This array
+        contains the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
         reduction is empty. Indices count along the reduced axis, or through several reduced axes in C order.
 
     Raises:
@@ -540,14 +544,15 @@ def segment_max(
         nan: "propagate" or "ignore", as in `maximum`. This option does not change the value of empty segments.
 
     Returns:
-        ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
-        arguments' kind. A new NumPy array has the memory order of the data. If ``axis`` and the axes inside it in
-        memory have few elements together, the segments are the outermost axis in memory instead.
+        ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``. It
+        is of the arguments' kind (for columns and tables, a NumPy array). A new NumPy array has the memory order of the
+        data. As an exception, if ``axis`` and the axes that vary faster in memory have few elements in total, the
+        segment axis varies slowest in memory.
 
-        With ``return_indices`` or ``return_empty``, a tuple. Its first element is the array of the maxima. With
-        ``return_indices``, the next is an int64 array of the same shape with the index of the first row that contains
-        each maximum, or -1 if no row contains it. With ``return_empty``, the last is a bool array of shape
-        ``(num_segments,)``, True for empty segments.
+        With ``return_indices`` or ``return_empty``, the result is a tuple, and its first element is the array of the
+        maxima. With ``return_indices``, the next element is an int64 array of the same shape. It contains the index of
+        the first row that contains each maximum, or -1 if no row contains it. With ``return_empty``, the last element
+        is a bool array of shape ``(num_segments,)``, which is True for empty segments.
 
     Raises:
         DTypeError: the type is not supported.
@@ -590,7 +595,7 @@ def segment_max(
 
 
 class Operator(_native.Entry):
-    """An operator of a standard at a version, or a plain function. It accepts only valid arguments of that version.
+    """One version of an operator of a standard, or a function of maxops. It accepts only its own valid arguments.
 
     Inputs are positional arguments. Attributes and ``out`` are keyword arguments.
 
@@ -667,7 +672,7 @@ class Operator(_native.Entry):
 
     @property
     def standard(self) -> str:
-        """The standard: "ONNX", "SONNX", "SONNX draft" or "OpenVINO"; "maxops" for the plain functions."""
+        """The standard: "ONNX", "SONNX", "SONNX draft" or "OpenVINO", or "maxops" for the functions of maxops."""
         return self.spec.standard
 
     @property
@@ -687,7 +692,7 @@ class Operator(_native.Entry):
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """The clauses of the specification."""
+        """The clauses (rules) of the operator's specification."""
         return self.spec.clauses
 
     def __repr__(self) -> str:
@@ -702,7 +707,7 @@ _CALLS: dict[str, type[ReduceCall | SegmentCall | ScatterCall]] = {
 
 
 def _signature(row: Spec) -> inspect.Signature:
-    """Return the signature of an operator (positional inputs and keyword attributes) or of a plain function."""
+    """Return the signature of an operator (positional inputs, keyword attributes), or of a function of maxops."""
     if row.operator in _PLAIN:
         return inspect.signature(_PLAIN[row.operator])
     parameter = inspect.Parameter
@@ -784,7 +789,7 @@ def operator(standard: str, name: str, version: int | None = None, *, opset: int
     'SONNX.Max.L'
 
     Args:
-        standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for the plain functions. Case does not matter.
+        standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for its own functions. Case does not matter.
         name: the operator's name in that standard. Case does not matter.
         version: the version. Optional if the standard has only one version.
         opset: the number of the operator set that a model imports, instead of ``version``. It selects the newest
@@ -798,7 +803,7 @@ def operator(standard: str, name: str, version: int | None = None, *, opset: int
 
 
 def operators() -> tuple[Operator, ...]:
-    """Return every operator of every standard and version, and the plain functions, with their types and clauses.
+    """Return every version of every operator, and the functions of maxops, with their types and clauses.
 
     >>> len(operators())
     19

@@ -50,7 +50,7 @@ def values_of(xp: Any, keys: Any, dtype: DType, nan: str = "propagate") -> Any:
 
 
 def identity_bits(dtype: DType, nan: str) -> int:
-    """Return the bits of the identity of max: the lowest value, or NaN if NaN is ignored."""
+    """Return the bits of the identity element of the maximum: the lowest value, or NaN if NaN is ignored."""
     return dtype.nan_bits if dtype.kind == "float" and nan == "ignore" else dtype.lowest_bits
 
 

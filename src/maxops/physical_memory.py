@@ -9,8 +9,8 @@ import sys
 def physical_memory() -> int:
     """Return the size of the physical memory in bytes, or `sys.maxsize` if it is unknown, as on Windows.
 
-    Callers reject larger allocations, which some operating systems grant although the memory does not exist. Windows
-    grants only existing memory.
+    Callers reject allocations that exceed this size, because some operating systems grant them although the memory does
+    not exist. Windows does not grant such allocations.
     """
     if not hasattr(os, "sysconf"):
         return sys.maxsize

@@ -1,4 +1,4 @@
-"""Resource limits of processes, which exist only on POSIX systems."""
+"""Import Python's module `resource`, which sets the resource limits of processes on POSIX systems."""
 
 from __future__ import annotations
 

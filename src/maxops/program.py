@@ -28,7 +28,7 @@ def is_command() -> bool:
 
 
 def end_command(error: Exception) -> None:
-    """Print the error and exit if maxops runs as a command, for errors before the command line is imported."""
+    """If maxops runs as a command, print the error and exit. This function is for errors during the import."""
     if is_command():
         print_line(f"maxops: error: {error}")
         sys.exit(BAD_USE)
@@ -45,5 +45,5 @@ def print_line(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard the buffer of a stream; otherwise Python would write it at exit, fail, and exit with status 120."""
+    """Discard the buffer of a stream. Otherwise, Python would fail to write it at exit, and exit with status 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -26,10 +26,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @lru_cache(1 << 16)  # the same boundary values occur often
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
-    """Return a tuple that orders a value among all values of its type.
+    """Return a sort key for the value with these bits: a tuple that compares like the value among those of its type.
 
-    NaN is (1, 0, 0). For other values, the first element is 0. The second is the exact value. For floats, its unit is
-    the smallest subnormal, and Inf counts as the next power of two. The third is 0 for -0, and 1 for all other values.
+    The key of NaN is (1, 0, 0). All other keys start with 0 and the exact value, and end with 0 for -0 or 1
+    otherwise. The exact value of a float is in units of the smallest subnormal, and that of Inf is the power of two
+    above the highest finite value.
 
     >>> order(dtypes.FLOAT16, 0x8000) < order(dtypes.FLOAT16, 0x0000) < order(dtypes.FLOAT16, 0x0001)
     True
@@ -194,7 +195,7 @@ def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
 
 
 def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...], list[Any]]]:
-    """Yield each index along the kept axes, with the list of elements that are reduced there, in C order."""
+    """Yield each index along the kept axes, and the elements that are reduced to the result there, in C order."""
     for position in np.ndindex(*[items.shape[axis] for axis in kept]):
         index: list[Any] = [slice(None)] * items.ndim
         for axis, at in zip(kept, position, strict=True):

@@ -10,7 +10,7 @@ Size = TypeVar("Size")
 
 
 class MismatchError(Exception):
-    """An input does not broadcast with the inputs before it; `axis` is counted from the end."""
+    """An input does not broadcast with the inputs before it. `axis` is negative, and counts from the last axis."""
 
     number: int
     axis: int
@@ -23,7 +23,7 @@ class MismatchError(Exception):
 
 
 def broadcast(shapes: Sequence[Shape], *, zero_with_one: bool = True) -> Shape:
-    """Broadcast shapes by NumPy's rule. Without `zero_with_one`, size 0 does not broadcast with size 1.
+    """Broadcast shapes by NumPy's rule. If `zero_with_one` is False, size 0 does not broadcast with size 1.
 
     >>> broadcast([(2, 1), (3,)])
     (2, 3)

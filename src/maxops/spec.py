@@ -1,4 +1,4 @@
-"""The table of specifications: a row for each operator of each standard and version, and for each maxops function.
+"""The table of specifications: a row for each operator of each standard and version, and for each function of maxops.
 
 A row lists dtypes, attributes and clauses. A clause is a short form of one sentence of a source document, with a
 reference. The level "undecided" marks clauses that the document leaves open and that maxops decides.
@@ -25,7 +25,7 @@ Open = Literal["NaN", "NaN's bits", "sign of zero"]
 
 @dataclass(frozen=True)
 class Clause:
-    """A rule of a specification: its id, statement and source, and whether the source decides it."""
+    """A rule of a specification: its id, statement and source, and whether the source or maxops decides it."""
 
     id: str
     statement: str
@@ -52,12 +52,16 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a plain function: its kind, its default, and the statement of its clause.
+    """A parameter of `maximum`, `reduce_max` or `segment_max`: its kind, its default, and the statement of its clause.
 
-    Torch's schemas and the options of the command line derive from it. Tests compare requests (`maxops.calls`),
-    signatures and the core's names (`arguments.def`) with it. If `statement` is empty, the clause is among the rules of
-    the row. An input is a positional argument of operators, and not an attribute. An alias is another name of a
-    parameter. `help` is empty for parameters without a command-line option, such as `ties` and `dim`.
+    PyTorch's operator schemas and the command-line options are derived from the parameters. Tests compare them with the
+    fields of requests (`maxops.calls`), with the signatures of the functions, and with the names in the native core
+    (`arguments.def`).
+
+    If `statement` is empty, one of the function's own rules is the clause of the parameter. In operators, a parameter
+    with `is_input` is a positional input, and all other parameters are attributes. `alias_of` names the parameter that
+    this parameter can replace, such as `axes` for `axis`. `help` is empty for parameters without a command-line option,
+    such as `ties` and `dim`.
     """
 
     name: str
@@ -85,7 +89,7 @@ _PAGES = {
 
 @dataclass(frozen=True)
 class Spec:
-    """An operator of a standard at a version, or a plain function.
+    """A row of the table: one version of an operator of a standard, or a function of maxops (a plain function).
 
     ``rules`` maps the short name of each clause to (statement, source, level). ``broadcast`` is "none" (equal shapes),
     "numpy", or "strict" (like "numpy", except that size 0 does not broadcast with size 1). ``index_dtypes`` are the
@@ -126,12 +130,12 @@ class Spec:
 
     @property
     def url(self) -> str:
-        """The URL of the specification; "" for a plain function."""
+        """The URL of the specification, or "" for a plain function."""
         return _PAGES[self.standard].format(name=self.operator, anchor=f"{self.operator.lower()}-{self.version}")
 
     @property
     def inputs(self) -> tuple[tuple[str, bool], ...]:
-        """The named inputs of an operator, and whether each is optional; empty for Max, whose inputs have no names."""
+        """The names of an operator's inputs, and whether each is optional. Max has no names for its inputs."""
         if self.operator == "ReduceMax":
             return (("data", False), ("axes", True))[: 1 + self.axes_input]
         if self.operator == "SegmentMax":
@@ -668,7 +672,7 @@ SEGMENT_MAX = _plain(
             "the value of empty segments: ZERO, or LOWEST (the lowest finite value); required unless fill_value or "
             "initial is given",
             ("ZERO", "LOWEST"),
-            help="Value of empty segments: ZERO, or LOWEST (finite). Or use --fill-value or --initial.",
+            help="Value of empty segments: ZERO, or LOWEST (finite). Alternatives: --fill-value and --initial.",
         ),
         Parameter(
             "fill_value",

@@ -1,4 +1,4 @@
-"""Lets threadpoolctl read and set the number of threads of maxops. It limits the threads of all libraries in a process.
+"""Lets threadpoolctl, which limits the threads of all libraries in a process, control the threads of maxops.
 
     with threadpoolctl.threadpool_limits(1): ...                       # scikit-learn and joblib do this
     with threadpoolctl.threadpool_limits(1, user_api="maxops"): ...    # only maxops
@@ -32,7 +32,7 @@ else:
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
-            """Set the number of threads; higher numbers than maxops supports set the maximum."""
+            """Set the number of threads. If it is higher than the maximum of maxops, set the maximum."""
             set_num_threads(min(int(num_threads), MOST_THREADS))
 
         def get_version(self) -> str:
@@ -40,7 +40,7 @@ else:
             return version
 
         def set_additional_attributes(self) -> None:
-            """Set the instruction set, under the same name as for OpenBLAS."""
+            """Report the instruction set as `architecture`, as threadpoolctl does for OpenBLAS."""
             self.architecture = _native.isa()
 
     register(_Controller)

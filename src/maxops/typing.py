@@ -72,7 +72,7 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy scalars that are real numbers, not complex numbers, text or times. Type checkers know none for bfloat16."""
+"""NumPy scalars that are real numbers, not complex numbers, text or times. bfloat16 has no type for type checkers."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""
@@ -94,7 +94,7 @@ class SupportsArray(Protocol):
 
 
 class Column(SupportsArray, Protocol):
-    """A column or table of pandas, Polars or Arrow; the results of calls on it are NumPy arrays."""
+    """A column or table of pandas, Polars or Arrow. Calls on it return NumPy arrays."""
 
     def to_numpy(self) -> Any:
         """Return the elements as a NumPy array."""

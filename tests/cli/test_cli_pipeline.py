@@ -72,7 +72,7 @@ def test_a_folder_is_all_models_in_it(models: Path) -> None:
     ]
     assert {line.partition(":")[0] for line in lines[:-2]} == {"m/model.xml"}
     (models / "empty").mkdir()
-    assert "the folder contains no .onnx file and no OpenVINO IR" in maxops("check", "empty").stderr
+    assert "the folder contains no .onnx files and no OpenVINO IRs" in maxops("check", "empty").stderr
 
 
 def test_one_that_cannot_be_read_does_not_keep_others_from_being_judged(models: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_folder_that_holds_none_does_not_keep_others_from_being_judged(models:
     assert result.exit_code == 2
     assert f"m/below/broken.onnx: graph / node 'top' (Max): {SHAPE} " in result.stdout
     assert result.stderr.splitlines() == [
-        "maxops: error: dir.onnx: the folder contains no .onnx file and no OpenVINO IR",
+        "maxops: error: dir.onnx: the folder contains no .onnx files and no OpenVINO IRs",
         "maxops: error: m/dangling.xml cannot be read: No such file or directory",
         "maxops: error: m/dangling.onnx cannot be read: No such file or directory",
     ]
@@ -229,7 +229,7 @@ def test_saved_runs_of_files_and_folders_are_a_fault_a_line(runs: Path) -> None:
     assert maxops("conform", "--from", "known/careful.json", "known/swift.json").stdout == result.stdout
     assert maxops("conform", "--from", "known/swift.json", "--baseline", "known/swift.json").stdout == ""
     (runs / "none").mkdir()
-    assert "the folder contains no .json file" in maxops("conform", "--from", "none").stderr
+    assert "the folder contains no .json files" in maxops("conform", "--from", "none").stderr
 
 
 def test_a_run_by_clause(runs: Path) -> None:
@@ -335,7 +335,7 @@ def test_segment_max(words: list[str], options: dict[str, Any], tmp_path: Path) 
             assert_same_bits(found[name], array)
     if len(expected) > 1:
         refused = maxops(*given, "-o", tmp_path / "m.npy")
-        assert "holds only one array, got maxima, indices, empty; use a .npz" in refused.stderr
+        assert "can contain only one array, got maxima, indices, empty; use a .npz" in refused.stderr
         assert not (tmp_path / "m.npy").exists()
 
 

@@ -158,7 +158,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
             ["--seed", "1", "--against", "onnx-reference", "--tolerance", "1"],
             "--tolerance has no effect without --against and --whole",
         ),
-        (["--seed", "1", "--output", "-"], "stdout can hold only one array, got 2"),
+        (["--seed", "1", "--output", "-"], "stdout can receive only one array, got 2"),
         ([], "pass --input NAME=FILE for each, or --seed N to generate them randomly"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -477,7 +477,7 @@ def test_mistakes_with_sequences_are_told(tmp_path: Path) -> None:
     for words, said in (
         ([given, f"--input=s={tmp_path}/one.npz"], "input 's' is specified twice"),
         ([f"--input=s={tmp_path}/x.npy"], "input 's': sequence of float32 (n,) requires a .npz file of its arrays"),
-        ([given, "--output", "-"], "stdout can hold only one array, got 2"),
+        ([given, "--output", "-"], "stdout can receive only one array, got 2"),
     ):
         result = run_model(tmp_path, SAME, *words, files=files)
         assert (result.exit_code, said in result.stderr) == (2, True), result.output

@@ -1,4 +1,4 @@
-"""The command `maxops`; the extra "onnx" installs its dependencies."""
+"""The command `maxops`, whose dependencies the extra "onnx" installs: `pip install "maxops[onnx]"`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRA = ("typer", "rich", "onnx", "google", "defusedxml", "junitparser")
 
 
 def main() -> None:
-    """Run the command line, or print which extra to install."""
+    """Run the command line. If a dependency is missing, print which extra installs it."""
     _open_closed_streams()
     _name_stdout()
     try:
@@ -42,8 +42,8 @@ def main() -> None:
 def _open_closed_streams() -> None:
     """Replace closed standard streams, which are None in Python, with the null device.
 
-    Otherwise, the next opened file would get the descriptor of the stream. Writing to stdout then fails, as in other
-    programs, and text for stderr is discarded.
+    Otherwise, the next opened file would get the file descriptor of the closed stream. After the replacement, writing
+    to stdout fails, as in other programs, and text for stderr is discarded.
     """
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -51,10 +51,10 @@ def _open_closed_streams() -> None:
 
 
 class _Stdout(FileIO):
-    """Standard output that names the file "stdout" in its errors."""
+    """A stream for standard output that adds the file name "stdout" to its errors."""
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write as many bytes as the system accepts at once."""
+        """Write as many bytes as the system accepts in one call."""
         try:
             return super().write(data)
         except OSError as error:

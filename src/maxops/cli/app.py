@@ -1,4 +1,4 @@
-"""The program `maxops`, with its own options, its exit codes and its one-line errors."""
+"""The command-line program `maxops`: its commands, its exit codes and its one-line error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maxops.version import version
 
 _SHOWN = 60  # maximum number of characters of a wrong value
 SETTINGS = {"help_option_names": ["-h", "--help"]}
-# By command: its module in maxops.cli, which is imported on first use, and its summary.
+# For each command: its module in maxops.cli, which is imported on first use, and its summary.
 COMMANDS = {
     "run": ("run", "Run a model, and compare its outputs bit for bit."),
     "rewrite": ("rewrite", "Make ONNX Runtime run a model's max operators with maxops."),
@@ -42,7 +42,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _PlainHelp:
-    """Help without the Python types that typer adds, such as <bool> after flags."""
+    """A mixin that removes the Python types that typer adds to the help, such as <bool> after flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments for the help and the parser."""
@@ -56,10 +56,10 @@ class _PlainHelp:
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command that rejects a repeated option; typer would silently use the last value."""
+    """A command that rejects repeated options, because typer would silently use the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments of the command; usage errors name the command."""
+        """Parse the arguments of the command. Usage errors name the command."""
         try:
             if not ctx.resilient_parsing:  # as in shell completion
                 _, _, given = self.make_parser(ctx).parse_args(list(args))
@@ -82,7 +82,7 @@ class Command(_PlainHelp, TyperCommand):
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; each is imported on first use."""
+    """A mapping of names to commands. The module of a command is imported on first use."""
 
     def __getitem__(self, name: str) -> Any:
         module = import_module(f"maxops.cli.{COMMANDS[name][0]}")
@@ -102,7 +102,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class Group(_PlainHelp, TyperGroup):
-    """The group of commands; prints usage errors, file errors and system errors as one line on stderr."""
+    """The top-level command, which prints usage errors, file errors and system errors as one line on stderr."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -189,7 +189,7 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _usage_text(error: Any) -> str:
-    """Return the text of a usage error, without the wording of the library that converts the values."""
+    """Return the text of a usage error. If pydantic rejects a value, replace pydantic's text by a shorter one."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
     if message:
         hint = _hint_of(error)
@@ -209,7 +209,7 @@ _KINDS = {"int": "a valid integer", "float": "a valid number"}
 
 
 def _conversion_text(cause: Any) -> str:
-    """Return the text of a validation error of pydantic, which newer versions of typer use; "" for other errors."""
+    """Describe a validation error of pydantic, which newer versions of typer use. Return "" for other errors."""
     if not hasattr(cause, "errors"):
         return ""
     first = cause.errors()[0]

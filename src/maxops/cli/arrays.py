@@ -1,4 +1,4 @@
-"""The operators on .npy files: `maxops maximum`, `maxops reduce-max`, `maxops segment-max`."""
+"""Commands that run the operators on .npy files: `maxops maximum`, `maxops reduce-max`, `maxops segment-max`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the result to this .npy file (or .npz file, with each array under its name; - for stdout) "
-        "instead of printing a table.",
+        help="Write the result to this .npy file instead of printing a table. A .npz file contains each array under "
+        "its name; - is stdout.",
     ),
 ]
 BFloat16 = Annotated[
-    bool, typer.Option("--bfloat16", help="Read 2-byte void, which is how NumPy saves bfloat16, as bfloat16.")
+    bool, typer.Option("--bfloat16", help="Read 2-byte void as bfloat16, because NumPy saves bfloat16 as 2-byte void.")
 ]
 _FILL_CLAUSE = "maxops.segment_max.fill_mode"
 RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # names in a .npz file
 
 
-# By the kind of a parameter: the type of the option's value, and its placeholder in the help.
+# For each kind of parameter: the type of the option's value, and its placeholder in the help.
 _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "axes": (str | None, "AXIS,..."),
     "axis": (int, "AXIS"),
@@ -63,7 +63,7 @@ def _option(parameter: Parameter) -> inspect.Parameter:
 
 
 def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add an option to a command for each parameter of a function that has a help text."""
+    """Return a decorator that adds an option to a command for each parameter of a function with a help text."""
 
     def make(command: Callable[..., None]) -> Callable[..., None]:
         written = inspect.signature(command, eval_str=True)
@@ -168,7 +168,7 @@ def _check_segments(ids: Path | None, offsets: Path | None) -> None:
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
-    """Check the fill options; errors name the options, whereas errors of the function name its parameters."""
+    """Check the fill options here, because errors of the function would name its parameters, not the options."""
     named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
     given = [option for option, text in named.items() if text is not None]
     if len(given) > 1:
@@ -196,7 +196,7 @@ class _Target:
         self.overwrite, self.parents = overwrite, parents
 
     def read(self, files: Sequence[Path], *, bfloat16: bool, indexing: int = 0) -> list[Array]:
-        """Check the output options and read the input arrays; the last `indexing` arrays are ids or offsets."""
+        """Check the output options, and read the input arrays. The last `indexing` arrays are ids or offsets."""
         if self.form == "json" and self.output is not None:
             raise typer.BadParameter("json has no effect with --output", param_hint="--format")
         streams.check_inputs(files)
@@ -210,11 +210,11 @@ class _Target:
         ]
 
     def give(self, compute: Callable[[], Any], names: Sequence[str]) -> None:
-        """Compute the arrays, and show or write one array for each name."""
+        """Compute the results, and show or write one array for each name."""
         as_npz = self.output is not None and self.output.suffix.lower() == ".npz"
         if self.output is not None and len(names) > 1 and not as_npz and not streams.is_stream(self.output):
             raise OutputError(
-                f"{self.output}: a .npy file holds only one array, got {', '.join(names)}; use a .npz file name"
+                f"{self.output}: a .npy file can contain only one array, got {', '.join(names)}; use a .npz file name"
             )
         with progress(self.command):
             result = compute()
@@ -269,7 +269,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def _scalar(text: str, option: str) -> bool | int | float:
-    """Convert text to a Python scalar; the operator checks whether the dtype can represent it."""
+    """Convert text to a Python scalar. The operator checks whether the dtype can represent it."""
     if text.strip().lower() in _WORDS:
         return _WORDS[text.strip().lower()]
     for kind in (int, float):

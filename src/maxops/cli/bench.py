@@ -31,7 +31,7 @@ _LIST = list[str] | None
 _FILE = Path | None
 _TYPES = "Element dtypes, or all. Default: one for each kind of kernel; all with --random."
 _OPERATORS, _LIBRARIES = (f"Any of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
-_ANOTHER = "Compare with another installation of maxops: the path of its Python, or of the folder with its package."
+_ANOTHER = "Compare with another installation of maxops. PATH is its Python, or the folder that contains its package."
 
 
 def _check_seconds(seconds: float | None) -> float | None:
@@ -62,7 +62,7 @@ def bench(
     other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
     random: Annotated[
         float | None,
-        Option(metavar="SECONDS", callback=_check_seconds, help="Time random calls instead of cases, for this long."),
+        Option(metavar="SECONDS", callback=_check_seconds, help="Instead of cases, time random calls for this long."),
     ] = None,
     seed: Annotated[
         int | None, Option(metavar="N", min=0, help="With --random, the seed for the calls. Default: 0.")
@@ -71,7 +71,7 @@ def bench(
         int | None, Option("--only-call", metavar="N", min=0, help="With --random, run only call number N.")
     ] = None,
     listed: Annotated[bool, Option("--list", help="List the cases and exit.")] = False,
-    earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show the run in this JSON file.")] = None,
+    earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show the saved run in this JSON file.")] = None,
     form: streams.Format = "text",
     json_file: Annotated[
         _FILE, Option("--json", metavar="FILE", help="Write the run to this file. --format json prints it.")
@@ -143,7 +143,7 @@ def bench(
 
 
 def _quiet(threads: int | None) -> int:
-    """Set the number of threads for every library; if necessary, restart the command so that idle threads sleep."""
+    """Return the number of threads. If necessary, restart the command so that every library uses this number."""
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
@@ -176,7 +176,7 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
 
 @contextmanager
 def _progress(count: int | None) -> Iterator[Callable[[str, Json | None], None]]:
-    """Show a progress bar if stderr is a terminal; call the yielded function for each stage and each finished case."""
+    """Yield a function to call for each stage and finished case. On a terminal, a progress bar shows the progress."""
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)
@@ -230,7 +230,7 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
 
 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
-    """Return the selected names, which may be separated by commas; by default, return all names."""
+    """Return the selected names, which may be separated by commas. By default, return all names."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
     if not chosen or "all" in chosen:
         return list(there)

@@ -73,7 +73,9 @@ def check(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Check every max node of models, clause by clause: a clause holds, is broken, or is unknown before a run.
+    """Check every max node of models, clause by clause, without running the models.
+
+    The verdict on a clause is "holds", "broken", or "unknown" if the model has too little information to judge it.
 
     Exits with 1 if a clause is broken or if the selected standard does not cover a node, and with 2 if a model cannot
     be read.
@@ -132,7 +134,7 @@ def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
 
 
 def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
-    """Yield a file, or every model in a folder and its subfolders, except hidden ones.
+    """Yield the given file, or every model in the given folder and its subfolders, except hidden files and folders.
 
     `failed` collects the errors of unreadable files and folders, so that the other models are still checked.
     """
@@ -156,7 +158,7 @@ def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
                 found = True
                 yield path
     if not found and len(failed) == known:
-        failed[given] = ModelError(f"{given}: the folder contains no .onnx file and no OpenVINO IR")
+        failed[given] = ModelError(f"{given}: the folder contains no .onnx files and no OpenVINO IRs")
 
 
 def _is_ir(path: Path) -> bool:
@@ -174,7 +176,7 @@ def _checked(path: Path, standard: str | None) -> Report:
 
 
 def _warn_of_nothing(report: Report, restricted: Report) -> None:
-    """Warn about a model that passes only because no clause was judged."""
+    """Warn about a model that passes only because no clause was checked."""
     if not restricted.passed or any(node.findings for node in restricted.nodes):
         return
     if not report.nodes:
@@ -217,7 +219,7 @@ def _print(
 
 
 def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
-    """Yield a line for each finding; the message of a clause that is not broken starts with the verdict."""
+    """Yield a line for each finding. If the clause is not broken, the message starts with the verdict."""
     from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
 
     is_file = report.source != streams.STDIN

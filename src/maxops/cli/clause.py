@@ -1,4 +1,4 @@
-"""`maxops clause`, which explains clauses, and the options --select and --ignore of other commands."""
+"""The command `maxops clause`, which explains clauses, and the options --select and --ignore of other commands."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Cal
 
 
 def _parts(given: Sequence[str], option: str) -> list[str]:
-    """Split texts at commas. Empty texts are an error; otherwise, `--select "$EMPTY"` would select all clauses."""
+    """Split texts at commas. Reject empty texts, because `--select "$EMPTY"` would otherwise select all clauses."""
     if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
         return parts
     raise typer.BadParameter("expected at least one clause, got an empty string", param_hint=option)
@@ -112,8 +112,8 @@ def clause(
         typer.Argument(
             metavar="ID",
             autocompletion=complete,
-            help="Clause ids, as shown in brackets in errors and reports (such as ONNX.Max-13.shape), or "
-            "prefixes or patterns, as for --select.",
+            help="Clause ids, as shown in errors and reports (such as ONNX.Max-13.shape), or prefixes or "
+            "patterns, as for --select.",
         ),
     ],
     form: streams.Format = "text",
@@ -176,7 +176,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if document.get("url"):
         lines.append(f"  page:     {document['url']}")
     if document["level"] == "undecided":
-        lines.append("  level:    decided by maxops, because the source leaves it open")
+        lines.append("  level:    decided by maxops, because the specification leaves the question open")
     if "why" in document:
         lines.append(f"  why:      {document['why']}")
         lines += _example(document)

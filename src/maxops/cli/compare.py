@@ -12,10 +12,10 @@ from maxops.plan import Array
 def difference(
     result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
 ) -> str:
-    """Return the first difference between a result and the expected result, bit for bit; "" if they are equal.
+    """Compare a result with the expected result bit for bit. Describe the first difference, or return "" if equal.
 
-    `names` are the names of the two sides, the expected one first. With a tolerance, floats also agree if they differ
-    by at most `tolerance * max(1, abs(expected))`, and all NaNs agree.
+    `names` are the words for the expected and the actual result in the description. With a tolerance, floats also agree
+    if they differ by at most `tolerance * max(1, abs(expected))`, and all NaNs agree.
     """
     first, second = names
     result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))
@@ -47,7 +47,7 @@ def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
 
 
 def _elements(array: Array) -> Array:
-    """Return a flat view of the elements as void, which NumPy compares bit for bit; objects are not converted."""
+    """Return a flat view of the elements as void, which NumPy compares bit for bit. Object arrays keep their dtype."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat if flat.dtype.hasobject else flat.view(f"V{flat.itemsize}")
 

@@ -107,7 +107,7 @@ def conform(
         typer.Option(
             "--from",
             metavar="FILE...",
-            help="Report on runs that were saved with --json. Reads files or folders; no case is run.",
+            help="Report on runs that were saved with --json, in files or folders. No case is run.",
         ),
     ] = None,
     form: Annotated[
@@ -127,7 +127,7 @@ def conform(
             "--timeout",
             metavar="SECONDS",
             callback=_check_seconds,
-            help="Timeout for each case, in seconds, with the default --repeat. It is proportional to --repeat.",
+            help="Timeout for each case, in seconds, at the default --repeat. It is scaled in proportion to --repeat.",
         ),
     ] = limits.SECONDS,
     repeats: Annotated[
@@ -208,7 +208,7 @@ def conform(
 
 
 def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
-    """Return the files of --from and the .json files in its folders. `names` has files that a shell pattern added."""
+    """Return the files of --from, and the .json files in its folders. `names` are more files, from a shell pattern."""
     if not earlier:
         return []
     others = [Path(name) for name in names or []]
@@ -218,7 +218,7 @@ def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) ->
     for path in (*earlier, *others):
         if path.is_dir():
             if not (inside := sorted(path.glob("*.json"))):
-                raise RunFileError(f"{path}: the folder contains no .json file")
+                raise RunFileError(f"{path}: the folder contains no .json files")
             found += inside
         else:
             found.append(path)
@@ -234,7 +234,7 @@ def _read(files: Sequence[Path]) -> list[Run]:
 
 
 def _require_distinct(runs: Sequence[Run], where: str) -> None:
-    """Raise an error if there are several runs of one runtime, because --compare and --baseline need one."""
+    """Raise an error if a runtime has several runs, because --compare and --baseline require a single one."""
     try:
         compare.by_runtime(runs)
     except RunFileError as error:
@@ -263,7 +263,7 @@ def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
 
 
 def _clauses(run: Run) -> dict[str, str]:
-    """Return the clause of each case: the clause of its finding, which may differ from the clause in its id."""
+    """Return the clause of each case: the clause of its finding, if it has one, or otherwise the clause in its id."""
     return {case: case_name(case).clause for case in run["cases"]} | {
         each["case"]: each["clause"] for each in run["findings"]
     }
@@ -282,7 +282,7 @@ def _run(
     quick: bool,
     only: Sequence[str],
 ) -> Iterator[Run]:
-    """Yield the run of each runtime. If there are several, a runtime that cannot be run does not stop the others."""
+    """Yield the run of each runtime. If there are several runtimes, collect the errors of those that cannot run."""
     from maxops.conformance import runtimes, session  # noqa: PLC0415  (see above)
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
@@ -312,7 +312,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
-    """List the runtimes, and exit with an error if there are options that require a runtime."""
+    """List the runtimes and exit. The exit code is an error if there are options that require a runtime."""
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()
@@ -340,7 +340,7 @@ def _list(chosen: Sequence[Case], form: str | None) -> None:
 
 
 def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
-    """Write a test folder for each case, with a sample of the feeds if a case has more than MAX_DATA_SETS."""
+    """Write a test folder for each case. A case with more than MAX_DATA_SETS data sets is sampled at even intervals."""
     streams.check_outputs([folder / chosen[0].id], [], overwrite=False, parents=parents, folder=folder)
     from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
@@ -367,7 +367,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
 
 
 def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
-    """Show runs; `seen` has the runs after --select and --ignore, and `new` has the faults that make the check fail."""
+    """Show runs. `seen` are the runs after --select and --ignore, and `new` are the faults that cause exit code 1."""
     if form == "text":
         _show_tables(seen, before)
         return
@@ -421,7 +421,7 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
 
 
 def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """Yield groups of runtimes that fit side by side on a terminal; for a pipe or a file, yield a single group."""
+    """Yield groups of runs that fit side by side on a terminal. For a pipe or a file, yield a single group."""
     most = len(runs)
     if sys.stdout.isatty():
         most = max(1, (Console().width - LETTERS_OF_CLAUSE) // LETTERS_OF_RUNTIME)
@@ -458,7 +458,7 @@ def _reject_unused(option: str, others: dict[str, object]) -> None:
 
 
 def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:
-    """Return the faults, or only those that are not in the baseline if there is one."""
+    """Return the faults. If there is a baseline, return only the faults that are not in it."""
     if not has_baseline:
         return [finding for run in runs for finding in run["findings"] if finding["verdict"] in FAULTS]
     pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]

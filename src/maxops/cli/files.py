@@ -1,4 +1,4 @@
-"""Reads untrusted NumPy files (.npy files without copying), and writes NumPy files."""
+"""Reads and writes NumPy files. Files that are read are untrusted, and .npy files are read without copying."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Header:
 
 
 def read_npy(path: Path) -> Array:
-    """Return the array of a .npy file, memory-mapped and read-only, or of a pipe. Pickles are never loaded."""
+    """Return the array in a .npy file, as a read-only memory map, or in a pipe. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         header = _read_header(file, where)
@@ -89,7 +89,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """Return the array of a pipe; read at most one byte past the array, because a pipe may be endless."""
+    """Return the array in a pipe. Read at most one byte past the array, because a pipe may be endless."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
         raise OutputTooLargeError(f"{where}: {header.size} bytes exceed this machine's memory; use a file")
@@ -102,7 +102,7 @@ def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """Return the arrays of a .npz file or of a pipe, by name. Pickles are never loaded."""
+    """Return the arrays in a .npz file or in a pipe, keyed by name. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         start = file.read(2)
@@ -166,7 +166,7 @@ def _read_header(file: IO[bytes], where: str) -> Header:
 
 
 def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, the order and the type in a header, whose text is a Python dictionary."""
+    """Parse a header, a Python dictionary as text. Return the shape, whether the order is Fortran, and the dtype."""
     # 3.0 differs from 2.0 only in the encoding of field names
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
@@ -226,12 +226,12 @@ def _check_size(header: Header, actual: int, where: str) -> None:
     if actual > expected:
         raise ModelInputError(
             f"{where}: unexpected data after the array: {header.dtype} {header.shape} ends at byte {expected}; a .npy "
-            f"file holds only one array; {SAVE_AGAIN}"
+            f"file can contain only one array; {SAVE_AGAIN}"
         )
 
 
 def as_bfloat16(array: Array) -> Array:
-    """View an array of 2-byte void, which is how NumPy saves bfloat16, as bfloat16; return other arrays unchanged."""
+    """View an array of 2-byte void, as which NumPy saves bfloat16, as bfloat16. Return other arrays unchanged."""
     return array.view(_BFLOAT16) if is_two_bytes(array) else array
 
 
@@ -241,7 +241,7 @@ def is_two_bytes(array: Array) -> bool:
 
 
 def file_name(name: str) -> str:
-    """Return the name of the .npy file for a tensor. The file names are distinct and contain no path separator.
+    """Return the name of the .npy file for a tensor. Different tensors get different names, without path separators.
 
     >>> file_name("../scores")
     '..%2Fscores.npy'

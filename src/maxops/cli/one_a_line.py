@@ -10,7 +10,7 @@ from maxops.shown import printable
 
 
 class Line(NamedTuple):
-    """A finding: its file or source, its location there, the clause, and the message."""
+    """A finding: the file or runtime, the node or case in it, the clause, and the message."""
 
     file: str
     node: str
@@ -30,7 +30,7 @@ def show_lines(lines: Iterable[Line], form: str) -> None:
 
 
 def default_form(form: str | None, *, in_file: bool = False) -> str:
-    """Return the requested form; the default is tables on a terminal, and otherwise one finding per line."""
+    """Return the requested form. The default is tables on a terminal, and one finding per line elsewhere."""
     return form or ("text" if sys.stdout.isatty() and not in_file else "concise")
 
 
@@ -47,7 +47,7 @@ def _github(line: Line) -> str:
 
 
 def _escaped(text: str, *, of_property: bool = False) -> str:
-    """Escape the data or a property of a workflow command, as GitHub's toolkit does."""
+    """Escape the message or a property of a GitHub workflow command, as GitHub's toolkit does."""
     codes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
     if of_property:
         codes |= {":": "%3A", ",": "%2C"}

@@ -19,7 +19,7 @@ EVERY_SECONDS = 0.1
 
 
 def counting_bar(refresh_per_second: float = 10) -> Progress:
-    """Return a progress bar that counts items; it is shown only if stderr is a terminal."""
+    """Return a progress bar that counts items. It is shown only if stderr is a terminal."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     off = not sys.stderr.isatty()
     return Progress(
@@ -49,7 +49,7 @@ def counting(doing: str, total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def progress(doing: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that names a new stage. If stderr is a terminal, a bar appears after AFTER_SECONDS."""
+    """Yield a function to call with the name of a new stage. On a terminal, a bar appears after AFTER_SECONDS."""
     stage = [doing]
     if not sys.stderr.isatty():
         yield lambda text: None

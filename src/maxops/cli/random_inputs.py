@@ -22,7 +22,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 
 def sizes(given: Iterable[str]) -> dict[str, int]:
-    """Parse arguments such as batch=8 and x.0=8, and return the sizes by name."""
+    """Parse values of --size, such as batch=8 and x.0=8, and return the sizes by name."""
     found: dict[str, int] = {}
     for text in given:
         name, _, number = text.rpartition("=")
@@ -34,12 +34,12 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
 
 
 def _names(value: Value) -> list[int | str]:
-    """Return the size or the name of each axis of an input; an axis without a name gets a name such as x.0."""
+    """Return the size or the name of each axis of an input. An axis without a name gets a name such as x.0."""
     return [f"{value.name}.{axis}" if size is None else size for axis, size in enumerate(value.dims or ())]
 
 
 def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, int]:
-    """Return the sizes of the named axes in the given arrays; the run checks whether they are consistent."""
+    """Return the sizes of the named axes in the given arrays. The run checks whether the sizes are consistent."""
     return {
         name: size
         for value in values
@@ -50,7 +50,7 @@ def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, 
 
 
 def check_sizes(values: Iterable[Value], given: Mapping[str, int], in_files: Mapping[str, int], source: str) -> None:
-    """Raise an error for a size that no random input has, or that differs from the size in the given arrays."""
+    """Raise an error if --size names an axis that no random input has, or contradicts a given array."""
     names = list(dict.fromkeys(size for value in values for size in _names(value) if isinstance(size, str)))
     for name in given:
         if name not in names:
@@ -68,7 +68,7 @@ def check_sizes(values: Iterable[Value], given: Mapping[str, int], in_files: Map
 def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str, *, special: bool) -> Any:
     """Return a random array for an input: integers of every magnitude, or normally distributed floats.
 
-    For a sequence, return a list of arrays.
+    With `special`, some floats are NaN, infinities or zeros. For a sequence, return a list of arrays.
     """
     if not isinstance(value.dtype, DType):
         raise ModelInputError(f"{source}: input {value} cannot be generated randomly; pass --input {value.name}=FILE")

@@ -22,7 +22,7 @@ def rewrite(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Move the max nodes of an ONNX model to the domain "maxops", so that ONNX Runtime uses maxops."""
+    """Move the max nodes of an ONNX model to the domain "maxops", so that ONNX Runtime runs them with maxops."""
     from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
     from maxops.onnx.load import parse, read, to_bytes  # noqa: PLC0415
     from maxops.onnx.rewrite import counts, inlined_functions  # noqa: PLC0415

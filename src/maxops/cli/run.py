@@ -40,7 +40,10 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """The first difference of each output or max node, or ""; `other` is a runtime, or "" for the expected outputs."""
+    """The first difference in each output or max node, or "" if it agrees with the other side.
+
+    `other` is the name of the other runtime, or "" for the expected outputs.
+    """
 
     other: str
     differences: Mapping[str, str]
@@ -55,7 +58,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a run by name, for a data set or for the given inputs."""
+    """The outputs of a run, keyed by name, for a data set or for the given inputs."""
 
     data_set: str
     outputs: Mapping[str, Array]
@@ -145,7 +148,7 @@ def run(
             min=0,
             metavar="X",
             help="With --whole, treat floats as equal if they differ by at most X, or by X "
-            "times their magnitude if it is above 1.",
+            "times their magnitude if the magnitude is above 1.",
         ),
     ] = 0.0,
     seconds: Annotated[
@@ -160,10 +163,10 @@ def run(
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
-    """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with the expected outputs.
+    """Run an ONNX model or an OpenVINO IR, and compare its outputs bit for bit with any expected outputs.
 
-    The expected outputs are in the data sets of the model. --against also compares the max nodes with another runtime.
-    Exits with 1 if anything differs, or if the other runtime crashes or hangs.
+    The expected outputs are in the test data sets of the model's folder. --against also compares the max nodes with
+    another runtime. Exits with 1 if anything differs, or if the other runtime crashes or hangs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
 
@@ -204,7 +207,7 @@ def run(
             if seed is None:
                 raise
             raise error.at(
-                f"with random inputs from --seed {seed} (pass inputs such as indices with --input)"
+                f"the run with random inputs from --seed {seed} failed (pass inputs such as indices with --input)"
             ) from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output]):
@@ -274,13 +277,13 @@ def _check_output(
             )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
-        raise OutputError(f"stdout can hold only one array, got {len(files)}; use --output FOLDER")
+        raise OutputError(f"stdout can receive only one array, got {len(files)}; use --output FOLDER")
 
 
 def _write(
     output: Path, by_place: Mapping[Path, Mapping[str, Array]], inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
-    """Write the outputs to their folders. Files of sequences, which are known only now, must not replace `inputs`."""
+    """Write the outputs to their folders. The file names of sequences are known only now, so check them here."""
     arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
     if not streams.is_stream(output):
         streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
@@ -288,7 +291,7 @@ def _write(
     elif len(arrays) == 1:
         write_npy({output: next(iter(arrays.values()))}, make_folders=False)
     else:
-        raise OutputError(f"stdout can hold only one array, got {len(arrays)}; use --output FOLDER")
+        raise OutputError(f"stdout can receive only one array, got {len(arrays)}; use --output FOLDER")
 
 
 def _check_tensors(model: Model) -> None:
@@ -344,11 +347,11 @@ def _judgement(name: str, model: Path | bytes, loaded: Model, seconds: float) ->
     return judge
 
 
-_SHAPE = "shape", "C2", "C1", "keepdims"  # clauses of a result's shape; each row has one of them
+_SHAPE = "shape", "C2", "C1", "keepdims"  # clauses about the shape of a result; an operator has at least one
 
 
 def _rule(row: Spec, ours: Array, theirs: Array) -> str:
-    """Return the clause that specifies the first different element of a node's result."""
+    """Return the id of the clause about the first difference between two results of a node."""
     short = "value"
     if ours.dtype != theirs.dtype:
         short = "T"
@@ -396,7 +399,7 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
 
 
 def _beside(result: Array | None, expected: Array | None) -> str:
-    """Return the first difference between a result and the expected array; None is a missing element or optional."""
+    """Return the first difference between a result and the expected array. None means that an array is missing."""
     if result is None or expected is None:
         sides = (("expected", expected), ("got", result))
         return ", ".join(
@@ -534,7 +537,7 @@ def _inputs(
 
 
 def _held(value: Value, path: Path) -> Any:
-    """Return the arrays in the file of a sequence or an optional."""
+    """Return the value of a sequence or an optional from its file: a list of arrays, or an array."""
     from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
 
     kind = path.suffix.lower()
@@ -552,7 +555,7 @@ def _held(value: Value, path: Path) -> Any:
 def _split(argument: str) -> tuple[str, Path]:
     """Split the value of --input into the name, which may be "", and the file.
 
-    Names and files may contain "=", so the value is split where a file with the rest as its name exists.
+    Both may contain "=". Therefore, the value is split at the first "=" before the name of an existing file.
     """
     parts = argument.split("=")
     splits = [("=".join(parts[:number]), Path("=".join(parts[number:]))) for number in range(len(parts))]

@@ -1,4 +1,4 @@
-"""Input and output files of commands. "-" is stdin or stdout. To replace inputs or create folders, pass an option."""
+"""Input and output files of commands. "-" is stdin or stdout. Replacing inputs and creating folders require options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Table
 
 
 def is_stream(path: Path | None) -> bool:
-    """Return whether a path is "-", a standard stream."""
+    """Return whether a path is "-", which means stdin or stdout."""
     return path == STREAM
 
 
@@ -50,8 +50,8 @@ def check_outputs(
 ) -> None:
     """Reject outputs that would replace an input, or whose folder does not exist, before any work is done.
 
-    `folder` is the output folder from the command line, or None; the command may create folders below it. The
-    inputs are compared only with existing outputs.
+    `folder` is the output folder from the command line, or None. The command may create folders in it. The inputs are
+    compared only with existing outputs.
     """
     existing: list[Path] = []
     for path in outputs:
@@ -72,7 +72,7 @@ def check_outputs(
 
 
 def model_files(model: Path) -> Iterator[Path]:
-    """Yield the file of a model and its data files; for a model that cannot be read, yield only its own file."""
+    """Yield the file of a model, and its data files. If the model cannot be read, yield only its own file."""
     yield model
     if model.suffix.lower() == ".xml":
         yield model.with_suffix(".bin")
@@ -102,7 +102,7 @@ def is_pipe(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, a pipe or standard input for reading; system errors are raised as ModelInputError."""
+    """Open a file, a pipe or standard input for reading. System errors are raised as ModelInputError."""
     try:
         if is_stream(path):
             yield sys.stdin.buffer
@@ -130,7 +130,7 @@ def read_model(path: Path) -> bytes:
 
 
 def read_stdin() -> bytes:
-    """Return all data of standard input; raise an error if it exceeds the size limit of models."""
+    """Return all data of standard input. Raise an error if it exceeds the size limit of models."""
     data = read_model(STREAM)
     if len(data) > LONGEST_MODEL:
         raise ModelInputError(f"{STDIN}: the data exceeds {LONGEST_MODEL} bytes, the size limit of a model in one file")
@@ -138,7 +138,7 @@ def read_stdin() -> bytes:
 
 
 def write_stdout(data: bytes) -> None:
-    """Write bytes to standard output; raise OutputError for a terminal, which would interpret them."""
+    """Write bytes to standard output. Raise OutputError for a terminal, which would interpret the bytes."""
     if sys.stdout.isatty():
         raise OutputError("stdout is a terminal, which cannot show binary data; redirect stdout or pass a file name")
     sys.stdout.flush()

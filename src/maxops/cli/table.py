@@ -1,4 +1,4 @@
-"""Prints tables: fitted to the width of a terminal, or unwrapped for pipes and files."""
+"""Prints tables, which fit the width of a terminal. For pipes and files, lines are not wrapped."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from maxops.shown import printable
 
 Cell = str | Text
 FIRST = 6
-PROSE = 20  # minimum width of a column whose cells are longer than this
-NO_WRAP = 1_000_000  # columns of a pipe or a file
+PROSE = 20  # columns with longer cells get at least this width
+NO_WRAP = 1_000_000  # the assumed width of a pipe or a file
 _FRAME = 3  # characters of the frame per column
 # The sign and the style of a verdict.
 VERDICTS = {
@@ -100,7 +100,7 @@ def _show_blocks(console: Console, heads: Sequence[Text], cells: Sequence[Sequen
 
 
 def _widths(rows: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """Return column widths that break no word, or an empty list if the words or columns of prose do not fit."""
+    """Return column widths at which no word is broken, or an empty list if the columns do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max(cell_len(word) for cell in column for word in cell.plain.split() or [""]) for column in columns]
     longest = [max(cell.cell_len for cell in column) for column in columns]
@@ -120,7 +120,7 @@ def _width() -> int:
 
 
 def say(text: str, indent: int = 0) -> None:
-    """Print a line; on a terminal, wrap it between words and indent the continuation lines."""
+    """Print a line. On a terminal, wrap it between words, and indent the continuation lines."""
     if not sys.stdout.isatty():
         print(text)
         return

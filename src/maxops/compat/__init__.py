@@ -1,6 +1,6 @@
 """Drop-in replacements for the maximum functions of other libraries: change the import and keep the calls.
 
-The documentation of each module lists its differences from the original.
+The docstring of each module lists the differences from the original.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from maxops.errors import SegmentIdsError
 
 
 def at_once(operator: str) -> Any:
-    """Return a native operator that runs clearly valid calls and returns None for all others.
+    """Return a fast native version of a function of maxops, which returns None unless a call is clearly valid.
 
-    The modules call this operator before their own checks, which take longer than a small call. `torch.compile` treats
-    it as a function that returns None.
+    The modules try this version before their own checks, which take longer than a small call. `torch.compile` treats it
+    as a function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)
 
 
 def index_error(error: SegmentIdsError, index: Any, count: int) -> SegmentIdsError:
-    """Rephrase an error of `maxops.segment_max` for a function whose argument is a tensor `index`."""
+    """Rephrase an error about segment ids for a function in which the ids are a tensor called `index`."""
     try:
         positions = ((index < 0) | (index >= count)).nonzero().tolist()
-    except RuntimeError:  # PyTorch's vmap cannot search a batch
+    except RuntimeError:  # PyTorch's vmap does not support nonzero()
         return error
     if not positions:
         return error

@@ -43,7 +43,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays by their library's rules. If the library rejects them, return them unchanged for `maximum`."""
+    """Promote arrays by their library's rules. If the library rejects them, return them; `maximum` raises an error."""
     try:
         return _in_one_type(*arrays)
     except (TypeError, ValueError, OverflowError):
@@ -51,7 +51,7 @@ def _promoted(*arrays: Any) -> tuple[Any, ...]:
 
 
 def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays to a common dtype by their library's rules; convert a Python int to float for float arrays."""
+    """Promote arrays to a common dtype by their library's rules. Convert a Python int to float for float arrays."""
     typed = [array for array in arrays if hasattr(array, "dtype")]
     if typed and int in map(type, arrays) and "float" in str(typed[0].dtype):
         arrays = tuple([float(array) if type(array) is int else array for array in arrays])

@@ -1,4 +1,4 @@
-"""flox's `groupby_reduce` and `xarray_reduce` (0.11) on maxops, and the aggregations `max` and `nanmax`.
+"""flox's `groupby_reduce` and `xarray_reduce` (0.11) with maxops, and the aggregations `max` and `nanmax`.
 
 >>> import numpy as np
 >>> from maxops.compat.flox import groupby_reduce
@@ -6,17 +6,17 @@
 >>> groupby_reduce(x, by, func="nanmax")
 (array([1., 5.]), array(['a', 'b'], dtype='<U1'))
 
-The functions compute "max" and "nanmax" on maxops, for NumPy and Dask arrays and for every method, and pass all other
-reductions to flox. flox's own functions accept `max` and `nanmax` as ``func=``. Groups, fill values and promotion are
-the same as in flox; ``engine`` has no effect. Differences:
+The functions compute "max" and "nanmax" with maxops, for NumPy and Dask arrays and for every ``method``. They pass all
+other reductions to flox. You can also pass `max` and `nanmax` to flox's own functions, as ``func``. Groups, fill values
+and promotion are the same as in flox. ``engine`` has no effect. Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
 - Complex numbers, dates, strings and sparse arrays are passed to flox.
-- `nanmax` of integers is exact; flox rounds large integers to float. With several ``by`` and a ``fill_value``, absent
-  groups have the fill value; flox gives them the lowest integer.
+- `nanmax` of integers is exact, but flox converts integers to float, which rounds large integers. With several ``by``
+  and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer.
 - bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
-- Do not pass ``skipna`` with an aggregation to flox's own functions: `max` propagates NaN, and `nanmax` skips it. With
-  ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
+- If you pass `max` or `nanmax` to flox's own functions, do not pass ``skipna``, because `max` propagates NaN, and
+  `nanmax` skips it. With ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
 - `xarray_reduce` passes datasets that mix floats with other dtypes, and reductions along unlabeled dimensions, to flox.
 """
 
@@ -51,7 +51,7 @@ def _grouped(
     dtype: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the maximum of each group along an axis, like a flox engine."""
+    """Return the maximum of each group along an axis, with the arguments that flox passes to its engines."""
     dtype = np.dtype(array.dtype if dtype is None else dtype)
     row = dtypes.of(dtype)
     if type(array) is not np.ndarray or row is None or row is dtypes.REAL:
@@ -66,7 +66,7 @@ def _grouped(
 
 
 def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
-    """Merge the maxima of blocks: an array along axes, or ids and an array by id."""
+    """Merge the maxima of blocks. `arrays` is one array, merged along axes, or ids and an array, merged by id."""
     if len(arrays) > 1:
         return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
     (array,) = arrays
@@ -93,19 +93,19 @@ _HERE = {"max": max, "nanmax": nanmax}
 
 
 def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Add the aggregation to the options. With a fill value, nanmax fills all-NaN groups by default, as in flox."""
+    """Add the aggregation of maxops to the options. With a fill value, nanmax fills all-NaN groups, as in flox."""
     is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
     return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
 
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
-    """Reduce groups like `flox.groupby_reduce`: "max" and "nanmax" on maxops, and all other reductions on flox."""
+    """Reduce groups like `flox.groupby_reduce`: "max" and "nanmax" with maxops, and all other reductions with flox."""
     is_here = isinstance(func, str) and func in _HERE
     return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
-    """Reduce groups like `flox.xarray.xarray_reduce`: maxima on maxops, and all other reductions on flox."""
+    """Reduce groups like `flox.xarray.xarray_reduce`: maxima with maxops, and all other reductions with flox."""
     from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
 
     theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)

@@ -7,14 +7,15 @@ Array([  3., -inf,   5.], dtype=float32)
 
 Differences:
 
-- Subnormal numbers are preserved; JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
+- Subnormal numbers are preserved, but JAX flushes them to zero on CPUs. NaN results always have sign bit 0.
 - Gradients are split evenly among the elements that equal the maximum, as in JAX, but -0 does not equal +0. `fmax`
-  also splits them evenly; JAX's `fmax` gives the whole gradient to the second of two equal elements, and to the first
-  of two NaNs.
+  also splits them evenly, but JAX's `fmax` gives the whole gradient to the second of two equal elements, and to the
+  first of two NaNs.
 - Complex numbers, int4, uint4 and float8 types, and data of rank 0 in ``segment_max`` are not supported. Results are
   never weakly typed.
 - With ``indices_are_sorted=True``, ``segment_max`` checks the order of the ids, except under ``jit`` on GPUs and TPUs.
-  Out-of-range ids are dropped, as in JAX. ``bucket_size`` is not supported; ``mode`` must be None, "drop" or "fill".
+  Out-of-range ids are dropped, as in JAX. ``bucket_size`` is not supported, and ``mode`` must be None, "drop" or
+  "fill".
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ def segment_max(
 
     Source: JAX, `jax.ops.segment_max`.
     """
-    del unique_indices  # maxops does not need this promise
+    del unique_indices  # maxops does not require this information
     if bucket_size is not None or mode not in (None, "drop", "fill", jax.lax.GatherScatterMode.FILL_OR_DROP):
         raise NotImplementedError(
             "maxops.compat.jax.segment_max does not support bucket_size, and mode must be None, 'drop' or 'fill'"

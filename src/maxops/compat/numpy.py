@@ -7,15 +7,16 @@ array([2.5, 4. ])
 >>> mnp.maximum.reduceat(np.array([3, 1, 5, 2]), [0, 2])
 array([3, 5])
 
-Signatures, defaults, type promotion, results (scalars at rank 0) and errors are the same as in NumPy. All other names
-are NumPy's own, so ``from maxops.compat import numpy as np`` is the only change that a program needs. Differences:
+Signatures, defaults, type promotion, results and errors are the same as in NumPy. For example, a result of rank 0 is a
+NumPy scalar. All other names of NumPy are also available in this module, so ``from maxops.compat import numpy as np``
+is the only change that a program needs. Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
-- If an array contains only NaN and -inf, `nanargmax` returns the index of -inf; NumPy returns the index of the first
-  NaN.
+- If an array contains only NaN and -inf, `nanargmax` returns the index of -inf, but NumPy returns the index of the
+  first NaN.
 - maxops passes unsupported calls to NumPy: calls with complex numbers, dates, strings, objects, longdouble, or
   subclasses such as masked arrays; calls with ``casting=`` and similar arguments; reductions with an ``out`` of another
-  dtype, because NumPy computes in this dtype; and ``reduceat`` with indices that are not increasing.
+  dtype, because NumPy computes in that dtype; and ``reduceat`` with indices that are not increasing.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
 _ARRAY, _BFLOAT16 = np.ndarray, _dtypes.BFLOAT16.numpy
-_FALSE = np.asarray(False)  # promotion with it does not change the other dtype
+_FALSE = np.asarray(False)  # promotion with bool does not change the other dtype
 _BLOCK = 16384  # number of elements that are converted at a time, so that they stay in the cache
 _LITERALS = frozenset({list, tuple, bool, int, float})
 _USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # the dtypes of arrays that NumPy creates from literals
@@ -60,9 +61,9 @@ def __dir__() -> list[str]:
 
 @lru_cache(maxsize=256, typed=True)
 def _promoted(one: Any, other: Any) -> DType | None:
-    """Return the common dtype by NumPy's promotion, or None if NumPy must run the call.
+    """Return the common dtype by NumPy's promotion rules, or None if the call must be passed to NumPy.
 
-    The arguments are dtypes and, for Python scalars, any values of their types.
+    Each argument is a dtype or, for a Python scalar, any value of its type.
     """
     if float in (type(one), type(other)) and _BFLOAT16 in (one, other):
         return _dtypes.FLOAT32  # as NumPy's functions do; `np.result_type` returns float64
@@ -74,10 +75,10 @@ def _promoted(one: Any, other: Any) -> DType | None:
 
 
 def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | None, Any, Any]:
-    """Return the common dtype by NumPy's promotion, and the two inputs as arrays.
+    """Return the common dtype by NumPy's promotion rules, and the two inputs as arrays.
 
-    The dtype is None if NumPy must run the call. Python scalars are converted to the common dtype. Arrays are converted
-    only if `dtype` is given.
+    The dtype is None if the call must be passed to NumPy. Python scalars are converted to the common dtype. Arrays are
+    converted only if `dtype` is given.
     """
     if type(one) in _LITERALS and type(other) in _LITERALS:  # Python scalars are promoted by their dtypes
         first, second = np.asarray(one), np.asarray(other)
@@ -116,7 +117,7 @@ def _integer(axis: Any) -> Any:
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
-    """Return a result as NumPy does: in `out` if it is passed, and as a scalar at rank 0."""
+    """Return a result as NumPy does: in `out` if it is passed, or otherwise as a scalar if its rank is 0."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None:
@@ -140,7 +141,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 
 def _holds(out: Any, row: DType | None) -> bool:
-    """Return whether `out` is None or has the dtype of the reduction; otherwise, NumPy runs the call."""
+    """Return whether maxops supports the dtype of a reduction, and `out` is None or has the same dtype."""
     if out is None or row is None:
         return row is not None
     if isinstance(out, tuple) and len(out) == 1:
@@ -149,7 +150,7 @@ def _holds(out: Any, row: DType | None) -> bool:
 
 
 def _reduced(result: Any, out: Any) -> Any:
-    """Return the result of a reduction as NumPy does; `out` must have the shape of the result."""
+    """Return the result of a reduction as NumPy does. `out` must have the shape of the result."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and np.shape(out) != result.shape:
@@ -160,7 +161,7 @@ def _reduced(result: Any, out: Any) -> Any:
 def _element_wise(
     name: str, nan: NanRule, /, *inputs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any
 ) -> Any:
-    """Compute the calls of a universal function that the native core does not handle."""
+    """Run a call of `maximum` or `fmax` that the native core does not handle."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
     row = None
@@ -202,13 +203,13 @@ def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
 
 
 def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
-    """Return whether an array contains NaN or -0, for which NumPy's maxima may have other bits than those of maxops."""
+    """Return whether an array contains NaN or -0, for which NumPy and maxops may return different bits."""
     has_nan = math.isnan(ops.reduce_max(array, axis=None).item())
     return has_nan or bool(np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
 class _Maximum(_native.Ufunc):
-    """The universal function `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
+    """A replacement for `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])
@@ -240,7 +241,7 @@ class _Maximum(_native.Ufunc):
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Any:
-        """Return the maximum along the given axis, by default along the first axis.
+        """Return the maximum along the given axis. The default is the first axis.
 
         Source: NumPy 2.4, `numpy.ufunc.reduce`.
         """
@@ -332,7 +333,7 @@ class _Maximum(_native.Ufunc):
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Update the elements at `indices` in place to their maximum with `b`; repeated indices accumulate.
+        """Replace the elements at `indices`, in place, by their maximum with `b`. Repeated indices accumulate.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """

@@ -305,24 +305,24 @@ def segment_reduce(
 
 
 def _is_dense(tensor: object) -> bool:
-    """Return whether maxops supports the dtype and the layout; PyTorch handles sparse and nested tensors."""
+    """Return whether maxops supports the dtype and the layout. PyTorch runs calls with sparse and nested tensors."""
     is_plain = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_nested
     return is_plain and tensor.dtype in _LOWEST  # type: ignore[attr-defined]
 
 
 def _is_taken(tensor: object, keepdim: object = False) -> bool:
-    """Return whether maxops supports a tensor; PyTorch handles empty tensors, and rejects other flags than bool."""
+    """Return whether maxops runs a call. PyTorch runs calls with empty tensors, or if `keepdim` is not a bool."""
     return type(keepdim) is bool and _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
 
 
 def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
-    """Return whether maxops can scatter `source` into `input` along a dimension; otherwise, PyTorch runs the call."""
+    """Return whether maxops can scatter `source` into `input` along a dimension. Otherwise, PyTorch runs the call."""
     taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
     return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Return whether index has the rank of input, and is no larger than src and, except along `dim`, than input."""
+    """Return whether `index` has the rank of `input`, and fits in `src` and, except along `dim`, in `input`."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
@@ -347,7 +347,7 @@ def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _given(result: Tensor, out: Tensor | None) -> Tensor:
-    """Return the result; if `out` is passed, write the result to it as PyTorch does."""
+    """Return the result. If `out` is passed, write the result to `out`, as PyTorch does."""
     return result if out is None else torch.maximum(result, result, out=out)
 
 
@@ -408,7 +408,7 @@ def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
-    """Scatter `source` into a copy of `input` by maximum; elements that no index selects are unchanged."""
+    """Scatter `source` into a copy of `input` by maximum. Elements that no index selects are unchanged."""
     count = input.size(dim)
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:
@@ -424,7 +424,7 @@ def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_s
 
 
 def _scattered_by_each(input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> Tensor:
-    """Scatter `src` into a copy of `input` by an index of the shape of `src`."""
+    """Scatter `src` into a copy of `input` by an index with the shape of `src`."""
     if input.dim() == 1:
         return _scattered(input, index, src, 0, include_self)
     if dim % input.dim():

@@ -11,9 +11,9 @@ index receives the gradient. Differences:
 - NaN is ignored, including in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN,
   and keeps NaN in ``out``. +0 is greater than -0.
 - If several elements equal the maximum, the index of the first one is returned.
-- An out-of-range index, or a decreasing 1-D index in `segment_max_coo` without ``out``, raises an error; torch_scatter
-  does not check the index. Neither library checks the ``indptr`` of `segment_max_csr`: if ``indptr`` decreases or is
-  out of range, the results are unspecified.
+- An out-of-range index, or a decreasing 1-D index in `segment_max_coo` without ``out``, raises an error, but
+  torch_scatter does not check the index. Neither library checks the ``indptr`` of `segment_max_csr`: if ``indptr``
+  decreases or is out of range, the results are unspecified.
 - bool is supported. `scatter`, `segment_coo` and `segment_csr` support only ``reduce="max"``.
 """
 
@@ -52,7 +52,7 @@ def _by_ids(
     is_sorted: bool,
     drops: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return maxima and indices along an axis, given 1-D ids. For empty segments, they are 0 and -1."""
+    """Return maxima and indices along an axis, given 1-D ids. An empty segment has the maximum 0 and the index -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
@@ -114,7 +114,7 @@ def _explained(
     dim_size: Optional[int],  # noqa: UP045
     is_sorted: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Call `_along`, and raise errors about the ids in terms of the index. TorchScript supports no ``try``."""
+    """Call `_along`, and rephrase errors about segment ids. TorchScript calls `_along`, because it lacks ``try``."""
     try:
         return _along(src, index, dim, out, dim_size, is_sorted)
     except SegmentIdsError as error:
@@ -181,8 +181,8 @@ def scatter_max(
         index: segment ids in any order: one per slice along ``dim``, or a tensor that expands to the shape of src
             after axes of size 1 are appended.
         dim: the axis to reduce.
-        out: the output tensor; its elements are included in the maxima.
-        dim_size: the number of segments, by default the highest index plus one; ignored if ``out`` is passed.
+        out: the output tensor, whose elements are included in the maxima.
+        dim_size: the number of segments, by default the highest index plus one. It is ignored if ``out`` is passed.
 
     Returns:
         The maxima, in ``out`` if it is passed, and their positions along ``dim``. A position is ``src.size(dim)`` if no
@@ -208,7 +208,7 @@ def segment_max_coo(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Apply `scatter_max` along the last axis of a sorted index. The axes of index are the first axes of src.
+    """Apply `scatter_max` along the last axis of a sorted index. The axes of index correspond to the first axes of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
     (tensor([[2, 8],
@@ -243,7 +243,7 @@ def segment_max_csr(
             [2, 2]]))
 
     The rows are along the last axis of indptr. The other dimensions of indptr must broadcast to the leading dimensions
-    of src. ``out`` receives the maxima; as in torch_scatter, its elements are not included in them.
+    of src. ``out`` receives the maxima. As in torch_scatter, the elements of ``out`` are not included in the maxima.
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """

@@ -1,4 +1,4 @@
-"""The evidence that maxops conforms to its clauses: the claims that `make verify` checked, and a matrix of clauses."""
+"""The evidence that maxops conforms to its clauses: the claims that `make verify` checked, and the evidence matrix."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _STRENGTH = ("proof", "exhaustive", "test")
 
 @cache
 def read(name: str) -> Json:
-    """Read the "evidence" or the "matrix" from the package."""
+    """Read evidence.json or matrix.json from the package."""
     document: Json = json.loads((files(__name__) / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
 
 def rows() -> list[Json]:
-    """Return the matrix: the text, the source and the evidence of each clause."""
+    """Return the evidence matrix, whose rows are the text, the source and the evidence of each clause."""
     matrix = read("matrix")
     names, found = matrix["names"], []
     for row in (*spec.ALL, *spec.PLAIN):
@@ -56,7 +56,7 @@ def rows() -> list[Json]:
 
 
 def differences() -> list[str]:
-    """Return the differences from the verified installation: changed sources and build options."""
+    """Return how this installation differs from the verified one: changed source files and build options."""
     evidence = read("evidence")
     was, now = evidence["build"], _native.build()
     found = ["the native core"] if _native.is_miniature or now["sources"] != was["sources"] else []
@@ -88,7 +88,7 @@ def by_method() -> dict[str, Counter[str]]:
 
 
 def isas() -> list[str]:
-    """Return the instruction sets of the claims about compiled code. The other claims are about the source."""
+    """Return the instruction sets that the claims about compiled code cover. All other claims are about the source."""
     return sorted({claim["isa"] for claim in read("evidence")["claims"] if "isa" in claim})
 
 

@@ -1,4 +1,4 @@
-"""Computes digests of source files from their tokens. Comments and line breaks do not change a digest.
+"""Computes digests of source files from their tokens. Comments and formatting do not affect a digest.
 
 The build loads this file by its path before the package exists. Therefore, the file must not import maxops.
 """

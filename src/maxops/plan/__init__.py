@@ -1,8 +1,8 @@
-"""The planner checks a call against a row of the spec table. It returns a plan, or raises an error that names a clause.
+"""The planner checks a call against its row in `maxops.spec`. It returns a plan or raises an error that names a clause.
 
 The native core passes a call to the planner if the call breaks a rule or if the core does not support the arguments. A
-plan contains plain NumPy arrays of one dtype with compatible shapes. Engines for other arrays plan with `abstract`
-arrays, which have a shape and a dtype but no values.
+plan contains plain NumPy arrays of one dtype with compatible shapes. Engines for arrays of other libraries plan with
+`abstract` arrays, which have a shape and a dtype but no values.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def plan(call: Call | ScatterCall) -> Plan[Any]:
-    """Plan a call on arrays in memory."""
+    """Check a call on arrays in memory, and return its plan."""
     if isinstance(call, MaxCall):
         return plan_max(call)
     if isinstance(call, ScatterCall):

@@ -46,7 +46,7 @@ def _limit(out_of_range: OutOfRange | None, num_segments: int | None) -> int | N
 
 
 class IdFault(NamedTuple):
-    """An invalid id. `kind` is the core's name for the rule that it breaks."""
+    """An invalid id. `kind` is the native core's name for the rule that the id breaks."""
 
     kind: str
     position: int
@@ -57,7 +57,7 @@ class IdFault(NamedTuple):
 def first_id_faults(
     ids: Array, *, sorted: bool, out_of_range: OutOfRange | None, num_segments: int | None
 ) -> list[IdFault]:
-    """Return the first fault of each kind in some consecutive ids, for `raise_first_id_fault`."""
+    """Return the first fault of each kind in a block of consecutive ids, for `raise_first_id_fault`."""
     found = []
 
     def look(kind: str, wrong: Array, shift: int = 0) -> None:
@@ -149,5 +149,5 @@ def _changed(spec: Spec, *, offsets: bool) -> MaxopsError:
 
 
 def message(kind: str, position: int, value: int, previous: int, num_segments: int) -> str:
-    """Return the message for a fault in one of XLA's custom calls, which raise their own errors."""
+    """Return the message for a fault that an XLA custom call finds. JAX raises its own error with this message."""
     return str(error_of(SEGMENT_MAX, kind, position, value, previous, num_segments))

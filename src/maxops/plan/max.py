@@ -13,7 +13,7 @@ MOST_INPUTS = 2**31 - 1
 
 
 def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
-    """Plan a call to Max. Without `in_memory`, the result may be larger than memory."""
+    """Check a call to Max, and return its plan. If `in_memory` is False, the result may be larger than memory."""
     spec, inputs = call.row, call.inputs
     shape_clause = "C1" if spec.has("C1") else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:

@@ -18,7 +18,7 @@ from maxops.spec import Spec
 
 
 def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceCall]:
-    """Plan a call to ReduceMax. Without `in_memory`, the result may be larger than memory."""
+    """Check a call to ReduceMax, and return its plan. If `in_memory` is False, the result may exceed the memory."""
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)

@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 
 def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
-    """Plan a call. Planned indices are non-negative. `axis` is None for ScatterND, which indexes several axes."""
+    """Check a call, and return its plan, in which indices are non-negative and the `axis` of ScatterND is None."""
     spec = call.row
     choice(spec, "reduction", call.reduction, ("max",))
     data = array_of(spec, "data", call.data)

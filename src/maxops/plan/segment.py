@@ -47,9 +47,9 @@ FILL_MODES = SEGMENT_MAX.choices("fill_mode")
 
 
 def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
-    """Plan a call to SegmentMax. Without `in_memory`, the result may be larger than memory.
+    """Check a call to SegmentMax, and return its plan. If `in_memory` is False, the result may exceed the memory.
 
-    Without `values_known`, the values of ids and offsets are not read, and num_segments is 0 if it depends on them.
+    If `values_known` is False, the values of ids and offsets are not read, and num_segments is 0 if it depends on them.
     """
     spec = call.row
     array = array_of(spec, "data", call.data)
@@ -177,7 +177,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """Return the value of empty segments: the value of a fill mode, or `value` with NaN and True as in results."""
+    """Return the value of empty segments: that of a fill mode, or `value`, with NaN or True in the bits of results."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
@@ -192,7 +192,7 @@ def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
 
 @cache
 def _filled(dtype: DType, mode: str | None) -> Array:
-    """Return the value of a fill mode as an array of rank 0; 0 for rationals, which have no lowest value."""
+    """Return the value of a fill mode as an array of rank 0. It is 0 for rationals, which have no lowest value."""
     if dtype is dtypes.REAL:
         return np.array(0, object)
     filled: Array = np.array(dtype.lowest_finite_bits if mode == "LOWEST" else 0, dtype.word).view(dtype.numpy)
@@ -201,7 +201,7 @@ def _filled(dtype: DType, mode: str | None) -> Array:
 
 
 def bits_of(value: Array, dtype: DType) -> int:
-    """Return the bits of an array of rank 0, for comparisons: NumPy warns when it compares a signaling NaN."""
+    """Return the bits of an array of rank 0. Compare bits, because NumPy warns when it compares a signaling NaN."""
     return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 
@@ -233,12 +233,12 @@ def _check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
 
 
 def _index(array: Array, values_known: bool) -> Array:
-    """Convert ids or offsets to int32 or int64, the only index dtypes in engines."""
+    """Convert ids or offsets to int32 or int64, the only index dtypes that engines accept."""
     return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
 def default_num_segments(ids: Any, is_sorted: bool) -> int:
-    """Return the highest id + 1, or 0 if no id is non-negative. The ids are in an array of any library."""
+    """Return the highest id + 1, or 0 if no id is non-negative. `ids` is an array of any library."""
     if len(ids) == 0:
         return 0
     return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1

@@ -132,9 +132,10 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
 
 
 def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
-    """Convert a Python scalar to `dtype`, the dtype of the argument named `beside`.
+    """Convert a Python scalar to `dtype`, the dtype of the argument whose name is `beside`.
 
-    Plain functions round a float to the nearest value, ties to even. `dtype` must represent all other values exactly.
+    The functions of maxops round a float to the nearest value, ties to even. All other values must be exactly
+    representable in `dtype`.
     """
     if spec.explicit_types:
         raise DTypeError(
@@ -213,7 +214,7 @@ def _has_kind(dtype: DType, value: Any) -> bool:
 
 
 def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
-    """Convert a number to a dtype of its kind. Return None if it is out of range or, with `exactly`, not exact."""
+    """Convert a number to a dtype of its kind. Return None if it is out of range or, with `exactly`, is rounded."""
     array = np.empty((), dtype.numpy)
     if dtype.kind == "float":
         try:
@@ -233,7 +234,7 @@ def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
 def _rounded_bits(value: float, dtype: DType) -> int | None:
     """Round a number to a float dtype, ties to even, and return the bits. Return None for a finite number out of range.
 
-    NumPy and ml_dtypes convert to bfloat16 through float32, which rounds twice.
+    NumPy and ml_dtypes convert to bfloat16 through float32, which rounds twice. This function rounds once.
     """
     if isnan(value):
         return dtype.nan_bits
@@ -243,7 +244,7 @@ def _rounded_bits(value: float, dtype: DType) -> int | None:
     lowest = 2 - (1 << dtype.exponent_bits - 1)  # the lowest exponent of normal numbers
     exponent = max(frexp(value)[1] - 1, lowest) if value else lowest
     significand = round(ldexp(abs(value), dtype.mantissa_bits - exponent))
-    # The leading bit of the significand adds 1 to the exponent field, and so does a carry from rounding.
+    # Both the leading bit of the significand and a carry from rounding add 1 to the exponent field.
     bits = (exponent - lowest << dtype.mantissa_bits) + significand
     return sign | bits if bits < dtype.infinity_bits else None
 
@@ -345,7 +346,7 @@ def _past_int64(spec: Spec, name: str, position: int, value: int) -> DTypeError:
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype to which ids of a dtype are converted for engines: int32 or int64."""
+    """Return the dtype, int32 or int64, to which ids of a given dtype are converted for engines."""
     if dtypes.of(dtype) in (dtypes.INT32, dtypes.INT64):
         return dtype
     return np.dtype(np.int32 if dtype.itemsize < 4 else np.int64)
@@ -368,7 +369,7 @@ def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
 
 
 def int_of(value: int | np.integer[Any]) -> int:
-    """Convert an integer to a Python int. Hooks of user classes run once, and hooks of int subclasses never run.
+    """Convert an integer to a Python int. If its class is a subclass of int, run no methods of the subclass.
 
     >>> int_of(np.uint8(3))
     3
@@ -377,7 +378,7 @@ def int_of(value: int | np.integer[Any]) -> int:
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:
-    """Return the value of a flag, an attribute that must be 0 or 1."""
+    """Return the value of a flag, which must be True, False, 1 or 0, as a bool."""
     if isinstance(value, (bool, np.bool)):
         return bool(value)
     if is_integer(value) and (number := int_of(value)) in (0, 1):
@@ -395,7 +396,7 @@ def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> st
 
 
 def nan_rule(spec: Spec, value: object) -> str:
-    """Return the value of `nan`, an option of the plain functions only."""
+    """Return the value of the option `nan`. Operators of standards accept only its default, "propagate"."""
     return choice(spec, "nan", value, _NAN_RULES if spec.parameters else _NAN_RULES[:1])
 
 

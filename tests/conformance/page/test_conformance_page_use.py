@@ -88,7 +88,7 @@ def test_of_an_array_the_elements_that_differ_are_marked(browser: Browser) -> No
         ("OpenVINO.SegmentMax-16.ids/int8", "ended by SIGSEGV"),
         ("OpenVINO.SegmentMax-16.num_segments.no_ids/int8", "float32[0], empty"),
         ("ONNX.Max-13.nan/float16", "Not a fault: the standard permits it."),
-        ("ONNX.Max-13.nan/float16", "decided by maxops, because the source leaves it open"),
+        ("ONNX.Max-13.nan/float16", "decided by maxops, because the specification leaves the question open"),
     ],
 )
 def test_results_of_every_kind_are_shown(browser: Browser, case: str, words: str) -> None:

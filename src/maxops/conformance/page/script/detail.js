@@ -62,7 +62,7 @@ function detail(finding) {
 function clauseText(name, says) {
   const { source, decided } = DATA.clauses[name];
   return make("blockquote", {}, make("p", {}, says), make("footer", {}, make("code", {}, name), ` \u00b7 ${source}`,
-    decided ? make("span", { class: "decided" }, "decided by maxops, because the source leaves it open") : null));
+    decided ? make("span", { class: "decided" }, "decided by maxops, because the specification leaves the question open") : null));
 }
 
 function where(finding) {
