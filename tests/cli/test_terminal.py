@@ -83,7 +83,7 @@ def test_a_report_has_one_layout_and_no_column_of_single_words(model: str) -> No
         blocks = [line for line in lines if line.startswith(("verdict ", "judged by "))]
         tables = [line for line in lines if line.startswith("\N{BOX DRAWINGS HEAVY DOWN AND RIGHT}")]
         assert (len(tables), bool(blocks)) == ((2, False) if width >= 120 else (0, True)), width
-    assert "float16, bfloat16, float32, float64, int8-64" in " ".join(on_terminal(60, "operators").split())
+    assert "float16, bfloat16, float32, float64, int8 to int64" in " ".join(on_terminal(60, "operators").split())
 
 
 def test_fewer_values_on_a_narrow_terminal() -> None:
