@@ -49,7 +49,7 @@ def _imports(block: str, obj: Object) -> list[str]:
 
 
 def _import(name: str, module: Object) -> str:
-    """Return an import of a member of a module, from the package that exports it or as in the module itself."""
+    """Return an import statement for a member of a module, from the package that exports it or as in the module."""
     member = module.members[name]
     path = member.target_path if member.is_alias else member.path
     for package in (module.package, module.parent):

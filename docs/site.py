@@ -80,7 +80,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to files by links to their pages on the site, and insert the help of the commands."""
+    """Replace links to files with links to their pages on the site, and insert the help of the commands."""
     del config, files
     uri = page.file.src_uri
     if uri == "index.md" or WITHOUT_CONTENTS.match(uri):

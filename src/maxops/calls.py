@@ -126,7 +126,7 @@ class SegmentCall(NamedTuple):
         return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """Return a new call in which `array(name, value)` replaces each array, and `scalar(name, value)` each scalar.
+        """Return a new call in which `array(name, value)` replaces each array, and `scalar` replaces each scalar.
 
         `changes` replace other fields.
         """

@@ -14,7 +14,7 @@ class MaxopsError(Exception):
     """The base class of all errors that maxops raises.
 
     ``clause`` is the id of the violated clause, as listed by `maxops.operators`: a clause of the standard for its
-    operators, a clause such as ``maxops.maximum.types`` for the plain functions, or "" if no clause applies.
+    operators, a clause such as ``maxops.maximum.types`` for the functions of maxops, or "" if no clause applies.
     ``message`` is the text without the clause.
     """
 

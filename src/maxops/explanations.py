@@ -27,7 +27,7 @@ class Explanation:
     breaks: bool
 
     def code(self, row: Spec) -> str:
-        """Return the example as a Python program that uses the operator of a row, or as a model."""
+        """Return the example as a Python program that uses the operator of a row, or as the text of a model."""
         if self.is_model:
             return self.example
         version = "" if row.version is None else f", version={row.version}"

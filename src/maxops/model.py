@@ -326,7 +326,7 @@ def _kind(value: Any) -> str:
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
-    """Check an array against its declaration. `sizes` collects the named sizes, and the axes that they come from."""
+    """Check an array against its declaration. `sizes` records each named size, and where it was first found."""
     expected = f"the model expects {value}"
     # other subclasses, such as masked arrays, contain more information than their elements
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)

@@ -1,6 +1,6 @@
 """`maximum`, `reduce_max` and `segment_max`, and the operators of every standard and version as callables.
 
-Results are always arrays, even at rank 0, because the results of operators are tensors.
+Results are always arrays, never NumPy scalars, because the results of operators are tensors.
 """
 
 from __future__ import annotations
@@ -740,7 +740,8 @@ def _document(row: Spec) -> str:
     )
 
 
-# After the class Operator, because calls to subclasses of Entry that are created later would run `_readable_call`.
+# This call follows the class Operator, because calls to subclasses of Entry that are created later would run
+# `_readable_call`.
 _native.set_readable_call(_readable_call)
 
 

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @lru_cache(1 << 16)  # the same boundary values occur often
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
-    """Return a sort key for the value with these bits: a tuple that compares like the value among those of its type.
+    """Return a sort key for the value with the given bits. Keys are tuples that have the same order as the values.
 
     The key of NaN is (1, 0, 0). All other keys start with 0 and the exact value, and end with 0 for -0 or 1
     otherwise. The exact value of a float is in units of the smallest subnormal, and that of Inf is the power of two
@@ -186,7 +186,7 @@ def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
 
 
 def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
-    """Return the rows of each non-empty segment."""
+    """Return the row numbers of each non-empty segment, keyed by the segment's number."""
     rows: dict[int, list[int]] = {}
     for row, segment in enumerate(segment_ids.tolist()):
         if 0 <= segment < num_segments:

@@ -1,4 +1,4 @@
-"""Shape arithmetic on plain integers; rules that differ between standards are parameters."""
+"""Compute the shapes of results. Rules that differ between standards are parameters of the functions."""
 
 from __future__ import annotations
 

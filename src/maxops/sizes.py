@@ -8,7 +8,7 @@ from typing import NamedTuple
 # None is an unnamed size, which may differ from any other; sizes with the same name are equal.
 Size = int | str | None
 Dims = tuple[Size, ...]
-MAX_ELEMENTS = 2**62  # no array has more; larger products are not computed
+MAX_ELEMENTS = 2**62  # no array has more elements, so larger products are not computed
 
 
 def text(dims: Dims) -> str:

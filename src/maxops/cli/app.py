@@ -189,7 +189,7 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _usage_text(error: Any) -> str:
-    """Return the text of a usage error. If pydantic rejects a value, replace pydantic's text by a shorter one."""
+    """Return the text of a usage error. If pydantic rejects a value, replace pydantic's text with a shorter one."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
     if message:
         hint = _hint_of(error)

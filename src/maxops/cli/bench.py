@@ -1,4 +1,4 @@
-"""`maxops bench`: times maxops against other libraries and the memory bandwidth of the machine."""
+"""`maxops bench`: compares the speed of maxops with other libraries and with the machine's memory bandwidth."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
 
 @contextmanager
 def _progress(count: int | None) -> Iterator[Callable[[str, Json | None], None]]:
-    """Yield a function to call for each stage and finished case. On a terminal, a progress bar shows the progress."""
+    """Yield a function to call for each stage and finished case. On a terminal, a progress bar is shown."""
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)

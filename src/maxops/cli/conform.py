@@ -312,7 +312,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
-    """List the runtimes and exit. The exit code is an error if there are options that require a runtime."""
+    """List the runtimes and exit. If there are options that require a runtime, exit with an error."""
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()

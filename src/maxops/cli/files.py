@@ -231,7 +231,7 @@ def _check_size(header: Header, actual: int, where: str) -> None:
 
 
 def as_bfloat16(array: Array) -> Array:
-    """View an array of 2-byte void, as which NumPy saves bfloat16, as bfloat16. Return other arrays unchanged."""
+    """View an array of 2-byte void as bfloat16, which NumPy saves in this form. Return other arrays unchanged."""
     return array.view(_BFLOAT16) if is_two_bytes(array) else array
 
 

@@ -333,7 +333,7 @@ class _Maximum(_native.Ufunc):
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
-        """Replace the elements at `indices`, in place, by their maximum with `b`. Repeated indices accumulate.
+        """Set the elements at `indices` to their maximum with `b`, in place. Repeated indices accumulate.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
         """

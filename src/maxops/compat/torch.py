@@ -311,7 +311,7 @@ def _is_dense(tensor: object) -> bool:
 
 
 def _is_taken(tensor: object, keepdim: object = False) -> bool:
-    """Return whether maxops runs a call. PyTorch runs calls with empty tensors, or if `keepdim` is not a bool."""
+    """Return whether maxops runs a call. Empty tensors, and a `keepdim` that is not a bool, are left to PyTorch."""
     return type(keepdim) is bool and _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
 
 

@@ -286,7 +286,7 @@ def scatter(
     dim_size: Optional[int] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `scatter_max` if ``reduce`` is "max"; otherwise raise ValueError."""
+    """Return the maxima of `scatter_max`. Raises ValueError if ``reduce`` is not "max"."""
     _check(reduce)
     return scatter_max(src, index, dim, out, dim_size)[0]
 
@@ -298,7 +298,7 @@ def segment_coo(
     dim_size: Optional[int] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `segment_max_coo` if ``reduce`` is "max"; otherwise raise ValueError."""
+    """Return the maxima of `segment_max_coo`. Raises ValueError if ``reduce`` is not "max"."""
     _check(reduce)
     return segment_max_coo(src, index, out, dim_size)[0]
 
@@ -309,6 +309,6 @@ def segment_csr(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     reduce: str = "sum",
 ) -> torch.Tensor:
-    """Return the maxima of `segment_max_csr` if ``reduce`` is "max"; otherwise raise ValueError."""
+    """Return the maxima of `segment_max_csr`. Raises ValueError if ``reduce`` is not "max"."""
     _check(reduce)
     return segment_max_csr(src, indptr, out)[0]

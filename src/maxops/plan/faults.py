@@ -18,8 +18,8 @@ from maxops.errors import MaxopsError, OffsetsError, SegmentIdsError
 from maxops.plan.values import Array, widened
 from maxops.spec import SEGMENT_MAX, Spec
 
-# The treatment of ids that are negative or >= num_segments. None: negative ids are an error, and rows with ids >=
-# num_segments are dropped, as in OpenVINO.
+# The treatment of ids that are negative or >= num_segments. None means that negative ids are an error, and that rows
+# with ids >= num_segments are dropped, as in OpenVINO.
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
 # The core checks blocks of this many ids, one rule at a time. So ids before the reported one may break a later rule.

@@ -177,7 +177,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """Return the value of empty segments: that of a fill mode, or `value`, with NaN or True in the bits of results."""
+    """Return the value of empty segments, from a fill mode or from `value`. NaN and True get the bits of results."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
@@ -201,7 +201,7 @@ def _filled(dtype: DType, mode: str | None) -> Array:
 
 
 def bits_of(value: Array, dtype: DType) -> int:
-    """Return the bits of an array of rank 0. Compare bits, because NumPy warns when it compares a signaling NaN."""
+    """Return the bits of an array of rank 0. Callers compare bits, because NumPy warns about signaling NaNs."""
     return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 

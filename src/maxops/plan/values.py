@@ -79,7 +79,7 @@ def is_python_scalar(value: object) -> bool:
 
 
 def array_of(spec: Spec, name: str, value: object) -> Array:
-    """Return an ndarray, a memory map or a NumPy scalar as a plain array, without conversion.
+    """Return an ndarray, a memory map or a NumPy scalar as a plain array, without converting elements.
 
     The result is a new view with its own shape and dtype, because another thread may set those of the argument.
     """
@@ -118,7 +118,7 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    # along axes with stride 0, such as those from numpy.broadcast_to, only the first element
+    # along axes with stride 0, such as those from numpy.broadcast_to, check only the first element
     distinct = array[(*(slice(None if step else 1) for step in array.strides), ...)]
     for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which is limited to rank 32
         if type(value) not in (Fraction, int):
@@ -214,7 +214,7 @@ def _has_kind(dtype: DType, value: Any) -> bool:
 
 
 def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
-    """Convert a number to a dtype of its kind. Return None if it is out of range or, with `exactly`, is rounded."""
+    """Convert a number to a dtype of its kind. Return None if it is out of range or, with `exactly`, not exact."""
     array = np.empty((), dtype.numpy)
     if dtype.kind == "float":
         try:
@@ -401,7 +401,7 @@ def nan_rule(spec: Spec, value: object) -> str:
 
 
 def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | None:
-    """Return a scalar argument as an array of rank 0 in the dtype of the data, or None for None."""
+    """Return a scalar argument as an array of rank 0 with the dtype of the data. Return None for None."""
     if value is None:
         return None
     if is_python_scalar(value):
