@@ -73,7 +73,7 @@ def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str,
     if not isinstance(value.dtype, DType):
         raise ModelInputError(f"{source}: input {value} cannot be generated randomly; pass --input {value.name}=FILE")
     if value.container.endswith("sequence"):
-        dims = tuple(_names(value))  # named after the sequence
+        dims = tuple(_names(value))  # axes without names are named after the sequence
         members = [
             replace(value, name=f"{value.name}[{number}]", dims=dims, container="") for number in range(IN_SEQUENCE)
         ]

@@ -347,7 +347,7 @@ class _Maximum(_native.Ufunc):
         if not (_has_nan_or_negative_zero(touched, row) or _has_nan_or_negative_zero(others, row)):
             self._numpys.at(a, indices, others)
             return
-        expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # b may be a part of a
+        expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # b may be a view of a
         with np.errstate(invalid="ignore"):  # some loops warn about NaN
             self._numpys.at(a, indices, others)
         # NumPy does not order -0 and +0, and it keeps the bits of NaN

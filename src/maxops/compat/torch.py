@@ -436,7 +436,7 @@ def _scattered_by_each(input: Tensor, index: Tensor, src: Tensor, dim: int, incl
     places = torch.arange(columns, device=input.device).reshape(input.shape[1:])
     if index.shape[1:] != places.shape:
         places = places[tuple([slice(size) for size in index.shape[1:]])]
-    if index.dtype is torch.int64:  # the products of other out-of-range values would overflow
+    if index.dtype is torch.int64:  # because the products of values far out of range would overflow
         index = index.clamp(-1, rows)
     ids = torch.add(places, index, alpha=columns)
     return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)

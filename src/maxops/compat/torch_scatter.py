@@ -97,7 +97,7 @@ def _by_each_id(
     for size in others:
         columns *= size
     places = torch.arange(columns, device=src.device)
-    if index.dtype == torch.int64:  # the products of other out-of-range values would overflow
+    if index.dtype == torch.int64:  # because the products of values far out of range would overflow
         index = index.clamp(-1, count)
     ids = torch.add(places, index.movedim(dim, 0).reshape(src.size(dim), columns), alpha=columns)
     values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
@@ -137,7 +137,7 @@ def _along(
     rows = src.size(dim)
     count = dim_size
     before = 0
-    if out is not None:  # its elements come first, because they take precedence over equal elements of src
+    if out is not None:  # elements of out come first, because they take precedence over equal elements of src
         count = before = out.size(dim)
         own = torch.arange(before, dtype=index.dtype, device=index.device)
         if index.dim() > 1:
