@@ -54,7 +54,7 @@ class AttributeValueError(MaxopsError, ValueError):
 
 
 class AxesError(MaxopsError, AxisError):
-    """Axes are out of range, repeated, not integers, or passed twice. Also a `numpy.exceptions.AxisError`."""
+    """Axes are out of range, repeated, not integers, or passed twice. This is also a `numpy.exceptions.AxisError`."""
 
     axis: int | None = None  # None, as in NumPy for an AxisError with a custom message
     ndim: int | None = None
@@ -72,7 +72,7 @@ class OffsetsError(MaxopsError, ValueError):
 
 
 class IndicesError(MaxopsError, ValueError, IndexError):
-    """An index of ScatterElements or ScatterND is out of range. Also an `IndexError`, like NumPy's AxisError."""
+    """An index of ScatterElements or ScatterND is out of range. This is also an `IndexError`."""
 
 
 class NumSegmentsError(MaxopsError, ValueError):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
-    """Return a context manager for imports of optional packages. If a package is missing, the error names its extra.
+    """Return a context manager for imports of optional packages. Errors for missing packages name the extra.
 
     The error is a ModuleNotFoundError, and its `name` is the missing module, as callers of optional imports expect.
     """

@@ -151,7 +151,7 @@ def maximum(
             must be exactly representable. A third array is a third input, not ``out`` as in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: the inputs that receive the gradient if several equal the maximum: "even" divides it equally among them,
-            as PyTorch and JAX do; "first" gives all of it to the first. This option has no effect on results.
+            as PyTorch and JAX do, and "first" gives all of it to the first. This option has no effect on results.
         nan: "propagate", or "ignore", which ignores NaN like `numpy.fmax` and ``skipna=True``: NaN ranks below every
             number, and a maximum is NaN only if all the elements are NaN.
 

@@ -59,7 +59,7 @@ def _highest_bits(dtype: DType, column: Iterable[int], nan: str = "propagate") -
 
 
 def _to_items(array: Array) -> tuple[DType, Array]:
-    """Return the type of an array, and an object array of its bits as Python integers, or of its rationals."""
+    """Return the dtype of an array, and an object array of the elements' bits, or of rationals for `real`."""
     dtype = dtypes.of(array.dtype)
     assert dtype is not None
     if dtype is dtypes.REAL:

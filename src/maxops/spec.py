@@ -155,11 +155,11 @@ class Spec:
         return tuple(self.rule(short) for short, _ in self.rules)
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """Return the allowed strings of a parameter."""
+        """Return the strings that a parameter allows, given its name."""
         return next(each.choices for each in self.parameters if each.name == name)
 
     def rule(self, short: str) -> Clause:
-        """Return the clause with a short name."""
+        """Return the clause with the given short name."""
         return Clause(self.clause(short), *self._rules[short])
 
     def clause(self, *shorts: str) -> str:
@@ -170,7 +170,7 @@ class Spec:
         raise KeyError(f"{self.standard} {self.name} has no clause {' or '.join(map(repr, shorts))}")
 
     def has(self, short: str) -> bool:
-        """Return whether the row has a clause with a short name."""
+        """Return whether the row has a clause with the given short name."""
         return short in self._rules
 
 

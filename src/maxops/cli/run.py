@@ -66,7 +66,7 @@ class Results:
 
     @property
     def agree(self) -> bool:
-        """Whether all comparisons agree."""
+        """Whether no comparison found a difference."""
         return all(each.agree == len(each.differences) for each in self.compared)
 
 

@@ -118,5 +118,5 @@ def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **o
     skips = are_floats == {True} if skipna is None else skipna
     try:
         return reduce(obj, *by, **_chosen("nanmax" if skips else func, options))
-    except NotImplementedError:  # along a dimension without labels
+    except NotImplementedError:  # flox does not support custom aggregations along a dimension without labels
         return theirs()

@@ -1,4 +1,4 @@
-"""torch_scatter's maximum functions (2.1), with its names, signatures, results, gradients and TorchScript support.
+"""torch_scatter's maximum functions (2.1), with the same signatures, results, gradients and TorchScript support.
 
 >>> import torch
 >>> from maxops.compat.torch_scatter import scatter_max

@@ -23,7 +23,7 @@ from maxops.spec import SEGMENT_MAX, Spec
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
 # The core checks blocks of this many ids, one rule at a time. So ids before the reported one may break a later rule.
-CHECKED_TOGETHER = 1 << 20  # kBlock of find_id_fault in native/api_segments.cpp
+CHECKED_TOGETHER = 1 << 20  # equals kBlock of find_id_fault in native/api_segments.cpp
 
 
 def check_segment_ids(

@@ -83,7 +83,7 @@ def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
 
 
 def _from_the_start(spec: Spec, indices: Array, sizes: Array) -> Array:
-    """Return the indices as non-negative int64. `sizes` has one size, or one for each position along the last axis."""
+    """Return the indices as non-negative int64. `sizes` are the sizes of the axes of the data that they index."""
     wide = indices.astype(np.int64)
     wrong = (wide < -sizes) | (wide >= sizes)
     if wrong.any():

@@ -378,7 +378,7 @@ def int_of(value: int | np.integer[Any]) -> int:
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:
-    """Return the value of a flag, which must be True, False, 1 or 0, as a bool."""
+    """Return a flag, which must be True, False, 1 or 0, as a bool."""
     if isinstance(value, (bool, np.bool)):
         return bool(value)
     if is_integer(value) and (number := int_of(value)) in (0, 1):
