@@ -10,7 +10,7 @@ indices=tensor([1, 0]))
 Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0. Gradients follow the same order: -0
-  and +0 do not tie, and two NaNs tie.
+  and +0 are not a tie, but two NaNs are.
 - With ``include_self=False``, the gradient of a maximum goes only to elements of src. In PyTorch, the elements of input
   that equal the maximum also count as ties, and their share of the gradient is lost.
 - If several elements equal the maximum, the index of the first one is returned, on every device.

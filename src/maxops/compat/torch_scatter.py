@@ -168,7 +168,7 @@ def scatter_max(
     out: Optional[torch.Tensor] = None,  # noqa: UP045
     dim_size: Optional[int] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the maximum of the elements with the same index along an axis, and its position.
+    """For each index along an axis, return the maximum of the elements with this index, and its position.
 
     >>> src = torch.tensor([[1, 5, 3], [2, 4, 8]])
     >>> scatter_max(src, torch.tensor([[0, 1, 0], [0, 0, 1]]), dim=1)

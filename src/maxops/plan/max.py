@@ -1,4 +1,4 @@
-"""Plan calls to Max."""
+"""Check calls to Max, and return their plans."""
 
 from __future__ import annotations
 

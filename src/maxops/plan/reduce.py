@@ -1,4 +1,4 @@
-"""Plan calls to ReduceMax."""
+"""Check calls to ReduceMax, and return their plans."""
 
 from __future__ import annotations
 

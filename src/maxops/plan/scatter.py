@@ -1,4 +1,4 @@
-"""Plan calls to ScatterElements and ScatterND."""
+"""Check calls to ScatterElements and ScatterND, and return their plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan calls to SegmentMax."""
+"""Check calls to SegmentMax, and return their plans."""
 
 from __future__ import annotations
 
