@@ -466,7 +466,7 @@ def refused_kinds(name: str, kind: str) -> dict[str, tuple[Callable[[], ModelPro
     """Return a call with a value of the kind, a default of the kind, and a call by way of another function."""
     body, expected, values = OF_KINDS[name]
     value, typed = values[kind], kind.lower()
-    words = f"'over' of the function own.f must be of kind {expected}, got {kind}"
+    words = f"'over' of the function own.f must have type {expected}, got {kind}"
     own = function(body, attributes="<over>")
     other = function(f"b = own.f <over: {typed} = @o> (a)", "g", attributes="<o>")
     return {

@@ -136,8 +136,8 @@ def test_before_operator_sets_had_names() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TWO.replace("axes = [-1]", "axes = 1"), "'axes' must be of kind INTS, got INT"),
-        (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' must be of kind INT, got STRING"),
+        (TWO.replace("axes = [-1]", "axes = 1"), "'axes' must have type INTS, got INT"),
+        (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' must have type INT, got STRING"),
         (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "ReduceMax-13 has no attribute"),
         (TWO.replace('"": 13', '"other": 13'), "does not support .* from operator set None"),
         (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"got \[13, 18\]"),
@@ -165,7 +165,7 @@ def test_a_node_without_an_output() -> None:
     ("attribute", "words"),
     [
         ("axes = [0]", "'axes' is unknown; the attributes are keepdims, noop_with_empty_axes, since_version"),
-        ("keepdims = 0.0", "'keepdims' must be of kind INT, got FLOAT"),
+        ("keepdims = 0.0", "'keepdims' must have type INT, got FLOAT"),
     ],
 )
 def test_a_node_that_is_ours_already_and_wrong(attribute: str, words: str) -> None:

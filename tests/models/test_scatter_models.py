@@ -135,7 +135,7 @@ def test_rewrite_moves_the_maxima_alone() -> None:
 def test_rewrite_refuses_an_attribute_of_another_kind() -> None:
     wrong = model(ALONE)
     wrong.graph.node[0].attribute.append(helper.make_attribute("axis", [0]))
-    with pytest.raises(ModelError, match="the attribute 'axis' must be of kind INT, got INTS"):
+    with pytest.raises(ModelError, match="the attribute 'axis' must have type INT, got INTS"):
         mx.rewrite(wrong)
 
 

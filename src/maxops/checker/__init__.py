@@ -1,4 +1,4 @@
-"""Checks models against the clauses of a standard without running them: `check` judges every max node."""
+"""Checks the max operators of models against the clauses of a standard, without running the models."""
 
 from maxops.extras import needed
 

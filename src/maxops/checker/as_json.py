@@ -1,4 +1,4 @@
-"""Returns complete reports as JSON for programs, in a stable format."""
+"""Converts reports of `check` to dictionaries that `json.dumps` accepts, in a versioned format."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FORMAT = 3
 
 
 def as_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the reports as dictionaries and lists. The format number increases with each incompatible change.
+    """Return the reports as dictionaries and lists. ``FORMAT`` increases with each incompatible change.
 
-    `errors` lists the errors of the models that could not be judged.
+    `errors` contains the error messages of the models that could not be checked.
     """
     return {
         "format": FORMAT,
@@ -51,7 +51,7 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """Count the nodes, the nodes without a spec, and the findings of each verdict."""
+    """Count a report's nodes, the nodes outside the standard, and the findings with each verdict."""
     found = report.findings
     return {
         "nodes": len(report.nodes),

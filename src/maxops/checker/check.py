@@ -16,7 +16,7 @@ from maxops.onnx.structure import canonical, with_open_sizes
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
-    """Check every max node of a model against each clause of its operator in a standard, without running the model.
+    """Check the max operators of a model against every clause of a standard, without running the model.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] a, float[3] b, float[n] c) => (y, z) '
@@ -29,12 +29,13 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     graph / node (Max) with output 'y': broken: axis -1 does not broadcast: 'a' (2,), 'b' (3,)
     graph / node (Max) with output 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
 
-    `model` is a .onnx file, the .xml file of an OpenVINO IR, or a ModelProto; subgraphs and functions are checked too.
-    `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino"; None selects the model's own. Of external
-    data and of an IR's .bin file, only small constants such as axes are read.
+    `model` is the path of a .onnx file, the path of an OpenVINO IR's .xml file, or a ModelProto. Subgraphs and
+    functions are also checked. `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino". None selects the standard
+    that defines each operator. Only small constants, such as axes, are read from external data files and from an IR's
+    .bin file.
 
-    Raises ModelError for a file that is not a model, and UnknownOperatorError for an unknown standard. A fault of a
-    model is a finding; a fault that no clause of an operator covers has the clause "model".
+    Raises ModelError for a file that is not a model, and UnknownOperatorError for an unknown standard. Faults of a
+    model are not raised, but reported as findings. A fault that no clause covers has the clause "model".
     """
     chosen = standards.known(standard)
     if not isinstance(model, ModelProto) and Path(model).suffix.lower() == ".xml":
@@ -48,6 +49,6 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
         take_small_integers_in(proto, folder)
     nodes, faults = onnx_model.read_nodes(proto, folder, chosen)
     report = Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
-    # strict inference would only repeat known faults in other words
+    # strict type inference would only report known faults again, in other words
     full = not report.broken and not faults
     return replace(report, faults=(*faults, *onnx_checker.findings(proto, full=full)))

@@ -1,4 +1,4 @@
-"""Static facts about the max nodes of a model, in one form for every model format."""
+"""Describes the max nodes of a model independently of the model's format, which is ONNX or OpenVINO IR."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from maxops.plan import Array
 from maxops.sizes import Dims, text
 from maxops.spec import Spec
 
-# The value of an attribute that the caller of a function sets, if the caller is unknown.
+# Replaces the value of an attribute in a function if the caller sets the value, but the caller is unknown.
 OPEN: Final = object()
 
 
 @dataclass(frozen=True)
 class Invalid:
-    """An attribute that is present but invalid, with a message that gives the reason."""
+    """Replaces the value of an invalid attribute. The text gives the reason."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Known:
-    """The known facts about a value. `dtype` is a maxops dtype, the name of a type that maxops lacks, or None.
+    """The known facts about an input or output of a node.
 
-    ``dims`` is None for an unknown rank. ``declared`` says whether the model declares the type. ``constant`` is the
-    value of a small constant in the model. ``written_sparse`` says whether a dense tensor is stored as a sparse tensor.
+    ``dtype`` is a maxops dtype, the name of a type that maxops does not support, or None if the type is unknown.
+    ``dims`` is None if the rank is unknown. ``declared`` is True if the model declares the type. ``constant`` is the
+    array of a small constant in the model. ``written_sparse`` is True if a dense tensor is stored as a sparse tensor.
     """
 
     name: str
@@ -44,16 +45,17 @@ class Known:
 
     @property
     def shape_in_words(self) -> str:
-        """Describe the known shape in a sentence."""
+        """The known shape in words, such as "'x' has shape (2, n)"."""
         return f"{self.name!r} is {shape(None)}" if self.dims is None else f"{self.name!r} has shape {shape(self.dims)}"
 
 
 @dataclass(frozen=True)
 class Node:
-    """A max node with the spec that judges it; without a spec, `note` gives the reason.
+    """A max node, and the specification to check it against.
 
-    ``inputs`` contains None for an omitted input. ``opset`` is the operator set if the model names it; in ONNX it is a
-    number.
+    ``row`` is the specification, or None if there is none; ``note`` then gives the reason. ``inputs`` contains None for
+    each omitted input. ``opset`` is the operator set that the model states for the node: a number in ONNX, and a name
+    such as "opset1" in OpenVINO.
     """
 
     where: str
@@ -66,20 +68,20 @@ class Node:
     opset: str | None = None
 
     def input(self, number: int) -> Known | None:
-        """Return the input with this number, or None if it is omitted."""
+        """Return the input with an index, or None if it is omitted."""
         return self.inputs[number] if number < len(self.inputs) else None
 
     @property
     def distinct_inputs(self) -> list[Known]:
-        """Return the present inputs, each once even if the node reads it twice."""
+        """The inputs that are not omitted, without duplicates."""
         return list({id(known): known for known in self.inputs if known is not None}.values())
 
     @property
     def output(self) -> Known | None:
-        """The first output, or None."""
+        """The first output, or None if the node has no outputs."""
         return self.outputs[0] if self.outputs else None
 
 
 def shape(dims: Dims | None) -> str:
-    """Describe a shape."""
+    """Return a shape as text, such as "(2, n)"."""
     return "of unknown rank" if dims is None else text(dims)

@@ -1,4 +1,4 @@
-"""Reads the max nodes of an OpenVINO IR, from its net and from the bodies inside its layers."""
+"""Reads the max nodes of an OpenVINO IR, including nodes in the bodies of layers such as Loop."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ from maxops.spec import Spec
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
 # Axes and num_segments are small constants. Larger constants are weights, which are not read.
-LARGEST_READ = 4096
-MAX_NESTING = 100  # of bodies; the path of a body names all bodies around it
+LARGEST_READ = 4096  # bytes
+MAX_NESTING = 100  # levels of bodies; limited because the path of a body contains the names of all enclosing bodies
 
 
 @dataclass
 class _Net:
-    """The layers of a net or body, the source of each input port, and the known and declared facts of output ports."""
+    """The layers of a net, or of a body in it.
+
+    ``sources`` maps each input port to the output port that feeds it. ``values`` contains the known facts about each
+    output port, and ``written`` contains the facts that the port declares.
+    """
 
     path: str
     layers: dict[str, Layer] = field(default_factory=dict)
@@ -117,9 +121,9 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """Add the facts about the layer's output ports; the layer's data takes precedence over its ports.
+        """Add the facts about a layer's output ports. The layer's <data> takes precedence over its ports.
 
-        A port with invalid sizes has an unknown rank.
+        If the declared sizes of a port are invalid, its rank is unknown.
         """
         any_rank, is_constant = layers.is_any_rank(layer.data), layer.type == "Const"
         has_own = (layer.type == "Parameter" or is_constant) and not any_rank
@@ -154,7 +158,7 @@ class _Reader:
             self._weights.check(offset, size, "the data")
 
     def _own_type(self, net: _Net, layer: Layer) -> DType | str | None:
-        """Return the type in the layer's data; for a max operator, return the type of its input."""
+        """Return the type in the layer's <data> or, for a max operator, the type of its first input."""
         if (named := layers.element_type(layer)) is not None:
             return named
         return self._fed(net, layer, next(iter(layer.inputs), "")).dtype if layer.type in OPERATORS else None
@@ -188,7 +192,7 @@ class _Reader:
         for number, port in enumerate(layer.inputs):
             known = self._fed(net, layer, port)
             if operator == "SegmentMax" and number == 2 and known.dims == (0,):
-                known = replace(known, dims=())  # the spelling of a scalar in OpenVINO's documentation
+                known = replace(known, dims=())  # OpenVINO's documentation writes a scalar as one size of 0
             if number and operator != "Max":
                 known = replace(known, constant=self._constant(net, layer, port))
             inputs.append(known)
@@ -202,7 +206,7 @@ class _Reader:
 
 
 def _may_be(written: Dims, own: Dims) -> bool:
-    """Return whether two shapes may be equal; OpenVINO's documentation writes a scalar as one size of 0."""
+    """Return whether two shapes may be equal. OpenVINO's documentation writes the shape of a scalar as (0,)."""
     if own == () and written == (0,):
         return True
     return len(written) == len(own) and all(
@@ -211,9 +215,9 @@ def _may_be(written: Dims, own: Dims) -> bool:
 
 
 def _attributes(layer: Layer) -> dict[str, Any]:
-    """Return the attributes by their names in the spec."""
+    """Return the attributes of a layer, keyed by their names in `maxops.spec`."""
     if layer.type == "ReduceMax":
-        # in OpenVINO, empty axes reduce nothing
+        # in OpenVINO, ReduceMax with empty axes returns its input
         return {"keepdims": _or_invalid(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
     if layer.type == "SegmentMax":
         return {"fill_mode": _or_invalid(lambda: layers.fill_mode(layer, "", lambda _: None))}
@@ -229,5 +233,5 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 
 def _bare(error: MaxopsError) -> str:
-    """Return an error's text without location and clause, which are separate fields of a finding."""
+    """Return an error's text without its location and clause, which a finding stores in separate fields."""
     return error.message.removeprefix(": ")

@@ -21,9 +21,9 @@ MAX_WORDS = 500  # characters
 
 
 def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
-    """Return a finding if onnx.checker refuses the model or cannot judge it. `full` includes type inference.
+    """Return a finding if onnx.checker rejects the model or fails. `full` adds type inference to the check.
 
-    Models for a newer onnx package are not judged.
+    Models that require a newer onnx package are not checked.
     """
     newest = onnx.defs.onnx_opset_version()
     imports = [entry for holder in (proto, *proto.functions) for entry in holder.opset_import]
@@ -50,18 +50,21 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
 
 
 def _verdict(refusal: str) -> Verdict:
-    """Return the verdict of a refusal: broken, or unknown if the refusal does not prove a fault."""
-    # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
+    """Return the verdict for an error of onnx.checker: "broken", or "unknown" if the error does not prove a fault."""
+    # inference may fail in the expansion of a valid operator, such as MeanVarianceNormalization without its attribute
     is_inside = refusal.count("Inference error(s)") > 1
-    # a function's operator set should match the model's, but runtimes accept others, too
+    # a function should import the same operator sets as the model, but runtimes also accept other versions
     is_of_function = refusal.startswith("Opset import for domain") and "in function op" in refusal
-    # large external data of Constants and inner graphs is not read
+    # large external data of Constant nodes and of subgraphs is not read
     is_of_external = "external tensors" in refusal
     return "unknown" if is_inside or is_of_function or is_of_external else "broken"
 
 
 def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:
-    """Return onnx.checker's refusal of the model, or "". Type inference needs the shapes of the weights."""
+    """Return the error message of onnx.checker, or "" if it accepts the model.
+
+    `light` has empty weights. `shaped` has the shapes of the weights, for type inference; None omits type inference.
+    """
     try:
         onnx.checker.check_model(light)
         if shaped is not None:

@@ -1,4 +1,4 @@
-"""Finds faults of malformed ONNX models that no operator's clause covers."""
+"""Finds faults of ONNX models that no clause of an operator covers, such as repeated names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from maxops.onnx.external import external_tensors, leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 from maxops.sizes import MAX_ELEMENTS
 
-LARGEST_READ = 4096  # bytes of external data, as in an IR
-FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is also an input
+LARGEST_READ = 4096  # bytes of external data; the same limit as for an IR
+FIRST_IR_WITH_CONSTANTS = 4  # in earlier versions, every initializer must also be an input
 
 
 def take_small_integers_in(proto: ModelProto, folder: Path) -> None:
-    """Read small external tensors of integers into the model, because they may be axes, ids or sizes.
+    """Load small integer tensors from external files into the model, because they may be axes, ids or sizes.
 
-    Tensors with a fault, which is reported separately, and files that cannot be read remain external.
+    A tensor remains external if it has a fault, which is reported separately, or if its file cannot be read.
     """
     for tensor in external_tensors(proto):
         dtype = DTYPES.get(tensor.data_type)
@@ -48,7 +48,7 @@ def take_small_integers_in(proto: ModelProto, folder: Path) -> None:
 def graph_faults(
     graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
 ) -> Iterator[str]:
-    """Describe the faults of one graph; `outer` contains the names of outer graphs that the graph can read."""
+    """Yield a description of each fault of a graph. `outer` contains the names of outer graphs that it can read."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
@@ -73,7 +73,7 @@ def graph_faults(
 
 
 def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """Describe the nodes that redefine a name of an outer graph."""
+    """Yield a description of each node output that has the name of a value in an outer graph."""
     for node in graph.node:
         for name in node.output:
             if name and name in outer:
@@ -89,7 +89,7 @@ def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None)
 
 
 def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) -> Iterator[str]:
-    """Yield the faults of the parts of a sparse tensor."""
+    """Yield the faults of a sparse tensor's values and indices."""
     yield from tensor_faults(sparse.values, f"the values tensor of {where}", folder)
     yield from tensor_faults(sparse.indices, f"the indices tensor of {where}", folder)
 
@@ -121,7 +121,7 @@ def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:
 
 
 def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
-    """Return the faults of the location of external data, found from names and lengths only."""
+    """Return the faults of a tensor's reference to external data: its path, offset and length. No data is read."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
@@ -147,11 +147,11 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError:  # one fault for all tensors in the file
+    except FileNotFoundError:  # reported once for all tensors in the file, because the message names no tensor
         return [f"the external data {location!r} is missing from the model's folder"]
     except PermissionError as error:  # not a fault of the model
         raise ModelError(f"{path} cannot be accessed: {error.strerror}") from error
-    except (OSError, ValueError) as error:  # an invalid name
+    except (OSError, ValueError) as error:  # for example, an invalid file name
         return [f"{named} cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
         return [f"{named} is a symlink that points outside the model's folder"]

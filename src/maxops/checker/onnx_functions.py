@@ -1,4 +1,4 @@
-"""Analyzes the functions of a model: their calls, whether inference can follow them, and each body as a model."""
+"""Analyzes the functions of an ONNX model: the calls between them, and whether type inference can follow the calls."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from maxops.onnx.structure import FunctionKey, call_key, function_key, training_graphs, with_inner
 
-# Inference repeats a body for each call. Beyond these limits, it runs without functions.
+# Type inference processes a function's body once per call. If a model exceeds these limits, its functions are omitted.
 MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
 class Functions:
-    """The functions by key; `fault` gives the reason if types cannot be inferred through their calls."""
+    """The functions of a model, by key. If type inference cannot follow their calls, `fault` gives the reason."""
 
     def __init__(self, proto: ModelProto) -> None:
         self.by_key: dict[FunctionKey, FunctionProto] = {
@@ -27,7 +27,7 @@ class Functions:
         self.fault: str = self._fault([proto.graph, *(graph for _, graph in training_graphs(proto))])
 
     def called_by(self, node: NodeProto) -> FunctionKey | None:
-        """Return the function that a node calls, or None if it is an operator."""
+        """Return the key of the function that a node calls, or None if the node is an operator."""
         key = call_key(node)
         return key if key in self.by_key else None
 
@@ -71,12 +71,16 @@ class Functions:
 
 
 def name_of(key: FunctionKey) -> str:
-    """Return a readable name for a function."""
+    """Return the name of a function for messages, such as "domain.name"."""
     return ".".join(str(part) for part in key if part)
 
 
 def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:
-    """Return the function's nodes as a model without inputs, with a call's attributes (None: unknown)."""
+    """Return a model with a function's nodes, in which values replace the references to the function's attributes.
+
+    The model has no inputs and outputs. `given` contains the attributes of a call, or is None if the call is unknown.
+    For an unknown call, only default values replace references.
+    """
     model = ModelProto(ir_version=ir_version, opset_import=function.opset_import)
     model.graph.node.extend(function.node)
     model.graph.value_info.extend(function.value_info)
@@ -90,12 +94,12 @@ def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir
 
 
 def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep: bool) -> Iterator[AttributeProto]:
-    """Yield a node's attributes with `values` for references; `keep` keeps references that have no value."""
+    """Yield a node's attributes, and replace references with their values. `keep` keeps references without a value."""
     for attribute in node.attribute:
         value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is None and not keep:
             continue
         copy = deepcopy(attribute if value is None else value)
-        if isinstance(attribute.name, str):  # other names cannot be written, and are reported elsewhere
+        if isinstance(attribute.name, str):  # a name that is not UTF-8 cannot be written, and is reported elsewhere
             copy.name = attribute.name
         yield copy

@@ -38,14 +38,14 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-# Calls of a function with the same types are judged once. At most this many different calls are judged.
+# Calls of a function with the same types and attributes are checked once. This is the limit on different calls.
 MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
 
 
 class _Visible:
-    """The names that a subgraph of a node can read: outer names, and names that are defined before the node."""
+    """The names that a node's subgraph can read: names of outer graphs, and names that are defined before the node."""
 
     def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
         self._outer, self._positions, self._position = outer, positions, position
@@ -56,7 +56,11 @@ class _Visible:
 
 @dataclass(frozen=True)
 class _Opset:
-    """The ONNX operator set that applies, or the fault if none does; `written` is its number in the model, or None."""
+    """The ONNX operator set of a model or function.
+
+    ``number`` is None if the operator set is unknown; ``fault`` then gives the reason. ``written`` is the imported
+    version as text, or None if the model does not import exactly one version.
+    """
 
     number: int | None
     fault: str
@@ -65,10 +69,11 @@ class _Opset:
 
 @dataclass(frozen=True)
 class _Graph:
-    """A graph to read, with inferred types and the values of outer graphs.
+    """A graph that is still to be read.
 
-    ``visible`` contains the outer names that the graph may read. ``inputs`` contains the inputs of a function, and
-    ``outputs`` contains its outputs whose types the caller declares.
+    ``inferred`` is the graph with inferred types. ``outer`` contains the values of outer graphs, and ``visible``
+    contains those names of outer graphs that the graph may read. For the body of a function, ``inputs`` contains the
+    inputs of a call, and ``outputs`` contains the outputs whose types the caller declares.
     """
 
     path: str
@@ -86,7 +91,7 @@ class _Graph:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function to read with these inputs, outputs and attributes; `attributes` is None if unknown."""
+    """A function call whose body is still to be read. `attributes` is None if the caller is unknown."""
 
     path: str
     key: FunctionKey
@@ -151,7 +156,10 @@ class _Reader:
             self._drain()
 
     def _not_entered(self) -> list[FunctionKey]:
-        """Return the uncalled functions; if calls are followed, exclude those that other uncalled functions call."""
+        """Return the functions that have not been read.
+
+        If calls can be followed, exclude the functions that another returned function calls.
+        """
         functions, found, called = self._functions, [], set(self._entered)
         for key in functions.callers_first:
             if key not in called:
@@ -161,7 +169,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Read the training graphs: each training step with the model's graph, and each initialization on its own."""
+        """Read the training graphs. Training steps can read values of the main graph; initializations cannot."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):
@@ -176,7 +184,7 @@ class _Reader:
             self._drain()
 
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
-        """Return a graph of the model with inferred shapes."""
+        """Return a graph of the model with inferred types and shapes."""
         proto, functions = self._proto, () if self._functions.fault else self._proto.functions
         whole = ModelProto(
             ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions
@@ -184,11 +192,11 @@ class _Reader:
         return self._inferred(path, graph, infer([(lambda: whole, self._prefix())])[0])
 
     def _prefix(self) -> str:
-        """Return a prefix for generated dimension names that neither another inference nor the model uses."""
+        """Return an unused prefix for the dimension names that shape inference generates."""
         return f"{self._stem}{next(self._inferences)}_"
 
     def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:
-        """Return the graph with inferred shapes, or the graph itself if inference failed."""
+        """Return the result of shape inference or, if inference failed, report the error and return the graph."""
         if isinstance(found, ModelError):
             self._fault(path, str(found), "unknown")
             return graph
@@ -198,7 +206,7 @@ class _Reader:
         while self._waiting:
             tasks, self._waiting = self._waiting, []
             calls = [task for task in tasks if isinstance(task, _Call)]
-            # one process infers the types of all calls, which only max nodes need
+            # one subprocess infers the types of all calls; types are required only if the model has max nodes
             found = iter(
                 infer((partial(self._body_with_types, call), self._prefix()) for call in calls)
                 if self._has_nodes
@@ -237,7 +245,7 @@ class _Reader:
         judged: set[str] = set()
         for position, (node, partner) in enumerate(zip(graph.node, partners, strict=True)):
             where = f"{task.path} / {nodes.label(node)}"
-            # runtimes prefer the operator to a function with its name
+            # if a function has the name of an operator, runtimes run the operator
             key = None if nodes.is_max(node) else self._functions.called_by(node)
             operator = node.op_type if _is_max(node) else None
             if key is not None:
@@ -263,7 +271,7 @@ class _Reader:
             for name in node.output:
                 positions.setdefault(name, position)
         for name, text in contradictions(graph, values):
-            if name not in judged:  # otherwise, a clause covers it
+            if name not in judged:  # a clause covers the outputs of judged nodes
                 self._fault(task.path, text)
 
     def _call(self, where: str, key: FunctionKey, node: NodeProto, scope: Scope) -> None:
@@ -298,7 +306,7 @@ class _Reader:
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
 
     def _body_with_types(self, call: _Call) -> ModelProto:
-        """Return a function's body with the types and constants of this call, and with the functions that it needs."""
+        """Return a model of a function's body with the types and constants of a call, and the functions it calls."""
         function = self._functions.by_key[call.key]
         model = body(function, call.attributes, self._proto.ir_version)
         if not self._functions.fault:
@@ -312,7 +320,7 @@ class _Reader:
         return model
 
     def _enter(self, call: _Call, found: GraphProto | ModelError | None) -> None:
-        """Put a function's body in the queue, with the types inferred from this call."""
+        """Add a function's body to the queue, with the types that are inferred from a call."""
         function = self._functions.by_key[call.key]
         seen_before = call.key in self._entered
         if not seen_before:
@@ -355,9 +363,9 @@ class _Reader:
         users: Iterable[NodeProto],
         find: Callable[[], int],
     ) -> _Opset:
-        """Return ONNX's operator set. A missing import of another domain is a fault only if nodes need the domain."""
+        """Return the imported version of the default ONNX domain. Report domains that nodes use without an import."""
         imports, users = list(imports), list(with_inner(users))
-        imported = {entry.domain for entry in imports} | {""}  # reported below
+        imported = {entry.domain for entry in imports} | {""}  # the default domain is checked below
         for node in users:
             if node.domain not in imported:
                 imported.add(node.domain)
@@ -372,12 +380,12 @@ class _Reader:
         except ModelError as error:
             text = str(error).removeprefix(": ")
             if written or any(not node.domain for node in users):
-                # a model that is too new is not wrong
+                # a model that requires a newer onnx package may be valid
                 self._fault(where, text, "unknown" if "update the onnx package" in text else "broken")
             return _Opset(None, text, named)
 
     def _row(self, node: NodeProto, operator: str, opset: _Opset) -> tuple[Spec | None, str]:
-        """Return the spec that judges a node, or the reason why there is none."""
+        """Return the specification to check a node against, or None and the reason."""
         own = schemas.SEGMENT_MAX.standard if operator == SEGMENT_MAX else "ONNX"
         standard = self._standard or own
         if standard != "ONNX" or own != "ONNX":
@@ -393,7 +401,7 @@ class _Reader:
 
     def _node(self, where: str, operator: str, node: NodeProto, scope: Scope, task: _Graph) -> Node:
         row, note = self._row(node, operator, task.opset)
-        # a node may read one value many times
+        # convert each value once, even if the node reads it several times
         read = {
             name: scope.get(name, Value()).known(name, with_constant=number > 0 and operator != "Max")
             for name, number in {name: number for number, name in enumerate(node.input)}.items()
@@ -404,11 +412,11 @@ class _Reader:
             actual = "an empty name" if len(node.output) == 1 else len(node.output)
             self._fault(where, f"expected one output, got {actual}")
         opset = task.opset.written
-        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # these nodes name their own version
+        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # these nodes state their version themselves
             own, why = _row_of_ours(node, operator)
             opset = None if own is None else str(own.version)
             if own is None:
-                # a newer maxops may know a newer version
+                # a newer release of maxops may support a newer version
                 is_open = (given := _version_of(node)) is OPEN or given > schemas.NEWEST[operator].version
                 self._fault(where, why, "unknown" if is_open else "broken")
         attributes = self._attributes(where, operator, node, task)
@@ -435,7 +443,7 @@ class _Reader:
                 found[name] = Invalid(f"no max operator has an attribute {name!r}")
             elif attribute.type != kind:
                 expected = AttributeProto.AttributeType.Name(kind)
-                found[name] = Invalid(f"{name} must be of kind {expected}, got {_kind_name(attribute)}")
+                found[name] = Invalid(f"{name} must have type {expected}, got {_kind_name(attribute)}")
             elif kind == AttributeProto.STRING:
                 found[name] = attribute.s.decode(errors="backslashreplace")
             else:
@@ -449,7 +457,10 @@ def _is_max(node: NodeProto) -> bool:
 
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
-    """Return the spec of ONNX's operator that a `maxops` node follows, with axes as an input, or why there is none."""
+    """Return the ONNX specification that a node of the `maxops` domain follows, or None and the reason.
+
+    In this domain, the axes of ReduceMax are an input in every version.
+    """
     version = _version_of(node)
     if version is OPEN:
         return None, "the version is set by the caller of the function"
@@ -462,7 +473,7 @@ def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
 
 
 def _version_of(node: NodeProto) -> Any:
-    """Return the version of ONNX's operator that a `maxops` node names, OPEN if a caller sets it, or None."""
+    """Return a node's `since_version`: a number, OPEN if the caller of a function sets it, or None if it is omitted."""
     given = [attribute for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
     return (OPEN if given[0].ref_attr_name else given[0].i) if given else None
 

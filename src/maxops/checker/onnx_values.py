@@ -1,4 +1,4 @@
-"""The values of an ONNX graph, with types from tensors, from inference, and from the model's declarations."""
+"""Determines the types of the values in an ONNX graph from tensors, from type inference, and from declarations."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name, 
 from maxops.plan import Array
 from maxops.sizes import Dims, text
 
-# Inference reads shapes and axes, which are small; larger tensors are passed without data.
+# Type inference reads the data of shapes and axes, which are small. It receives larger tensors without their data.
 LARGEST_READ = 16384  # bytes
 
 
 @dataclass(frozen=True)
 class Value:
-    """The type of a value, whether the model declares it, a constant's tensor, and whether it is stored as sparse.
+    """The known facts about a value of an ONNX graph.
 
-    ``written`` is the declared type, which may contradict ``type``.
+    ``declared`` is True if the model declares a type; ``written`` is this type, which may contradict ``type``.
+    ``tensor`` contains the data of a constant. ``written_sparse`` is True if the constant is stored as a sparse tensor.
     """
 
     type: TypeProto | None = None
@@ -40,7 +41,7 @@ class Value:
     written: TypeProto | None = None
 
     def known(self, name: str, *, with_constant: bool) -> Known:
-        """Return the known facts about the value; include the constant only if a rule reads it."""
+        """Convert the facts to a `Known`. `with_constant` includes the array of a constant, which few rules read."""
         form = None if self.type is None else self.type.WhichOneof("value")
         if self.type is None or form is None:
             return Known(name, declared=self.declared)
@@ -55,12 +56,12 @@ class Value:
         return Known(name, dtype, dims, self.declared, sparse, self.written_sparse, constant)
 
     def as_written(self) -> Value:
-        """Return the value with its declared type, for judging the node that produces it."""
+        """Return the value with its declared type, which the rules compare with the inputs of the node."""
         return self if self.written is None else replace(self, type=completed(self.written, self.type))
 
     @property
     def fingerprint(self) -> tuple[bytes, ...]:
-        """Return the properties that affect type inference in a function's body, as bytes."""
+        """The facts that affect type inference in the body of a called function, as bytes."""
         messages = (self.type, self.tensor, self.written)
         return (
             *(b"" if each is None else each.SerializeToString() for each in messages),
@@ -68,7 +69,7 @@ class Value:
         )
 
     def without_large_tensor(self) -> Value:
-        """Return the value without a large tensor, because the body of a function may be inferred many times."""
+        """Return the value without a large tensor, which type inference would copy for each function call."""
         large = self.tensor is not None and self.tensor.ByteSize() > LARGEST_READ
         return replace(self, tensor=None) if large else self
 
@@ -77,16 +78,15 @@ class Value:
             return None
         try:
             return to_array(self.tensor, "")
-        except ModelError:  # reported separately, or external data, which is not read
+        except ModelError:  # the error is reported separately, or the data is external and not read
             return None
 
 
 def infer(makers: Iterable[tuple[Callable[[], ModelProto], str]]) -> list[GraphProto | ModelError]:
-    """Return the graph of each model with types from tensors and inference, or an error.
+    """Create models in a sandbox, and return the graph of each with inferred types, or the error of the inference.
 
-    Declared types are used only if tensors and inference leave a type unknown. Weights are omitted. A sandbox creates
-    the models and infers their types. Each maker is paired with a prefix for the dimension names that inference
-    generates.
+    Each of the `makers` is a function that returns a model, and a prefix for the dimension names that inference
+    generates. Declared types are used only if tensors and inference leave a type unknown. Large weights are omitted.
     """
     schemas.register()
     works = [partial(_inferred, make, prefix) for make, prefix in makers]
@@ -129,7 +129,7 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
 
 
 def _declare_references(function: FunctionProto) -> None:
-    """Declare the attributes that a function's nodes refer to; inference, unlike runtimes, ignores undeclared ones."""
+    """Declare all attributes that a function's nodes refer to, because type inference ignores undeclared attributes."""
     declared = {*function.attribute, *(attribute.name for attribute in function.attribute_proto), ""}
     for node in with_inner(function.node):
         for attribute in node.attribute:
@@ -154,7 +154,7 @@ def _inferred(make: Callable[[], ModelProto], prefix: str) -> bytes:
 
 
 def _infer(model: ModelProto, names: Iterator[str]) -> ModelProto:
-    """Infer types. Names that onnx generates are replaced, because other graphs may use them for other sizes."""
+    """Infer types. Rename the dimensions that onnx names, because onnx may use the same names in other graphs."""
     try:
         found = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx may raise any exception
@@ -168,9 +168,9 @@ def _infer(model: ModelProto, names: Iterator[str]) -> ModelProto:
 
 
 def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, int], *, is_body: bool) -> None:
-    """Remove declared types that tensors or inference provide; keep the types of unknown operators' outputs.
+    """Remove the declared types that onnx can infer. Keep those of the outputs of unknown operators.
 
-    The inputs of a body get their types from its node if onnx infers the node.
+    `is_body` marks a subgraph of a node that onnx supports. The inputs of this subgraph get their types from the node.
     """
     tensors = {tensor.name: type_of(tensor) for tensor in graph.initializer}
     for info in graph.input:
@@ -194,12 +194,12 @@ def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, in
 
 
 def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
-    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3, models import none
+    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3, models have no imports
     return schemas.since(node.op_type, version, node.domain) > 0
 
 
 def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:
-    """Replace types that inference left unknown by the declared types; return whether there were any."""
+    """Add the declared types of values whose types inference left unknown. Return whether there were such values."""
     known = {info.name: info.type for info in _infos(found)}
     outputs = {info.name: info for info in bare.output}
     inputs = {info.name: info for info in bare.input if not info.HasField("type")}
@@ -222,7 +222,7 @@ def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool
 
 
 def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
-    """Return the values of a graph by name."""
+    """Return the known facts about the values of a graph, by name."""
     written: dict[str, TypeProto] = {}
     for info in _infos(graph):
         if has_type(info.type):
@@ -240,7 +240,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
         kind = TypeProto.SparseTensor(elem_type=sparse.values.data_type, shape=shape_of(sparse.dims))
         values[sparse.values.name] = Value(TypeProto(sparse_tensor_type=kind), True)
     for info in graph.input:
-        values.setdefault(info.name, Value())  # only the name is known, which hides an outer value
+        values.setdefault(info.name, Value())  # an input without a type also hides an outer value with its name
     for node in graph.node:
         for name in node.output:
             values.setdefault(name, Value())
@@ -250,7 +250,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
 
 
 def contradictions(graph: GraphProto, values: dict[str, Value]) -> Iterator[tuple[str, str]]:
-    """Yield the names of values with a wrong declared shape or type, each with a description."""
+    """Yield the name of each value whose declared type or shape is wrong, with a description."""
     makers = {name: f"{nodes.label(node)} produces" for node in graph.node for name in node.output}
     makers |= dict.fromkeys((tensor.name for tensor in graph.initializer), "its initializer is")
     makers |= {sparse.values.name: "its initializer is" for sparse in graph.sparse_initializer}
@@ -270,13 +270,13 @@ def _infos(graph: GraphProto) -> list[ValueInfoProto]:
 
 
 def has_type(info: TypeProto | None) -> bool:
-    """Return whether a type contains any information."""
+    """Return whether a type is specified. The type of a tensor must include the type of its elements."""
     form = None if info is None else info.WhichOneof("value")
     return form is not None and (not form.endswith("tensor_type") or getattr(info, form).elem_type != 0)
 
 
 def conflicts(fact: TypeProto, other: TypeProto) -> bool:
-    """Return whether two types exclude each other; symbolic sizes match every size."""
+    """Return whether two types are incompatible. Symbolic and unknown sizes are compatible with every size."""
     form, other_form = fact.WhichOneof("value"), other.WhichOneof("value")
     if form is None or other_form is None:
         return False
@@ -323,7 +323,7 @@ def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
 
 
 def in_words(info: TypeProto) -> str:
-    """Describe a type: "float32 (2, n)"."""
+    """Return a type as text, such as "float32 (2, n)"."""
     form = info.WhichOneof("value") or "no type"
     if not form.endswith("tensor_type"):
         return f"a {form.removesuffix('_type')}"
@@ -334,12 +334,12 @@ def in_words(info: TypeProto) -> str:
 
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
-    """Return the sizes, with None for negative sizes."""
+    """Return the sizes of a tensor type, with None for each negative size."""
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:
-    """Return the value of a Constant node, with the type of its attribute."""
+    """Add the facts from the attribute of a Constant node to its output's value."""
     for attribute in node.attribute:
         tensor = None
         if attribute.name == "value" and attribute.HasField("t"):

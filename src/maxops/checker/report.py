@@ -26,9 +26,10 @@ RULES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict on one clause of one node, or a fault of the model (`clause` is "model"), with the reason in words.
+    """The verdict on one clause for one node, or a fault of the model.
 
-    ``at_run_time`` marks facts that are known only at run time, such as the values of a result.
+    ``clause`` is the id of the clause, or "model" for a fault that no clause covers. ``message`` gives the reason.
+    ``at_run_time`` is True if the verdict depends on facts that are known only at run time, such as values.
     """
 
     node: str
@@ -39,13 +40,16 @@ class Finding:
 
     @property
     def notable(self) -> bool:
-        """True if the clause is broken, or if the model leaves it open."""
+        """True if the clause is broken, or if the model lacks the information to decide it."""
         return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
 @dataclass(frozen=True)
 class JudgedNode:
-    """A max node with a finding for each clause of its spec; without a spec, `note` gives the reason."""
+    """A max node with a finding for each clause of its specification.
+
+    If the standard has no specification for the node, ``row`` is None and ``note`` gives the reason.
+    """
 
     where: str
     operator: str
@@ -56,7 +60,11 @@ class JudgedNode:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings; `standard` is the requested standard, or None for the model's own."""
+    """The result of a check of one model.
+
+    ``source`` is the model's path. ``standard`` is the requested standard, or None if the standard that defines each
+    operator was used. ``faults`` contains the findings that are not about a single max node.
+    """
 
     source: str
     standard: str | None
@@ -69,7 +77,7 @@ class Report:
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
 
     def restricted(self, keeps: Callable[[str], bool]) -> Report:
-        """Return the report limited to some clauses; "model" and "outside" count as clauses here."""
+        """Return a report of only the clauses that `keeps` accepts, with "model" and "outside" as further clauses."""
         return replace(
             self,
             faults=tuple(each for each in self.faults if keeps(each.clause)),
@@ -82,7 +90,7 @@ class Report:
 
     @property
     def clauses(self) -> dict[str, Clause]:
-        """The judged clauses, by id."""
+        """The clauses that were checked, by id."""
         return {clause.id: clause for node in self.nodes if node.row for clause in node.row.clauses}
 
     @property
@@ -102,7 +110,7 @@ class Report:
 
 
 def judge(node: Node) -> JudgedNode:
-    """Judge every clause of the node's spec."""
+    """Check a node against every clause of its specification."""
     row, findings = node.row, []
     for short, _ in () if row is None else row.rules:
         assert row is not None

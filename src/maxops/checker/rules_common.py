@@ -1,4 +1,4 @@
-"""Rules that several operators share: types, counts, attributes, and the declared output."""
+"""Rules that several operators share: types, numbers of inputs, attributes, and output shapes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Rule = Callable[[Node, Spec], Ruling]
 
 
 def value(node: Node, row: Spec) -> Ruling:
-    """Return the ruling on the clause of values, which are never known statically."""
+    """Return the ruling on clauses about the output's values, which are known only at run time."""
     return at_run_time("values are known only at run time")
 
 
 def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec) -> Ruling:
-    """Check that all types are equal and supported. An output without a type is valid."""
+    """Check that all inputs and outputs have one supported type. Outputs without a declared type are valid."""
     given = [known for known in inputs if known is not None]
     typed = [known for known in (*given, *outputs) if known.dtype is not None]
     for known in typed:
@@ -42,7 +42,7 @@ def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec
 
 
 def ranked_data(node: Node, row: Spec) -> Ruling:
-    """Judge the clause that the first input, data, has rank 1 or more."""
+    """Check that the first input, data, has rank 1 or more."""
     data = node.input(0)
     if data is None or data.dims is None:
         return unknown("the rank of data is unknown")
@@ -54,7 +54,7 @@ def ranked_data(node: Node, row: Spec) -> Ruling:
 
 
 def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
-    """Check that a value has one of these types."""
+    """Check that a value is a dense tensor with one of these types."""
     if known.dtype is None:
         return unknown(f"the type of {known.name!r} is unknown")
     if known.dtype not in types or known.sparse:
@@ -64,7 +64,7 @@ def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
 
 
 def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
-    """Check the number of inputs; the first `required` inputs are mandatory."""
+    """Check the number of inputs, and that none of the first `required` inputs is omitted."""
     given = len(node.inputs)
     if not fewest <= given <= most:
         expected = counted(most, "input") if fewest == most else f"{fewest} to {most} inputs"
@@ -76,7 +76,7 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
 
 
 def attribute(node: Node, name: str, default: Any, subject: str = "") -> Any:
-    """Return the value of an attribute, or the ruling if it is invalid or unknown."""
+    """Return the value of an attribute, or a ruling if the value is invalid or unknown."""
     given = node.attributes.get(name, default)
     if given is OPEN:
         return unknown(f"{subject or f'{name} is'} set by the caller of the function")
@@ -84,7 +84,7 @@ def attribute(node: Node, name: str, default: Any, subject: str = "") -> Any:
 
 
 def flag(node: Node, name: str) -> Ruling | int:
-    """Return the attribute (0 or 1), or the ruling if it is invalid or unknown."""
+    """Return the value of an attribute that must be 0 or 1, or a ruling if the value is invalid or unknown."""
     given = attribute(node, name, 1 if name == "keepdims" else 0)
     if isinstance(given, Ruling):
         return given
@@ -92,7 +92,7 @@ def flag(node: Node, name: str) -> Ruling | int:
 
 
 def output_shape(node: Node, made: Dims | None, why: str) -> Ruling:
-    """Compare the output's declared shape with the shape expected from the inputs."""
+    """Check that the output's declared shape is compatible with `made`, the shape that follows from the inputs."""
     output = node.output
     if made is None:
         return unknown("the expected shape of the output is unknown")

@@ -13,7 +13,7 @@ BASED_ON, BASED_ON_OPSET = MAX_13, 13  # the base of SONNX's Max
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
-    """Check the shapes of inputs and output; ONNX has one clause for both."""
+    """Check the shapes of the inputs and the output, because ONNX has one clause for both."""
     if row.broadcast == "none":
         return _same(node)
     inputs = _broadcastable(node, row)
@@ -24,7 +24,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 
 
 def _same(node: Node) -> Ruling:
-    """Check that all shapes are equal, because nothing broadcasts before version 8."""
+    """Check that all shapes are equal, because Max does not broadcast before version 8."""
     inputs = node.distinct_inputs
     if not inputs:
         return unknown("there are no inputs")
@@ -138,7 +138,7 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """Name the inputs that determine the size of an axis: one for each size, and only a few if there are many."""
+    """Describe one input for each different size of an axis, but at most three inputs."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:

@@ -16,7 +16,11 @@ from maxops.spec import Spec
 
 
 class _Axes(NamedTuple):
-    """The axes of a node: a list, `absent` for an omitted or empty list, or the ruling on unknown or invalid axes."""
+    """The axes of a node.
+
+    ``given`` contains the axes, or is None if they are omitted or unknown. ``absent`` is True if the axes are omitted
+    or empty. ``ruling`` gives the reason why they are unknown or invalid.
+    """
 
     given: tuple[int, ...] | None = None
     absent: bool = False
@@ -137,7 +141,7 @@ def _keepdims(node: Node, row: Spec) -> Ruling:
 
 
 def _keepdims_of_unknown_axes(node: Node, row: Spec, keeps: int) -> Ruling:
-    """Compare the rank of the output with the ranks that are possible for any axes."""
+    """Check that the declared rank of the output is possible for some choice of the unknown axes."""
     rank, output, axes = _rank(node), node.output, node.input(1) if row.axes_input else None
     if rank is None or output is None or output.dims is None:
         return holds(f"keepdims is {keeps}")
@@ -152,7 +156,7 @@ def _keepdims_of_unknown_axes(node: Node, row: Spec, keeps: int) -> Ruling:
 
 
 def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
-    """Return the axes in 0..r-1, or None if any of them is unknown or invalid."""
+    """Return the axes as non-negative integers, or None if any axis is unknown or invalid."""
     axes, rank, noop = _axes_of(node, row), _rank(node), _noop(node, row)
     if rank is None or axes.ruling is not None or (axes.absent and isinstance(noop, Ruling)):
         return None
@@ -178,14 +182,14 @@ def _expected(node: Node, row: Spec) -> Dims | None:
 def _empty(node: Node, row: Spec) -> Ruling:
     data, axes = node.input(0), _reduced_axes(node, row)
     if data is None or data.dims is None or axes is None:
-        return unknown("the shape or the axes are unknown, so a reduced set may be empty")
+        return unknown("the shape or the axes are unknown, so a reduced axis may have size 0")
     for axis in axes:
         size = data.dims[axis]
         if size == 0:
-            return at_run_time(f"axis {axis} has no elements: the result is known only at run time")
+            return at_run_time(f"reduced axis {axis} has size 0; the result is known only at run time")
         if not isinstance(size, int):
-            return unknown(f"axis {axis} has unknown size {size or '?'}, so a reduced set may be empty")
-    return holds("no reduced set is empty")
+            return unknown(f"reduced axis {axis} has unknown size {size or '?'}, which may be 0")
+    return holds("no reduced axis has size 0")
 
 
 RULES: dict[str, Rule] = {

@@ -129,7 +129,7 @@ def _rooms(data: Dims | None, axis: int | None, indices: Array, row: Spec) -> Ar
 
 
 def _reduction(node: Node, row: Spec) -> Ruling:
-    """Judge the reduction; in the default ONNX domain, nodes with reductions other than "max" are not read."""
+    """Check that the reduction is "max". In the default ONNX domain, nodes with other reductions are never read."""
     given = attribute(node, "reduction", "none")
     if isinstance(given, Ruling):
         return given

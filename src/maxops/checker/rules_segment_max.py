@@ -106,7 +106,7 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
 
 
 def _against_ids(node: Node, applies: Callable[[int, int], bool], word: str) -> Ruling:
-    """Rule on a number of segments that is smaller or larger than the number of segments that the ids define."""
+    """Check whether num_segments is smaller or larger, as `applies` decides, than the ids require."""
     if node.input(2) is None:
         return holds("num_segments is omitted")
     number, ids = _integers(node.input(2)), _integers(node.input(1))

@@ -1,4 +1,4 @@
-"""The verdict of a rule on a node: holds, broken, or unknown statically."""
+"""The result of checking one clause for one node: "holds", "broken", or "unknown"."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Verdict = Literal["holds", "broken", "unknown"]
 
 
 class Ruling(NamedTuple):
-    """A verdict and its reason; `at_run_time` marks a clause that can be decided only at run time."""
+    """A verdict and its reason. `at_run_time` marks clauses that depend on facts that are known only at run time."""
 
     verdict: Verdict
     message: str
     at_run_time: bool = False
 
 
-# A clause that holds, a clause that is broken, and a clause that the model leaves open, each with the reason.
+# Each of these functions creates a ruling from the reason for its verdict.
 holds: partial[Ruling] = partial(Ruling, "holds")
 broken: partial[Ruling] = partial(Ruling, "broken")
 unknown: partial[Ruling] = partial(Ruling, "unknown")
-# A clause about values, which are known only at run time.
+# For clauses about values, which are known only at run time.
 at_run_time: partial[Ruling] = partial(Ruling, "unknown", at_run_time=True)

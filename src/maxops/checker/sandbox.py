@@ -1,4 +1,4 @@
-"""A sandbox in which other packages process untrusted models: a forked process with limits on CPU time and memory."""
+"""Runs tasks on untrusted models in a sandbox: a forked process with limits on CPU time and memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from maxops.errors import ModelError
 from maxops.posix import resource_of
 
 MAX_SECONDS = 20  # of CPU time; the limit on wall-clock time is three times as long
-MAX_BYTES = 4 << 30  # in addition to the memory of this process
-MAPPED = Path("/proc/self/statm")  # in pages
-PATIENCE = 4 * MAX_SECONDS  # for a reply, because a library may hang after a fork, before the limits are set
+MAX_BYTES = 4 << 30  # of memory, in addition to the memory of the parent process
+MAPPED = Path("/proc/self/statm")  # starts with the size of the mapped memory, in pages
+PATIENCE = 4 * MAX_SECONDS  # the timeout for a reply; a library may hang after a fork, before the limits are set
 _DONE, _FAILED = b"+", b"-"
 _LENGTH = 8  # bytes that encode a reply's length, after the reply's first byte
 
@@ -25,10 +25,10 @@ Work = Callable[[], bytes]
 
 
 def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
-    """Return the result or the ModelError of each task; if a task ends the process, the error describes how.
+    """Run tasks in a subprocess, and return the result or the ModelError of each.
 
-    One process runs all tasks. If a task ends the process, a new process runs the remaining tasks. The limits on time
-    apply to each task. Raises ModelError if no process starts.
+    If a task crashes the subprocess or exceeds a limit, its error describes this, and a new subprocess runs the
+    remaining tasks. The time limits apply to each task separately. Raises ModelError if no subprocess can be started.
     """
     resource = resource_of("the inference of types in a sandbox")
     results: list[bytes | ModelError] = []
@@ -42,7 +42,7 @@ def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
 
 
 def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], str]:
-    """Return the results of the tasks before the process ended, and how it ended."""
+    """Run tasks in one subprocess. Return the results that it sent, and a description of how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python and JAX warn about forks in a process with threads, whose locks may be held in the child. This child
@@ -75,7 +75,7 @@ def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | 
 
 
 def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
-    """Yield the complete replies: a process may end in the middle of a reply."""
+    """Yield the complete replies. The last reply may be truncated, because a task can end the subprocess."""
     head = 0
     while len(data) >= (start := head + 1 + _LENGTH):
         end = start + int.from_bytes(data[head + 1 : start], "little")
@@ -93,7 +93,7 @@ def _ending(status: int, *, is_late: bool) -> str:
 
 
 def _be_child(works: Sequence[Work], writing: int, resource: ModuleType) -> None:
-    """Run the tasks in the child process, and exit without Python's cleanup."""
+    """Set the limits, run the tasks in the child process, and exit without Python's cleanup."""
     try:
         for number in (signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Converts reports to SARIF 2.1.0, which code-scanning tools open."""
+"""Converts reports to SARIF 2.1.0, a format that code-scanning tools read."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from urllib.parse import quote
 from maxops.checker.report import MODEL, OUTSIDE, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# Kind and level of each verdict. SARIF 3.27.10: any kind but "fail" has the level "none".
+# The kind and level of each verdict. According to SARIF 3.27.10, all kinds except "fail" have the level "none".
 _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("pass", "none")}
 
 
 def as_sarif(
     reports: Sequence[Report], version: str, errors: Sequence[str] = (), *, everything: bool = False
 ) -> dict[str, Any]:
-    """Return the reports as a SARIF log of faults, broken and open clauses, and nodes outside a requested standard.
+    """Return the reports as a SARIF log.
 
-    `errors` lists the errors of the models that could not be judged. If the list is not empty, the log says that the
-    run was not successful.
+    The log contains the models' faults, the clauses that are broken or that a model leaves undecided, and the nodes
+    outside a requested standard. With `everything`, it also contains the clauses that hold, and those that can be
+    checked only at run time. Do not set `everything` for GitHub's code scanning, which shows every result as a problem,
+    even results of the kind "pass".
 
-    With `everything`, the log includes the clauses that hold, and those that can be checked only at run time. Do
-    not set it for GitHub's code scanning, which shows every result as a problem, even results of the kind "pass".
+    `errors` contains the error messages of the models that could not be checked. If it is not empty, the log states
+    that the run was not successful.
     """
     rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -65,7 +67,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
             "message": {"text": f"{node}: {text}"},
             "locations": [
                 {
-                    # a model has no lines, but code scanning requires one
+                    # a model has no lines, but code scanning requires a line number
                     "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},
                     "logicalLocations": [{"name": node.rsplit(" / ", 1)[-1], "fullyQualifiedName": node}],
                 }
@@ -85,7 +87,7 @@ def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
 
 
 def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """Return the judged clauses and the two rules that are not clauses."""
+    """Return a SARIF rule for each checked clause, for faults of models, and for nodes outside the standard."""
     clauses = {name: clause for report in reports for name, clause in report.clauses.items()}
     rules = [
         (MODEL, "the model is well formed", "the format of the model"),
@@ -99,7 +101,7 @@ def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
 
 
 def _uri(source: str) -> str:
-    """Return the model's path, relative to the current folder if the model is inside it."""
+    """Return the URI of a model: relative if the model is inside the current folder, and absolute otherwise."""
     path = Path(source)
     with suppress(ValueError, FileNotFoundError):  # not inside the current folder, or this folder is deleted
         path = path.relative_to(Path.cwd())

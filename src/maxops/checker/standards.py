@@ -1,4 +1,4 @@
-"""Finds the spec that judges a node."""
+"""Finds the specification of an operator in a standard."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from maxops import spec
 from maxops.errors import UnknownOperatorError
 from maxops.spec import Spec
 
-# The names of standards on the command line and in `check`, and their names in the table.
+# The names of standards on the command line and in `check`, and their names in `maxops.spec`.
 STANDARDS = {"onnx": "ONNX", "sonnx": "SONNX", "sonnx-draft": "SONNX draft", "openvino": "OpenVINO"}
 
 
 def known(standard: str | None) -> str | None:
-    """Return the name of a standard in the spec table; None means the model's own standard."""
+    """Return the name in `maxops.spec` of a standard, or None if no standard is requested."""
     if standard is None or standard in STANDARDS:
         return None if standard is None else STANDARDS[standard]
     raise UnknownOperatorError(f"standard must be one of {', '.join(STANDARDS)}, got {standard!r}")
 
 
 def unversioned(standard: str, operator: str) -> tuple[Spec | None, str]:
-    """Return the newest spec of an operator in a standard, or the reason why there is none."""
+    """Return the newest specification of an operator in a standard, or None and the reason."""
     rows = [row for row in spec.ALL if (row.standard, row.operator) == (standard, operator)]
     if rows:
         return rows[-1], ""

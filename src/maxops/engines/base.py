@@ -1,4 +1,7 @@
-"""The interface of engines, and the table rows that describe their array types and options."""
+"""The interface of engines, and the rows of the table that selects an engine by the types of arrays.
+
+An engine runs the max operators on the arrays of one library, such as PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ TIES = spec.MAXIMUM.choices("ties")
 
 
 class Engine(Protocol):
-    """An object or module with a function `run`, which takes a request of `maxops.calls` and returns the results."""
+    """An object or module with a function `run`, which runs a call of `maxops.calls` and returns its results."""
 
     def run(self, call: Any, /) -> Any: ...  # noqa: D102
 
@@ -31,7 +34,7 @@ def by_operator(
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
 ) -> Run:
-    """Return a `run` function that passes each call to the function for its operator."""
+    """Combine the functions of the operators into a function `run`, which selects one of them by the type of a call."""
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,
         ReduceCall: reduce_max,
@@ -45,9 +48,9 @@ def by_operator(
 
 
 def segments_along(axis: int, moveaxis: Callable[[Any, int, int], Any], results: Any) -> list[Any]:
-    """Move the segments in results of SegmentMax from the first axis to `axis`.
+    """Move the axis of the segments in the results of SegmentMax from the first position to `axis`.
 
-    The mask of empty segments is unchanged, because it has only one axis.
+    The mask of empty segments, which has only one axis, is unchanged.
     """
     return [part if axis == 0 or part.ndim == 1 else moveaxis(part, 0, axis) for part in as_tuple(results)]
 
@@ -58,7 +61,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 
 def alone_if_one(results: Sequence[Any]) -> Any:
-    """Return a single result by itself, and several results as a tuple: the inverse of `as_tuple`."""
+    """Return a single result, or several results as a tuple. This is the inverse of `as_tuple`."""
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -67,10 +70,11 @@ loaded: dict[str, Engine] = {}
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: its name, its array types, its object or module, and other engines whose arrays it accepts (`beside`).
+    """A row of the table of engines.
 
-    A type is a class, or a string "module:class" that is looked up after the module is imported. `options` is the
-    subset of "out" and "dim" that the engine supports.
+    ``types`` contains the array types of the engine: classes, or strings "module:class" that are looked up after the
+    module is imported. ``engine`` is the engine or the name of its module. ``beside`` contains the names of other
+    engines whose arrays this engine also accepts. ``options`` is the subset of "out" and "dim" that it supports.
     """
 
     name: str
@@ -80,7 +84,7 @@ class Row:
     options: frozenset[str] = frozenset()
 
     def takes(self, kind: type) -> bool:
-        """Return whether the engine runs calls on arrays of a class."""
+        """Return whether a class is one of the engine's array types."""
         return any(is_of(kind, named) for named in self.types)
 
     def load(self) -> Engine:
@@ -113,7 +117,7 @@ def check_options(row: Row, call: Call) -> None:
 
 
 def check_ties(call: Call) -> None:
-    """Raise an error unless `ties` names a rule for the gradient of tied elements."""
+    """Raise an error unless `ties` is a supported rule for distributing the gradient among tied elements."""
     choice(call.row, "ties", call.ties, TIES)
 
 
@@ -123,7 +127,7 @@ def is_imported(module: str) -> bool:
 
 
 def is_of(kind: type, named: str | type) -> bool:
-    """Return whether a class is, or derives from, a class or the class that "module:class" names, if it is imported."""
+    """Return whether a class is a subclass of `named`: a class, or "module:class" in a module that is imported."""
     if isinstance(named, type):
         return issubclass(kind, named)
     module, _, name = named.partition(":")
@@ -131,8 +135,8 @@ def is_of(kind: type, named: str | type) -> bool:
     return isinstance(found, type) and issubclass(kind, found)
 
 
-# The mark of `torch.compiler.assume_constant_result`, set without an import of torch. Dynamo calls these functions,
-# because tracing them would wrap and guard each module in `sys.modules`.
+# Set the attribute that `torch.compiler.assume_constant_result` sets, without importing torch. Dynamo then calls these
+# functions instead of tracing them, which would add a guard for each module in `sys.modules`.
 _lookups: tuple[Any, ...] = (is_imported, is_of)
 for _lookup in _lookups:
     _lookup._dynamo_marked_constant = True

@@ -1,4 +1,4 @@
-"""The native core as an engine for NumPy arrays, configured by environment variables."""
+"""Runs the max operators on NumPy arrays in the native core, and configures the core from environment variables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_THREADS = 1024
 
 
 def maximum(plan: Plan[MaxCall]) -> Any:
-    """Run a plan of Max."""
+    """Run a checked call of Max, and return the maxima."""
     return _run(plan, _native.planned_maximum, *plan.call.inputs, out=plan.call.out, nan=plan.call.nan)
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax. Return the maxima and, with return_indices, their indices."""
+    """Run a checked call of ReduceMax, and return the maxima and, with ``return_indices``, their indices."""
     if plan.call.noop_with_empty_axes:
         return _identity(plan)
     call = plan.call
@@ -45,7 +45,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def _identity(plan: Plan[ReduceCall]) -> Any:
-    """Return a copy of the data, bit for bit, and, if requested, zeros as indices."""
+    """Return a copy of the data and, if indices are requested, zeros, because no axis is reduced."""
     call = plan.call
     indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if call.return_indices else []
     out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if call.out is None else call.out
@@ -54,7 +54,7 @@ def _identity(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax. Return the maxima and the other requested results."""
+    """Run a checked call of SegmentMax, and return the maxima, and the indices and the mask if they are requested."""
     call = plan.call
     return _run(
         plan,
@@ -64,7 +64,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
         call.num_segments,
         fill_value=call.fill_value,
         out=call.out,
-        check_ids=False,  # the planner has checked them if requested
+        check_ids=False,  # the planner has already checked the ids if the call requests it
         offsets=call.offsets,
         sorted=call.sorted,
         axis=call.axis,
@@ -76,7 +76,10 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function that allocates. The core allocates all memory before it writes any result."""
+    """Call a function of the core, and convert its failures to maxops errors.
+
+    If it runs out of memory, `out` is unchanged, because the core allocates all memory before it writes any result.
+    """
     try:
         result = function(*args, **options)
     except MemoryError as error:
@@ -99,8 +102,9 @@ def set_num_threads(count: int) -> None:
     >>> get_num_threads()
     2
 
-    The default is MAXOPS_NUM_THREADS, OMP_NUM_THREADS, or the number of CPUs that this process may use, in this order.
-    The number never affects the bits of a result. Raises ConfigurationError if it is not an integer from 1 to 1024.
+    The default is the value of MAXOPS_NUM_THREADS or, if it is not set, of OMP_NUM_THREADS. If neither is set, the
+    default is the number of CPUs that this process may use. The number of threads never affects the bits of a result.
+    Raises ConfigurationError if `count` is not an integer from 1 to 1024.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
         raise ConfigurationError(
@@ -115,7 +119,7 @@ def get_num_threads() -> int:
 
 
 class MemoryInfo(NamedTuple):
-    """The state of the cache of large outputs; sizes are in bytes."""
+    """The state of the cache of large outputs. See `memory_info` for the fields."""
 
     limit: int
     kept: int
@@ -125,7 +129,7 @@ class MemoryInfo(NamedTuple):
 
 
 def memory_info() -> MemoryInfo:
-    """Return the state of the output cache, which provides the memory of new outputs of 4 MiB or more.
+    """Return the state of the output cache, which reuses the memory of freed outputs for new outputs of 4 MiB or more.
 
     >>> memory_info().kept <= memory_info().limit
     True
@@ -179,10 +183,9 @@ def _thread_count(text: str, openmp: str) -> int:
 
 
 def _openmp_count(text: str) -> int | None:
-    """Return the number in OMP_NUM_THREADS, or the first number of a list. Return None if it is unset or invalid.
+    """Parse OMP_NUM_THREADS, a number or a list of numbers. Return the first number, or None if it is invalid or unset.
 
-    An invalid value causes a warning instead of an error, as in OpenMP runtimes, because the variable is not specific
-    to maxops.
+    An invalid value causes only a warning, as in OpenMP runtimes, because the variable is not specific to maxops.
     """
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""The engine for NumPy arrays. It plans a call, and runs it in the native core or, for exact rationals, in Python."""
+"""The engine for NumPy arrays. It checks a call, and runs it in the native core or, for exact rationals, in Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _segment_max(call: SegmentCall) -> Any:
 
 
 def _with_out(call: Call | ScatterCall, result: Any) -> Any:
-    """Return the result, with the plan's view of the caller's `out` replaced by `out` itself."""
+    """Return the result. If the caller passed `out`, return this object instead of the plan's view of it."""
     if call.out is None:
         return result
     return (call.out, *result[1:]) if isinstance(result, tuple) else call.out

@@ -1,4 +1,4 @@
-"""The engine for exact rationals in object arrays (`real`). Comparisons are exact, and ties keep the first element."""
+"""Runs the max operators on object arrays of exact rationals (`real`). Of equal elements, the first is returned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _fold = np.frompyfunc(_higher, 2, 1)
 
 
 def maximum(plan: Plan[MaxCall]) -> Any:
-    """Run a plan of Max."""
+    """Run a checked call of Max, and return the maxima."""
     values = np.empty(plan.shape, object)
     first, *others = plan.call.inputs
     values[...] = first
@@ -30,11 +30,11 @@ def maximum(plan: Plan[MaxCall]) -> Any:
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
-    """Run a plan of ReduceMax. Return the maxima and, with return_indices, their indices."""
+    """Run a checked call of ReduceMax, and return the maxima and, with ``return_indices``, their indices."""
     call = plan.call
     if call.noop_with_empty_axes:
         return _give(call.out, call.data.copy(), *([np.zeros(plan.shape, np.int64)] if call.return_indices else []))
-    # merge the reduced axes, because NumPy reduces with Python functions only along one axis
+    # merge the reduced axes, because a NumPy ufunc made from a Python function reduces only one axis at a time
     axes = sorted(call.axes)
     kept = tuple(size for axis, size in enumerate(call.data.shape) if axis not in axes)
     length = prod(call.data.shape[axis] for axis in axes)
@@ -42,7 +42,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if call.initial is not None:  # last, because ties keep the first element
+        if call.initial is not None:  # appended last, because the first of equal elements is returned
             all_rows = np.concatenate([rows, np.broadcast_to(call.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)
@@ -56,9 +56,9 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a plan of SegmentMax. Return the maxima and the other requested results.
+    """Run a checked call of SegmentMax, and return the maxima, and the indices and the mask if they are requested.
 
-    The planner rejects LOWEST if a segment is empty.
+    The planner rejects ``fill_mode="LOWEST"`` if a segment is empty, because rationals have no lowest value.
     """
     call = plan.call
     fill = call.fill_value if call.initial is None else call.initial
@@ -75,7 +75,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
     if call.return_indices:
         indices, width = np.full(shape, -1, np.int64), prod(shape[1:])
         found = np.nonzero(data.reshape(len(rows), width) == values.reshape(call.num_segments, width)[ids])
-        row, column = (index[::-1] for index in found)  # in reverse order, so that the first row is written last
+        row, column = (index[::-1] for index in found)  # in reverse order, so that the first row overwrites the others
         indices.reshape(call.num_segments, width)[ids[row], column] = rows[row]
         others.append(np.moveaxis(indices, 0, call.axis))
     if call.return_empty:
@@ -86,7 +86,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _ids(call: SegmentCall) -> Array:
-    """Return the ids, or convert offsets to ids. If unchecked offsets are invalid, all ids are -1."""
+    """Return the segment ids, or convert offsets to ids. If unchecked offsets are invalid, all ids are -1."""
     if call.segment_ids is not None:
         ids: Array = call.segment_ids
         return ids

@@ -1,6 +1,6 @@
-"""The table of engines, and the dispatch of calls by the types of their arrays.
+"""Dispatches calls to engines by the types of their arrays.
 
-A lookup imports nothing, because arrays of a library exist only after the library is imported.
+A lookup never imports a library, because arrays of a library exist only after a program has imported it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
 # The engine for all other arrays that NumPy can read through a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
-# The order of the lookup; `register_engine` inserts new rows at the beginning.
+# The engines in the order of the lookup. `register_engine` inserts new rows at the beginning.
 _rows = [
     NUMPY,
     Row("dask", ("dask.array:Array",), "maxops.engines.dask", frozenset({"numpy"})),
@@ -33,7 +33,7 @@ _rows = [
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy", options=_OUT),
 ]
-# The classes of arrays in files, whose `__array__` would read the whole array, each with a hint.
+# The classes of arrays that are stored in files, each with a hint. Their `__array__` would read the whole array.
 _READ_WHOLE = (
     ("zarr:Array", "read it in chunks with dask.array.from_zarr(...), or load all of it with [...]"),
     ("h5py:Dataset", "read it in chunks with dask.array.from_array(...), or load all of it with [...]"),
@@ -61,18 +61,18 @@ def register_engine(
     array([4, 5])
 
     Args:
-        name: the name of the engine in messages and in ``beside`` of other engines. An engine of the same
-            name is replaced.
+        name: the name of the engine in messages and in ``beside`` of other engines. An engine with the same name is
+            replaced.
         types: the class or classes of the arrays. A string "module:class" is looked up after the module is imported.
-        engine: an object with a function ``run``, or the name of a module with one, which is imported at the first
-            call. ``run`` receives each call as a `maxops.calls.MaxCall`, `ReduceCall` or `SegmentCall` with the
+        engine: an object with a function ``run``, or the name of a module that defines ``run`` and is imported at the
+            first call. ``run`` receives each call as a `maxops.calls.MaxCall`, `ReduceCall` or `SegmentCall` with the
             unchanged arguments, and returns the results. It can replace the arrays with ``call.map``, and pass the new
-            request to `maxops.run`.
+            call to `maxops.run`.
         beside: the names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray", "torch",
             "jax", "cupy", or a registered engine.
 
-    A call runs on the engine that accepts the types of all its arrays. Engines that are registered later take
-    precedence.
+    A call runs on an engine that accepts the types of all its arrays. If several engines have the same type, the engine
+    that was registered last takes precedence.
 
     Raises ConfigurationError for invalid types, and for an engine without ``run``.
     """
@@ -88,16 +88,16 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing, because Dynamo warns if a traced function changes global state."""
+    """Return whether Dynamo is tracing. If so, do not cache, because Dynamo warns about changes of global state."""
     if not is_imported("torch"):
         return False
-    import torch  # noqa: PLC0415 - only if it is imported already
+    import torch  # noqa: PLC0415 - imported already
 
     return bool(torch.compiler.is_dynamo_compiling())
 
 
 def row_of(kind: type) -> Row | None:
-    """Return the row of the engine for arrays of a class, or None."""
+    """Return the row of the engine for arrays of a class, or None if no engine supports them."""
     if (row := _known.get(kind)) is None:
         row = next((row for row in _rows if row.takes(kind)), None)
         if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
@@ -109,14 +109,14 @@ def row_of(kind: type) -> Row | None:
 
 
 def _how_to_read(kind: type) -> str | None:
-    """Return a hint for a class of arrays whose `__array__` would read or compute the whole array, or None."""
+    """Return a hint for arrays whose `__array__` would read or compute the whole array, or None for other arrays."""
     if hasattr(kind, "__dask_graph__"):  # a Dask collection other than dask.array.Array
         return "convert it to a dask.array.Array with .values, or load all of it with .compute()"
     return next((advice for name, advice in _READ_WHOLE if is_of(kind, name)), None)
 
 
 def run(call: Call) -> Any:
-    """Run a call on the engine that accepts all its arrays. Every engine accepts None and Python scalars."""
+    """Run a call on an engine that accepts all its arrays. Every engine accepts None and Python scalars."""
     kinds = call.kinds
     row = _found.get(kinds) or find(call.row, kinds, call.arrays)
     if call.out is not None or call.dim is not None or call.ties.__class__ is not str or call.ties != "even":
@@ -125,7 +125,10 @@ def run(call: Call) -> Any:
 
 
 def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object]]) -> Row:
-    """Return the row of the engine for named arrays, and cache it by their types."""
+    """Return the row of an engine that accepts all `arrays`, and cache it by their types.
+
+    Each array is paired with the name of its argument, for error messages. `spec` is the operator's specification.
+    """
     rows: dict[str, tuple[Row, str, str]] = {}
     for name, value in arrays:
         if value is None or is_python_scalar(value):

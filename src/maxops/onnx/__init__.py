@@ -1,4 +1,4 @@
-"""ONNX models: maxops runs the max operators, and onnx's reference evaluator or ONNX Runtime runs the others."""
+"""Runs ONNX models: max operators on maxops, and other operators on onnx's reference evaluator or ONNX Runtime."""
 
 from maxops.extras import needed
 

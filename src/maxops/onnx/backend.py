@@ -1,4 +1,4 @@
-"""maxops as an ONNX backend, for every tool that accepts an `onnx.backend.base.Backend`."""
+"""An ONNX backend that runs on maxops, for tools that accept an `onnx.backend.base.Backend`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maxops.plan import Array
 
 
 class Representation(BackendRep):
-    """A checked model that can run many times."""
+    """A prepared model, which can run many times."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -28,8 +28,8 @@ class Representation(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit optional inputs and inputs with defaults: either all of them, or only the last ones. The result
-        is a tuple in the order of the graph's outputs. Their names are also valid indices of the tuple.
+        A list may omit all optional inputs and inputs with defaults, or only those at its end. The result is a tuple in
+        the order of the graph's outputs, which can also be indexed with the names of the outputs.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))
@@ -46,12 +46,12 @@ class Representation(BackendRep):
 
 
 def in_list(model: Model, count: int) -> tuple[Value, ...]:
-    """Return the inputs for a list of `count` arrays: the required inputs or all inputs."""
+    """Return the inputs that a list of `count` arrays provides: only the required inputs, or all inputs."""
     return model.required if count == len(model.required) else model.inputs
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Map input names to arrays in graph order. Optional inputs and inputs with defaults may be omitted."""
+    """Return the arrays by the names of the inputs, in graph order. Inputs that are not required may be omitted."""
     values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
@@ -80,7 +80,7 @@ class Backend(BaseBackend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Representation:
-        """Check a model, and return a `Representation` that can run many times."""
+        """Check a model, and return a `Representation`, which can run many times."""
         _refuse(kwargs)
         cls._check_device(device)
         return Representation(from_proto(model))
@@ -89,9 +89,10 @@ class Backend(BaseBackend):
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: object = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Run one node on one array per input. The default of `opset_version` is the newest that onnx supports.
+        """Run one node on a list of arrays, one for each input, with None for each omitted optional input.
 
-        Pass None for an omitted optional input. `outputs_info` is ignored, because arrays have types and shapes.
+        `opset_version` is the operator set. The default is the newest operator set that the onnx package supports.
+        `outputs_info` is ignored, because the arrays determine the types and shapes of the outputs.
         """
         given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)

@@ -1,6 +1,7 @@
-"""Runs models with operators that maxops does not implement: maxops runs the max operators, an evaluator the others.
+"""Runs models that contain operators that maxops does not implement.
 
-The evaluator is onnx's reference evaluator, or ONNX Runtime, which is faster but runs fewer models.
+maxops runs the max operators. All other operators run on onnx's reference evaluator or on ONNX Runtime, which is faster
+but supports fewer models.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def evaluator(
 ) -> Evaluator:
     """Return an evaluator for a model.
 
-    onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the file at `path` or,
-    without a path, the original model `written`. `defaults` contains the default values of inputs.
+    onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the file at `path` or, if
+    this is None, the original model `written`. `defaults` contains the default values of inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
@@ -52,7 +53,7 @@ def evaluator(
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator of a model except Constant. `other` runs all except the max operators."""
+    """Return the runtime of each operator in a model, except Constant. `other` names the runtime of other operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
@@ -68,7 +69,10 @@ def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
 
 
 class GraphEvaluator:
-    """Runs a model with inlined functions on onnx's reference evaluator. `placements` describes the original model."""
+    """Runs a model with inlined functions on onnx's reference evaluator and the operators of maxops.
+
+    ``placements`` lists the runtime of each operator in the model before its functions were inlined.
+    """
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
@@ -87,7 +91,7 @@ class GraphEvaluator:
         """Run the model on one value per input, and return the requested outputs."""
         names = list(outputs)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):  # 1/0, for example, is valid in ONNX
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # for example, ONNX allows division by zero
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
         except MaxopsError as error:

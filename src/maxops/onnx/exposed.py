@@ -1,4 +1,4 @@
-"""Adds the inputs and outputs of max nodes to a model's outputs, so that maxops can judge another runtime's results."""
+"""Adds the inputs and outputs of max nodes to a model's outputs, so that maxops can check another runtime's results."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ from maxops.spec import Spec
 
 
 class Judged(NamedTuple):
-    """A max node: the spec of its version, and the step that runs it on maxops kernels."""
+    """A max node: the specification that its version follows, and a function that runs the node on maxops."""
 
     row: Spec
     step: Step
 
 
 class Exposed(NamedTuple):
-    """The bytes of a model, the names of its outputs, its max nodes outside of subgraphs, and their initializers."""
+    """A serialized model whose outputs include the inputs and outputs of its max nodes.
+
+    ``outputs`` contains the names of all outputs. ``nodes`` contains the max nodes outside of subgraphs, and
+    ``constants`` contains the initializers that they read.
+    """
 
     model: bytes
     outputs: tuple[str, ...]
     nodes: tuple[Judged, ...]
     constants: Mapping[str, Array]
-    inside: int  # the number of max nodes in subgraphs, whose values cannot be outputs
+    inside: int  # the number of max nodes in subgraphs, whose values cannot be outputs of the model
 
 
 def expose(model: Path | bytes, source: str) -> Exposed:

@@ -16,7 +16,7 @@ from maxops.onnx.tensors import type_of
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Yield the tensors whose data is in a separate file."""
+    """Return an iterator over the tensors whose data is in a separate file."""
     tensors = [tensor for graph in all_graphs(model) for tensor in graph.initializer]
     for attribute in _attributes(model):
         tensors += [attribute.t, *attribute.tensors]
@@ -38,7 +38,10 @@ def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
 
 
 def without_external(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy in which empty tensors replace external ones, so that no check requires files."""
+    """Return the model without external data, so that it can be checked without its files.
+
+    Empty tensors replace external tensors in a copy. A model without external tensors is returned unchanged.
+    """
     if not any(external_tensors(model)):
         return model
     result = deepcopy(model)
@@ -52,9 +55,10 @@ def without_external(model: ModelProto) -> ModelProto:
 
 
 def with_external_inputs(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy in which inputs replace external initializers.
+    """Return the model with inputs instead of external initializers, because shape inference does not read files.
 
-    Shape inference does not read the data of external initializers. The model's own inputs keep their types.
+    The new inputs have the types and shapes of the initializers. Existing inputs are unchanged. A model without
+    external initializers is returned unchanged.
     """
     initializers = model.graph.initializer
     external = [tensor for tensor in initializers if tensor.data_location == TensorProto.EXTERNAL]
@@ -66,7 +70,7 @@ def with_external_inputs(model: ModelProto) -> ModelProto:
     result.graph.initializer.extend(kept)
     inputs = {info.name for info in model.graph.input}
     for tensor in external:
-        if isinstance(tensor.name, str) and tensor.name not in inputs:  # other names cannot be written
+        if isinstance(tensor.name, str) and tensor.name not in inputs:  # a name that is not UTF-8 cannot be written
             result.graph.input.add(name=tensor.name, type=type_of(tensor))
     return result
 
@@ -79,10 +83,10 @@ def _empty(tensor: TensorProto) -> None:
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
-    """Return the data files, keyed by location in the model. Each file must be inside the folder of the model's file.
+    """Return the paths of a model's data files, keyed by their locations in the model.
 
-    If the model's file is a symbolic link, the data files may be links to files in the folder of the link's target, as
-    in Hugging Face's cache.
+    Each file must be inside the folder of the model's file. If the model's file is a symbolic link, a data file may
+    also be a link to a file in the folder of the link's target, as in the cache of Hugging Face Hub.
     """
     found: dict[str, Path] = {}
     inside = path.parent.resolve()
@@ -101,7 +105,7 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
 
 
 def leaves_folder(location: str) -> bool:
-    """Return whether the text of a location denotes a path outside the folder. Links are not resolved.
+    """Return whether a location is a path outside the model's folder. Symbolic links are not resolved.
 
     >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
     (True, False)
@@ -123,9 +127,9 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """Return the files to copy to a folder, keyed by target. A target that already exists must be an identical file.
+    """Return the data files to copy when a model is written to `folder`, keyed by their new paths.
 
-    Targets must be inside the folder. A target that is a link to a path outside the folder is an error.
+    Raises OutputError if a new path resolves to a path outside the folder, or if a different file already exists there.
     """
     copies_by_target: dict[Path, Path] = {}
     for location, path in found.items():
@@ -139,7 +143,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
             raise OutputError(f"{target} cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
             try:
-                path.open("rb").close()  # because an error from the copy would name the target
+                path.open("rb").close()  # because the error message of a failed copy would name the target
             except OSError as error:
                 raise ModelError(f"{path} cannot be read: {error.strerror}") from error
             copies_by_target[target] = path
@@ -147,9 +151,10 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 
 
 def follow_links(model: ModelProto, path: Path) -> Path:
-    """Return the folder of a model's data: the file's folder or, if file and data are links, their targets' folder.
+    """Return the folder that contains the data files of a model, after following symbolic links.
 
-    The link targets may have other names, so the locations in the model's tensors are updated.
+    If the model's file and all data files are links into one folder, this is the folder of the links' targets. The
+    locations in the model's tensors are then updated, because the targets may have other names.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     found = [
@@ -171,5 +176,5 @@ def follow_links(model: ModelProto, path: Path) -> Path:
 
 
 def _location(tensor: TensorProto) -> str:
-    """Return the location of the data, which protobuf returns as bytes if it is not UTF-8."""
+    """Return the location of a tensor's data as a string. Protobuf returns bytes for a location that is not UTF-8."""
     return next((os.fsdecode(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

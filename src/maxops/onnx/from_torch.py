@@ -1,4 +1,4 @@
-"""Exports the operators of maxops with `torch.onnx.export`, as nodes of ONNX operators and of maxops.SegmentMax."""
+"""Translates the operators of maxops to ONNX nodes for `torch.onnx.export`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     >>> sorted(op.name() for op in table)
     ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
 
-    Pass the table as ``custom_translation_table``. `maximum` becomes Max, and `reduce_max` becomes ReduceMax.
-    `segment_max` becomes maxops.SegmentMax: maxops runs it, and `portable` replaces it with standard operators.
+    Pass the table as ``custom_translation_table``. `maximum` is translated to Max, and `reduce_max` to ReduceMax.
+    `segment_max` is translated to the custom operator maxops.SegmentMax, which `portable` replaces with standard
+    operators.
 
     Raises ModuleNotFoundError if PyTorch is not installed. The export also requires onnxscript. It raises DTypeError
-    for unsupported types, and ModelError for options that the ONNX operators lack: ``return_indices``,
-    ``return_empty`` and ``nan``, and, for `segment_max`, also ``offsets``, ``sorted=False``, ``out_of_range``,
-    ``fill_value`` and ``initial``.
+    for unsupported types, and ModelError for options that the ONNX operators lack. These options are
+    ``return_indices``, ``return_empty`` and ``nan`` and, for `segment_max`, also ``offsets``, ``sorted=False``,
+    ``out_of_range``, ``fill_value`` and ``initial``.
     """
     import torch  # noqa: PLC0415 - slow to import
 
@@ -107,7 +108,7 @@ def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any
 
 
 def _nothing(dtype: Any) -> Any:
-    """Return a placeholder for a result that was not requested."""
+    """Return an empty constant, which replaces a result that was not requested."""
     return _constant(np.empty(0, dtype))
 
 
@@ -125,8 +126,8 @@ def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
 
 
 def _refuse(row: Spec, call: Call, *taken: str) -> None:
-    """Raise ModelError for options that the ONNX operator lacks."""
-    free = {*taken, "ties", "nan", "row"}  # results do not depend on these, except on nan, which is checked below
+    """Raise ModelError if a call has options that the ONNX operator lacks. `taken` contains the supported options."""
+    free = {*taken, "ties", "nan", "row"}  # ties and row do not affect results, and nan is checked below
     fields = {name: default for name, default in call._field_defaults.items() if name not in free}
     given = [name for name, default in fields.items() if getattr(call, name) is not default]
     if call.nan != "propagate":

@@ -1,8 +1,8 @@
-"""Replaces calls to a model's own functions with the bodies of the functions.
+"""Inlines the functions of a model: replaces calls with the bodies of the functions.
 
-`onnx.inliner` performs the replacement. It ignores default attributes, never terminates for a recursive function, and
-confuses a function's output that is also its input with a value that a node computes. Therefore, this module removes
-or rejects these constructs before it passes a model to `onnx.inliner`.
+`onnx.inliner` performs the replacement. It ignores the default values of attributes, never terminates for a recursive
+function, and inlines a function incorrectly if one of its outputs is also its input. Therefore, this module removes or
+rejects these constructs before it passes a model to `onnx.inliner`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def label(key: FunctionKey) -> str:
-    """Return a readable name for a function.
+    """Return the name of a function for messages.
 
     >>> label(("own", "peaks", "")), label(("own", "peaks", "wide"))
     ('own.peaks', 'own.peaks:wide')
@@ -47,7 +47,7 @@ def label(key: FunctionKey) -> str:
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """Return the model's functions by the key that calls use. Raise ModelError for a repeated key."""
+    """Return the model's functions, keyed by domain, name and overload. Raise ModelError for a repeated key."""
     found: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
         key = function_key(function)
@@ -58,12 +58,12 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
 
 
 def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Iterator[NodeProto]:
-    """Yield the nodes that call one of these functions, including nodes in subgraphs."""
+    """Return an iterator over the nodes that call one of these functions, including nodes in subgraphs."""
     return (node for node in with_inner(found) if call_key(node) in functions)
 
 
 def called(model: ModelProto) -> list[FunctionKey]:
-    """Return the functions that the main graph calls, directly or indirectly. Each caller precedes its callees.
+    """Return the functions that the main graph calls, directly or indirectly, with callers before callees.
 
     Raises ModelError for functions that call themselves, and for calls with too many inputs or outputs.
     """
@@ -83,7 +83,7 @@ def called(model: ModelProto) -> list[FunctionKey]:
 
 
 def with_given_reductions(model: ModelProto) -> ModelProto:
-    """Inline functions whose scatters take their reduction from the call, because a call may set it to "max"."""
+    """Inline the functions whose calls set the reduction of ScatterElements or ScatterND, because it may be "max"."""
     functions = by_key(model)
     chosen = {key for key, function in functions.items() if any(map(_has_given_reduction, with_inner(function.node)))}
     if not chosen:
@@ -104,9 +104,10 @@ def _has_given_reduction(node: NodeProto) -> bool:
 def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     """Return a copy of a model in which the bodies of the chosen functions replace the calls to them.
 
-    If a function is chosen, its callers must be chosen, too. Other functions are kept. If a function's operators have
-    different versions in the model's operator sets, `onnx.version_converter` converts its nodes. Raises ModelError for
-    functions that call themselves, invalid calls, failed conversions, and results that are too large.
+    If a function is chosen, its callers must also be chosen. Other functions are kept. If the operator sets of a
+    function and of the model contain different versions of an operator, `onnx.version_converter` converts the nodes of
+    the function. Raises ModelError for functions that call themselves, invalid calls, failed conversions, and results
+    that are too large.
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
@@ -134,10 +135,11 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 
 
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
-    """Yield groups of functions to inline together: all functions, or one function at a time.
+    """Yield the groups of functions to inline together: all functions, or one function at a time.
 
-    When a function is inlined by itself, all calls to it are already in the graph. Only there can default attributes be
-    added to the calls, and only there are the types known that a conversion requires.
+    Functions are inlined one at a time if one of them has default attributes or must be converted to another operator
+    set. When such a function is inlined, all calls to it are already in the graph. Only in the graph can defaults be
+    added to calls, and only there does a conversion have the types that it requires.
     """
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
@@ -153,7 +155,7 @@ def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
 
 
 def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
-    """Inline all functions of the model. First infer types through calls to the functions in `more`, if any."""
+    """Inline all functions of the model. If `more` contains functions, first infer the types of their calls."""
     names = ", ".join(map(label, keys))
     given = model
     functions = [*more]
@@ -177,14 +179,14 @@ def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionP
 
 
 def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelProto:
-    """Return the model with inferred types of its values, because the inliner does not infer types through calls."""
+    """Return the model with the inferred types of its values, because the inliner does not infer the types of calls."""
     whole = deepcopy(model)
     del whole.functions[:]
     whole.functions.extend(functions)
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
-    # the inliner ignores types in subgraphs, so declare the types of unambiguous names in the main graph
+    # the inliner ignores types in subgraphs, so declare the types of names with only one type in the main graph
     infos = [info for graph in all_graphs(result) for info in (*graph.value_info, *graph.output)]
     types = {info.name: info.type for info in infos}
     clashing = {info.name for info in infos if info.type != types[info.name]}
@@ -195,7 +197,10 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
 
 
 def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
-    """Rename values that share a name after a conversion. Each input refers to the most recent value with its name."""
+    """Give distinct names to values that share a name after a conversion.
+
+    An input of a node refers to the last preceding value with its name. Names in `kept` are unchanged.
+    """
     own = initial_names(graph)
     names = {name: fresh for name, fresh in outer.items() if name not in own}
     for node in graph.node:
@@ -222,10 +227,10 @@ def _forget_types(model: ModelProto, names: set[str]) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """Change a function, but not its meaning, so that the inliner handles it correctly and converts little."""
+    """Change a function, without changing its results, so that the inliner inlines it correctly and converts little."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
-        if entry.domain not in versions:  # a conversion infers the types of the whole model
+        if entry.domain not in versions:  # a conversion infers the types of the whole model, which requires all imports
             model.opset_import.append(entry)
         version = versions.setdefault(entry.domain, entry.version)
         if means_the_same(function, entry.domain, version):
@@ -241,7 +246,7 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
 
 
 def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
-    """Return whether a function's operators in a domain, and those in `more`, mean the same in another operator set."""
+    """Return whether a function's operators in a domain, and those in `more`, are identical in another operator set."""
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
@@ -250,7 +255,7 @@ def means_the_same(function: FunctionProto, domain: str, version: int, more: Ite
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
-    """Return the name, extended if necessary to make it unique, and mark it as used."""
+    """Return a name that is not in `taken`, and add it to `taken`. If necessary, the name is extended with "_"."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -258,7 +263,7 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
-    """Reject calls with too many inputs or outputs, or attributes of another kind. The inliner does not check these."""
+    """Reject calls with too many inputs or outputs, or attributes of a wrong type. The inliner does not check these."""
     kinds = {key: _attribute_kinds(function) for key, function in functions.items()}
     for key, function in functions.items():
         _check_kinds(function.attribute_proto, kinds[key], key, "the default of the attribute")
@@ -279,7 +284,7 @@ def _check_calls(model: ModelProto, functions: Functions) -> None:
 
 
 def _attribute_kinds(function: FunctionProto) -> dict[str, set[int]]:
-    """Return, for each attribute of a function, the kinds that the function's nodes require."""
+    """Return the types that the nodes of a function require for each attribute of the function."""
     kinds: dict[str, set[int]] = {}
     for node in with_inner(function.node):
         for attribute in node.attribute:
@@ -293,7 +298,7 @@ def _check_kinds(given: Iterable[AttributeProto], kinds: Mapping[str, set[int]],
         if others := kinds.get(attribute.name, set()) - {attribute.type}:
             actual, *expected = map(AttributeProto.AttributeType.Name, (attribute.type, *sorted(others)))
             raise ModelError(
-                f"{where} {attribute.name!r} of the function {label(key)} must be of kind "
+                f"{where} {attribute.name!r} of the function {label(key)} must have type "
                 f"{' and '.join(expected)}, got {actual}"
             )
 

@@ -1,4 +1,7 @@
-"""Loads a file or a ModelProto as a checked model. Every ModelError names the source and, if possible, the node."""
+"""Loads ONNX models from files and from ModelProtos, and checks them.
+
+The message of each ModelError names the file and, if possible, the node.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ from maxops.shown import shown
 
 MAX_MESSAGE = 2**31 - 1  # bytes; the maximum size of a protobuf message
 _CHUNK = 1 << 20
-MAX_NESTING = 32  # nested graphs; each uses three of the hundred levels that protobuf allows
+MAX_NESTING = 32  # levels of nested graphs; each level requires three of the hundred levels that protobuf allows
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
-    """Load and check a model from a file. External data must be inside the file's folder.
+    """Load a model from a file, and check it. Files with external data must be inside the model's folder.
 
     >>> import numpy as np, onnx, tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
@@ -44,26 +47,29 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     >>> folder.cleanup()
 
     The max operators are Max, ReduceMax, ScatterElements and ScatterND with the reduction "max", and SegmentMax of the
-    domain `maxops`. maxops runs the whole model if it has only ONNX's max operators, Constant and Identity, and no
-    functions, sequences or optionals. In other models, onnx's reference evaluator runs the operators that maxops
-    does not implement. With ``on="onnxruntime"``, ONNX Runtime replaces it, which is faster but supports fewer models.
+    domain `maxops`. maxops runs these operators. All other operators run on onnx's reference evaluator or, with
+    ``on="onnxruntime"``, on ONNX Runtime, which is faster but supports fewer models. If a model contains only ONNX's
+    max operators, Constant and Identity, and no functions, sequences or optionals, maxops runs the whole model.
     `Model.placements` lists the runtime of each operator.
 
-    Raises ModelError if the file cannot be read, is not well formed, or has operators that the evaluator does not
-    support. If the model violates a clause, `load` or `Model.run` raises the error of the clause.
+    Raises ModelError if the file cannot be read, is not well formed, or contains unsupported operators. If the model
+    violates a clause of a specification, `load` or `Model.run` raises the error of the clause.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
 
 
 def read(path: Path) -> ModelProto:
-    """Return the ModelProto in a file, in canonical form, unchecked and without its external data."""
+    """Read a ModelProto from a file, without checking it and without reading its external data.
+
+    The result is in canonical form: the default ONNX domain is named "" everywhere.
+    """
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # a device may be endless
                 raise ModelError(f"{path} is a device, not an ONNX model file")
-            # a file that is too long is not read, because it may not fit in memory
+            # do not read a file that is too long, because it may not fit in memory
             length = status.st_size
             if length <= MAX_MESSAGE:
                 return parse(content(file), str(path))
@@ -73,7 +79,7 @@ def read(path: Path) -> ModelProto:
 
 
 def content(file: BinaryIO) -> bytes:
-    """Read a file up to one byte past the maximum size of a message, because a pipe may be endless."""
+    """Read a file, but stop after the maximum size of a protobuf message, because a pipe may be endless."""
     data = bytearray()
     while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
         data += chunk
@@ -92,7 +98,10 @@ _DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip 
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """Parse a file's bytes, and return the ModelProto in canonical form, unchecked. Errors name the `source`."""
+    """Parse the content of a file, and return the ModelProto in canonical form, without checking it.
+
+    Error messages start with `source`.
+    """
     if not data:
         raise ModelError(f"{source} is empty, not an ONNX model")
     for start, kind in _DATA_FILES.items():
@@ -114,7 +123,7 @@ def parse(data: bytes, source: str) -> ModelProto:
 
 
 def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
-    """Load and check a model that is in memory. Error messages start with `source`.
+    """Load a model from a ModelProto, and check it. Error messages start with `source`.
 
     >>> import numpy as np, onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> larger (float[n] a, float[n] b) => (float[n] y) '
@@ -178,7 +187,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
-    """Return the version of the default ONNX operator set that a model or a function imports. It must be unique."""
+    """Return the version of the default ONNX domain in `imports`, or raise ModelError unless there is exactly one."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
         raise ModelError(f"{source}: expected an operator set of the default ONNX domain in opset_import, got none")
@@ -188,7 +197,7 @@ def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
 
 
 def known_opset(version: int, source: str) -> int:
-    """Return the version of the default ONNX operator set. Raise ModelError if the onnx package does not support it."""
+    """Return the version of an ONNX operator set. Raise ModelError if the onnx package does not support it."""
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= version <= newest:
         raise ModelError(
@@ -199,14 +208,14 @@ def known_opset(version: int, source: str) -> int:
 
 
 def _is_plain(proto: ModelProto) -> bool:
-    """Return whether maxops can run the whole model: one graph of dense tensors and supported operators."""
+    """Return whether maxops can run all operators of a model, which must be one graph of dense tensors."""
     holders = (container_of(info.type)[0] for info in (*proto.graph.input, *proto.graph.output))
     others = proto.functions or proto.graph.sparse_initializer or any(holders)
     return not others and all(map(nodes.is_ours, proto.graph.node))
 
 
 def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
-    """Return the container of a type ("" if it has none), and the type inside it."""
+    """Return the name of a type's container, such as "sequence" (or "" for a tensor), and the type of its elements."""
     is_optional = kind.HasField("optional_type")
     held = kind.optional_type.elem_type if is_optional else kind
     if held.HasField("sequence_type"):
@@ -215,7 +224,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
-    """Load a model that maxops cannot run alone. onnx checks it, and an evaluator runs it with the maxops operators."""
+    """Load a model with operators that maxops does not implement, which an evaluator runs."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -228,7 +237,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
-    if on == "onnx":  # ONNX Runtime has other rules
+    if on == "onnx":  # ONNX Runtime checks its own rules
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else path.parent
     external = next(external_tensors(proto), None)
@@ -252,7 +261,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
 
 
 def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
-    """Read a model's external data into the ModelProto."""
+    """Load the external data of a model from its files into the ModelProto."""
     try:
         load_external_data_for_model(proto, str(folder))
     except (*schemas.REFUSALS, ValueError, OSError) as error:

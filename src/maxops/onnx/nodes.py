@@ -1,4 +1,4 @@
-"""Checks a node of a graph, and converts it to a step."""
+"""Checks the nodes of a graph, and converts them to functions that run them on maxops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maxops.spec import SCATTERS, Spec
 
 DOMAINS = ("", "ai.onnx")  # the two names of the default ONNX domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-# The attributes of Constant that contain numbers, with the protobuf field of the value and the dtype of the array.
+# The attributes of Constant that contain numbers. For each, the protobuf field of the value and the dtype of the array.
 PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
@@ -31,7 +31,7 @@ PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
 
 
 def label(node: NodeProto) -> str:
-    """Describe the node by its operator and name or, if it has no name, by its operator and output."""
+    """Return a description of a node for messages: its operator and its name or, if it has no name, its output."""
     domain = f"{node.domain}." if node.domain else ""
     name = f"{node.name!r} " if node.name else ""
     made = "" if node.name or not node.output else f" with output {node.output[0]!r}"
@@ -44,7 +44,7 @@ def is_ours(node: NodeProto) -> bool:
 
 
 def is_max(node: NodeProto) -> bool:
-    """Return whether a node is a max operator of the default ONNX domain, such as ScatterND with "max"."""
+    """Return whether a node is a max operator of the default ONNX domain: Max, ReduceMax, or a scatter with "max"."""
     if node.domain:
         return False
     if node.op_type in spec.SCATTERS:
@@ -82,7 +82,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 
 
 def step(node: NodeProto, where: str, opset: int) -> Step:
-    """Return the step of a checked max operator or Identity."""
+    """Return the step that runs a node. The node must be a max operator or an Identity, and `check` must accept it."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
@@ -104,7 +104,7 @@ def _value(attribute: AttributeProto) -> Any:
 
 
 def row_of(operator: str, opset: int, where: str) -> Spec:
-    """Return the spec of an operator in an operator set."""
+    """Return the specification of a max operator in an operator set."""
     row = spec.in_opset(operator, opset)
     newest = since(operator, opset, "")
     if row is None and operator in SCATTERS:
@@ -120,13 +120,13 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
 
 
 def plain_constant(attribute: AttributeProto) -> Array:
-    """Return the array of one of the attributes in `PLAIN_CONSTANTS`."""
+    """Return the value of one of the attributes in `PLAIN_CONSTANTS` as an array."""
     field, dtype = PLAIN_CONSTANTS[attribute.name]
     return np.array(getattr(attribute, field), dtype)
 
 
 def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
-    """Return the array of a checked Constant node."""
+    """Return the value of a Constant node as a read-only array."""
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
         actual = f"{len(names)}: {', '.join(names)}" if names else "none"

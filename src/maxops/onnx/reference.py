@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max. The model's operator set or, in the `maxops` domain, `since_version` selects its version."""
+    """Max. Its version is set by the model's operator set or, in the `maxops` domain, by ``since_version``."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax; its version is selected as for Max. In the `maxops` domain, the axes are an input."""
+    """ReduceMax. Its version is set like that of Max. In the `maxops` domain, axes are an input in every version."""
 
     op_domain = ""
 
@@ -44,7 +44,7 @@ class ReduceMax(OpRun):
 
 
 class SegmentMax(OpRun):
-    """The operator maxops.SegmentMax, with the semantics of OpenVINO's SegmentMax."""
+    """The custom operator maxops.SegmentMax, with the semantics of OpenVINO's SegmentMax-16."""
 
     op_domain = schemas.DOMAIN
 
@@ -56,7 +56,7 @@ class SegmentMax(OpRun):
 
 
 class _Scatter(OpRun):
-    """A scatter. maxops runs the reduction "max", and the base class from onnx runs the other reductions."""
+    """ScatterElements or ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
 
     op_domain = ""
 
@@ -71,15 +71,15 @@ class _Scatter(OpRun):
 
 
 class ScatterElements(_Scatter, op_scatter_elements.ScatterElements):  # type: ignore[misc]
-    """The operator ScatterElements."""
+    """ScatterElements. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
 class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
-    """The operator ScatterND."""
+    """ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
 def reference_ops() -> list[type[OpRun]]:
-    """Return operators for `onnx.reference.ReferenceEvaluator`: ONNX's max operators, and those of the `maxops` domain.
+    """Return the max operators of ONNX and of the `maxops` domain for `onnx.reference.ReferenceEvaluator`.
 
     >>> import numpy as np, onnx
     >>> from onnx.reference import ReferenceEvaluator
@@ -88,9 +88,9 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    onnx's evaluator uses these operators even inside If, Loop and Scan, but not inside a model's own functions.
-    `maxops.onnx.ReferenceEvaluator` uses them there, too. Arrays may have any shape, and any type that the version of
-    the operator supports. A call that violates a clause raises the error of the clause.
+    onnx's evaluator also uses these operators inside If, Loop and Scan, but not inside the functions of a model.
+    `maxops.onnx.ReferenceEvaluator` also uses them inside functions. Arrays may have any shape, and any type that the
+    version of the operator supports. A call that violates a clause of a specification raises the error of the clause.
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
@@ -100,7 +100,7 @@ def reference_ops() -> list[type[OpRun]]:
 
 
 class ReferenceEvaluator(reference.ReferenceEvaluator):
-    """onnx's reference evaluator with the operators of maxops, which also run inside a model's functions.
+    """onnx's reference evaluator, which runs max operators on maxops, even inside the functions of a model.
 
     >>> import numpy as np, onnx
     >>> text = '''<ir_version: 9, opset_import: ["": 18, "own": 1]> f (float[n] x, float[n] y) => (float[n] z)

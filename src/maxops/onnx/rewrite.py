@@ -1,4 +1,4 @@
-"""Moves the max operators of a model to the domain `maxops`, for runtimes in which maxops has registered operators."""
+"""Replaces the max operators of a model with custom operators of the domain `maxops`, which run on maxops."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 OPERATORS = (*NEWEST, "SegmentMax")
-FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # in earlier versions, every initializer is also an input
+FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # in earlier versions, every initializer must also be an input
 FIRST_WITH_INTEGERS = 9  # the first operator set whose Constant may contain integers
 FIRST_WITH_INTS = 12  # the first operator set whose Constant has `value_ints`
 
 
 def rewrite(model: ModelProto) -> ModelProto:
-    """Return a copy of a model in which all max operators, including those in subgraphs and functions, are in "maxops".
+    """Return a copy of a model in which the max operators are replaced by custom operators of the domain "maxops".
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
@@ -61,13 +61,13 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". SegmentMax is
-    already in the domain "maxops". Each node keeps the semantics of the version in its operator set. If the axes of a
-    ReduceMax are an attribute, they become an input. Functions with max operators are inlined if ONNX Runtime would not
-    infer the types of their results. External data and training graphs are unchanged.
+    The max operators are Max, ReduceMax, and ScatterElements and ScatterND with the reduction "max". They are also
+    replaced in subgraphs and functions. SegmentMax is already in the domain "maxops". Each node keeps the semantics of
+    its version. If the axes of a ReduceMax are an attribute, they become an input. Functions with max operators are
+    inlined if ONNX Runtime could not infer the types of their outputs. External data and training graphs are unchanged.
 
-    Raises ModelError for an unknown version, for inputs and attributes that the version lacks, and if `onnx.checker`
-    rejects the result.
+    Raises ModelError for an unsupported version, for inputs and attributes that the version lacks, and if
+    `onnx.checker` rejects the result.
     """
     result = moved(model)
     check_valid(result, "the rewritten model")
@@ -75,7 +75,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """Rewrite a model without the final check. With `inline_all`, inline all functions."""
+    """Rewrite a model like `rewrite`, but do not check the result. With `inline_all`, inline all functions."""
     register()
     model = with_given_reductions(canonical(model))
     result = deepcopy(model)
@@ -109,9 +109,9 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
 
 
 def check_valid(model: ModelProto, source: str) -> ModelProto:
-    """Return the model with inferred types. If `onnx.checker` rejects it, raise ModelError, which names the `source`.
+    """Check a model with `onnx.checker`, and return it with inferred types. External data is not read.
 
-    External data is not read.
+    If the check fails, raise ModelError with a message that names the `source`.
     """
     model = with_open_sizes(model)
     try:
@@ -129,7 +129,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
 
 
 def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
-    """Return the names of the functions that a rewrite has removed from a model."""
+    """Return the names of the functions that the model `before` has, but the rewritten model `after` lacks."""
     left = {function_key(function) for function in after.functions}
     return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
@@ -141,7 +141,7 @@ def counts(model: ModelProto) -> dict[str, int]:
 
 
 def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
-    """Move max operators to the `maxops` domain with their versions. Return the number of moved nodes."""
+    """Move max nodes to the `maxops` domain, where `since_version` states their version. Return the number of nodes."""
     pinned = 0
     for node in with_inner(found):
         if nodes.is_max(node):
@@ -153,7 +153,7 @@ def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
 
 
 def _pin_node(node: NodeProto, opset: int | None) -> None:
-    """Move one node. Its axes remain an attribute, because a function's axes may be unknown until it is inlined."""
+    """Move one node. Its axes remain an attribute, because axes in a function may be unknown until it is inlined."""
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
@@ -173,7 +173,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
         expected = ATTRIBUTE_KINDS[attribute.name]
         if attribute.type != expected:
             actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
-            raise ModelError(f"{where}: the attribute {attribute.name!r} must be of kind {expected_kind}, got {actual}")
+            raise ModelError(f"{where}: the attribute {attribute.name!r} must have type {expected_kind}, got {actual}")
         if attribute.name != "consumed_inputs":
             kept.append(attribute)
     node.ClearField("attribute")
@@ -192,7 +192,7 @@ def _check(node: NodeProto) -> None:
         kind: Any = known[attribute.name].type  # onnx's type annotations do not say that it is an enum
         expected = kinds.Value(kind.name)
         if attribute.type != expected:
-            raise ModelError(f"{where} must be of kind {kinds.Name(expected)}, got {kinds.Name(attribute.type)}")
+            raise ModelError(f"{where} must have type {kinds.Name(expected)}, got {kinds.Name(attribute.type)}")
         if attribute.name == "reduction" and attribute.s != b"max":
             raise ModelError(f"{where} must be 'max', got {attribute.s.decode(errors='backslashreplace')!r}")
 
@@ -200,8 +200,8 @@ def _check(node: NodeProto) -> None:
 def _without_types(model: ModelProto) -> set[FunctionKey]:
     """Return the functions that must be inlined for ONNX Runtime, and their callers.
 
-    ONNX Runtime does not infer the types of maxops nodes inside a function. Therefore, a function with such a node is
-    kept only if all calls to it are in the main graph, and their outputs are graph outputs with declared types.
+    ONNX Runtime cannot infer the types of maxops nodes inside functions. Therefore, a function with a maxops node is
+    kept only if all calls to it are in the main graph, and if their outputs are graph outputs with declared types.
     """
     functions = by_key(model)
     holding = {
@@ -220,7 +220,10 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
 
 
 def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
-    """Return whether onnx.checker and ONNX Runtime accept a function with maxops nodes if only the graph calls it."""
+    """Return whether onnx.checker and ONNX Runtime accept a function with maxops nodes.
+
+    `own_calls` contains all calls to the function, which must be in the main graph.
+    """
     declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
     axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
     return (
@@ -239,7 +242,7 @@ def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelP
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
-    """Return whether Constants in the function can contain the axes of its nodes in every call."""
+    """Return whether, in every call of a function, Constant nodes in its body can provide the axes of its nodes."""
     expected = {attribute.ref_attr_name for attribute in axes} - {""}
     defaults = {attribute.name for attribute in function.attribute_proto}
     return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
@@ -254,7 +257,10 @@ def _axes(node: NodeProto) -> AttributeProto | None:
 
 
 def _give_axes(model: ModelProto, opset: int | None) -> None:
-    """Replace axes attributes with inputs: Constants, or initializers if Constants can contain only floats."""
+    """Replace the axes attributes of ReduceMax nodes with inputs.
+
+    Constant nodes provide the axes. In old operator sets, where a Constant can contain only floats, initializers do.
+    """
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for holder in holders:  # the list grows during the loop
@@ -281,7 +287,7 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
 
 
 def _give_shapes(model: ModelProto) -> None:
-    """Declare missing shapes of the outputs of subgraphs, because ONNX Runtime infers no shapes for maxops nodes."""
+    """Declare missing output shapes of subgraphs, because ONNX Runtime cannot infer the shapes of maxops nodes."""
     if not any(any(graphs_of(node)) for node in model.graph.node):
         return
     try:
@@ -298,7 +304,7 @@ def _give_shapes(model: ModelProto) -> None:
 
 
 def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
-    """Restore the inlined functions that the model's unchanged training graphs still call."""
+    """Restore the inlined functions that the training graphs, which are not rewritten, still call."""
     before, left = by_key(model), by_key(result)
     waiting = [node for _, graph in training_graphs(result) for node in graph.node]
     while waiting:
@@ -320,7 +326,7 @@ def _constant(axes: AttributeProto, name: str) -> NodeProto:
 
 
 def _row(operator: str, opset: int | None) -> Spec | None:
-    """Return the spec of an operator in an operator set, or None if onnx or maxops does not support it."""
+    """Return the specification of an operator in an operator set, or None if onnx or maxops does not support it."""
     row = None if opset is None else spec.in_opset(operator, opset)
     if opset is None or row is None or opset > onnx.defs.onnx_opset_version():
         return None

@@ -1,7 +1,8 @@
-"""The domain `maxops` in ONNX: SegmentMax, which ONNX lacks, and ONNX's max operators.
+"""The schemas of the custom operators in the ONNX domain `maxops`.
 
-The max operators are for runtimes that compute ONNX's own operators incorrectly. `register` registers all operators of
-the domain with the onnx package, so that its checker and its shape inference accept them.
+The domain contains SegmentMax, which ONNX lacks, and ONNX's max operators, for models that run in runtimes whose own
+max operators are incorrect. `register` registers the operators with the onnx package, so that its checker and its shape
+inference accept them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 import onnx
-import onnx.reference.op_run  # its first import fails after `register`, because both domains have operators of one name
+import onnx.reference.op_run  # import before `register`: this module rejects operators of one name in two domains
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
@@ -30,9 +31,9 @@ SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {row.operator: row for row in (spec.MAX_13, spec.REDUCE_MAX_20, spec.SCATTER_ELEMENTS_18, spec.SCATTER_ND_18)}
 _ORIGINALS = {operator: onnx.defs.get_schema(operator, row.version or 0, "") for operator, row in NEWEST.items()}
-# The attribute for the version of ONNX's operator that a node follows. The default is the newest version.
+# This attribute of a node states the version of ONNX's operator that the node follows. The default is the newest.
 SINCE_VERSION = "since_version"
-# The kinds of the operators' attributes.
+# The types of the operators' attributes.
 ATTRIBUTE_KINDS = {
     "consumed_inputs": AttributeProto.INTS,
     "axes": AttributeProto.INTS,
@@ -43,8 +44,8 @@ ATTRIBUTE_KINDS = {
     "fill_mode": AttributeProto.STRING,
     SINCE_VERSION: AttributeProto.INT,
 }
-# The exceptions that onnx's C++ code raises for invalid models. Its functions call each other, so each function may
-# raise any of these exceptions.
+# The exceptions that onnx's C++ code raises for invalid models. Any of its functions may raise any of these exceptions,
+# because the functions call each other.
 REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
 Parameter = OpSchema.FormalParameter
@@ -68,10 +69,10 @@ def register() -> None:
 
 
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
-    """Return the version of an operator in an operator set, or 0 if the onnx package lacks it.
+    """Return the version of an operator in an operator set, or 0 if the onnx package does not define it.
 
-    Also returns 0 for operator sets below 1 or too large for a C int, and for bytes, because protobuf returns names
-    that are not UTF-8 as bytes.
+    Also returns 0 for an operator set that is below 1 or too large for a C int, and for a name that is not UTF-8, which
+    protobuf returns as bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)
@@ -84,9 +85,10 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
 
 
 def row(operator: str, since_version: int | None) -> Spec:
-    """Return the spec of a maxops operator: OpenVINO's SegmentMax, or a version of ONNX's operator (None: the newest).
+    """Return the specification that an operator of the domain `maxops` follows.
 
-    Raises UnknownOperatorError for a version that ONNX lacks.
+    This is OpenVINO's SegmentMax-16, or a version of ONNX's operator. A `since_version` of None selects the newest
+    version. Raises UnknownOperatorError for a version that ONNX lacks.
     """
     if operator == SEGMENT_MAX.operator:
         return SEGMENT_MAX
@@ -98,7 +100,10 @@ def _type_strings(types: tuple[DType, ...]) -> list[str]:
 
 
 def _of_onnx(row: Spec) -> OpSchema:
-    """Return ONNX's schema of an operator for this domain: the version is an attribute, and the reduction is "max"."""
+    """Return the schema of an ONNX operator for the domain `maxops`.
+
+    It has an additional attribute for the version and, for scatters, only the reduction "max".
+    """
     original = _ORIGINALS[row.operator]
     types = {"T": row.dtypes, "Tind": row.index_dtypes}
     version = onnx.helper.make_attribute(SINCE_VERSION, row.version)
@@ -153,20 +158,20 @@ def _segment_max() -> OpSchema:
 
 
 def _infer_scatter(context: Any) -> None:
-    """Infer the output's type and shape from data."""
+    """Set the output's type and shape to those of data."""
     if (data := context.get_input_type(0)) is not None:
         context.set_output_type(0, data)
 
 
 def _infer_max(context: Any) -> None:
-    """Infer the broadcast shape from the known sizes."""
+    """Infer the output's type, and its shape by broadcasting the known shapes of the inputs."""
     given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
-    if None in given:  # an input is from an operator that onnx does not know
+    if None in given:  # an operator that onnx does not know produces the input
         return
     result = TypeProto()
     result.tensor_type.elem_type = given[0].tensor_type.elem_type
     types = [each.tensor_type for each in given]
-    # shapes that do not broadcast are not an error here, because an error would end the inference of the whole model
+    # do not raise an error if shapes do not broadcast, because it would end the inference of the whole model
     common = sizes.broadcast([dims_of(tensor.shape) if tensor.HasField("shape") else None for tensor in types]).dims
     if common is not None:
         result.tensor_type.shape.CopyFrom(shape_of(common))
@@ -174,7 +179,7 @@ def _infer_max(context: Any) -> None:
 
 
 def _infer_reduce_max(context: Any) -> None:
-    """Infer the type of the result, and its shape if the axes are known."""
+    """Infer the output's type and, if the axes are known, its shape."""
     data = context.get_input_type(0)
     if data is None:
         return
@@ -193,7 +198,7 @@ def _infer_reduce_max(context: Any) -> None:
 
 
 def _known_axes(context: Any) -> list[int] | None:
-    attribute = context.get_attribute("axes")  # present until the function is inlined
+    attribute = context.get_attribute("axes")  # `rewrite` leaves it in functions until they are inlined
     if attribute is not None:
         return None if attribute.ref_attr_name else list(attribute.ints)
     if context.get_num_inputs() < 2 or not context.has_input(1):
@@ -209,7 +214,7 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 
 def _infer_segment_max(context: Any) -> None:
-    """Infer the output's type and shape from data. The first size is known only if num_segments is a constant."""
+    """Infer the output's type and shape from data. The first size is unknown unless num_segments is a constant."""
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:
@@ -245,7 +250,7 @@ def _segments(known: TensorProto) -> int | None:
 
 
 def _array(known: TensorProto) -> Array | None:
-    """Return a constant's array, or None if it is external or malformed."""
+    """Return the array of a constant, or None if its data is external or malformed."""
     if known.data_location == TensorProto.EXTERNAL:
         return None
     try:

@@ -1,8 +1,4 @@
-"""SegmentMax in ONNX: a node in the domain `maxops`, and a function of standard operators.
-
-`segment_max_node` creates a node. `portable` replaces maxops.SegmentMax nodes with calls to functions that any runtime
-can run.
-"""
+"""Creates SegmentMax in ONNX models: as a custom operator of maxops, or as a function of standard operators."""
 
 from __future__ import annotations
 
@@ -51,21 +47,21 @@ def segment_max_node(
 
 
 def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) -> FunctionProto:
-    """Return SegmentMax for one dtype as an ONNX function of standard operators.
+    """Return an ONNX function of standard operators that computes SegmentMax for one dtype.
 
     >>> from maxops import dtypes
     >>> segment_max_function(dtypes.FLOAT32, "ZERO", num_segments=False).name
     'SegmentMax_float32_ZERO'
 
-    `num_segments` adds an input for the number of segments. For ids that SegmentMax allows, the function returns the
-    same bits as maxops if onnx's reference evaluator runs it. The ScatterND and Where of other runtimes may differ: see
-    docs/integrations/onnx.md.
+    With `num_segments`, the function has an input for the number of segments. On onnx's reference evaluator, its
+    results are bit-identical to those of maxops for all valid segment ids. On other runtimes, the results of ScatterND
+    and Where may differ; see docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 
 
 class _Body:
-    """Builds a function from its nodes."""
+    """Builds the nodes of the function that `segment_max_function` returns."""
 
     def __init__(self, dtype: DType, fill_mode: str, num_segments: bool) -> None:
         self._dtype, self._fill_mode, self._has_count = dtype, fill_mode, num_segments
@@ -74,7 +70,7 @@ class _Body:
     def function(self) -> FunctionProto:
         ids = self._add("Cast", "segment_ids", to=TensorProto.INT64)
         count = self._count(ids)
-        # ids are sorted, so the ids below count come first
+        # the ids are sorted, so a slice from the start contains all ids that are less than count
         kept = self._add("Cast", self._add("Less", ids, count), to=TensorProto.INT64)
         start, stop = self._integers([0]), self._add("ReduceSum", kept, keepdims=1)
         ids, data = self._add("Slice", ids, start, stop), self._add("Slice", "data", start, stop)
@@ -86,7 +82,7 @@ class _Body:
         if self._dtype.kind == "float":
             highest = self._with_zeros_and_nans(highest, data, rows, shape)
 
-        # whether each segment has rows, broadcast over the other axes
+        # True for each segment that has rows, with a shape that broadcasts over the other axes
         ones = self._filled(self._integers([1]), self._add("Shape", ids))
         present = self._scatter(self._filled(self._integers([0]), count), rows, ones)
         rank = self._add("Shape", row)
@@ -109,12 +105,12 @@ class _Body:
     def _count(self, ids: str) -> str:
         if self._has_count:
             return self._add("Reshape", self._add("Cast", "num_segments", to=TensorProto.INT64), self._integers([1]))
-        # append -1, so that the count is 0 without ids
+        # prepend -1, so that the count is 0 if there are no ids
         last = self._add("ReduceMax", self._add("Concat", self._integers([-1]), ids, axis=0), keepdims=1)
         return self._add("Add", last, self._integers([1]))
 
     def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
-        """Handle zeros and NaNs separately: ScatterND keeps the first zero, and some runtimes drop a NaN."""
+        """Correct zeros and NaNs. ScatterND returns the first zero of any sign, and some runtimes ignore NaN."""
         zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
         minus_zero = self._bits(1 << self._dtype.bits - 1)
         is_plus_zero = self._add(
@@ -125,7 +121,7 @@ class _Body:
         return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
 
     def _seen(self, where: str, rows: str, shape: str) -> str:
-        """Return, for each element of the output, whether a condition is true in any row of its segment."""
+        """Return the logical OR of a condition over the rows of each segment."""
         found = self._add("Cast", where, to=TensorProto.INT64)
         return self._add(
             "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
@@ -140,7 +136,7 @@ class _Body:
         return self._add("Constant", value_ints=values)
 
     def _bits(self, bits: int) -> str:
-        """Return a scalar of the dtype, given its bits, because a conversion from a float would change a NaN's bits."""
+        """Return a scalar of the dtype from its bits, because a conversion from float could change a NaN's bits."""
         size = self._dtype.numpy.itemsize
         tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)
@@ -153,7 +149,7 @@ class _Body:
 
 
 def portable(model: ModelProto) -> ModelProto:
-    """Return a copy of a model in which standard operators replace each maxops.SegmentMax of the main graph.
+    """Return a copy of a model in which functions of standard operators replace maxops.SegmentMax in the main graph.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '
@@ -193,7 +189,7 @@ def portable(model: ModelProto) -> ModelProto:
         )
     defined = by_key(result)
     for function in functions.values():
-        # use the model's operator set, because onnx.checker may reject a function with another one
+        # use the model's operator set, because onnx.checker may reject a function with a different one
         if opset is not None:
             function.opset_import[0].version = opset.version
         if function_key(function) not in defined:

@@ -1,4 +1,4 @@
-"""Reads the graphs, nodes, functions and names of a model, and checks that graphs are well formed."""
+"""Iterates over the graphs, nodes, functions and names of a model, and checks that graphs are well formed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorShapePr
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 
-# The default ONNX domain has two names. Models in canonical form use only the empty one.
+# The second name of the default ONNX domain. In canonical form, a model uses only the first name, "".
 ALIAS = "ai.onnx"
 # Before IR version 3, models do not import an operator set, and use operator set 1.
 FIRST_IR_WITH_OPSETS = 3
@@ -22,7 +22,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def canonical(model: ModelProto) -> ModelProto:
-    """Return the model, or a changed copy, with the default ONNX domain named "" everywhere.
+    """Return a model in which the default ONNX domain is named "" everywhere. Copy the model only if it must change.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["ai.onnx": 13]> f (float[n] x) => (float[n] y) { y = Max(x) }'
@@ -65,7 +65,7 @@ def _name_domain(node: NodeProto) -> None:
 
 
 def _name_imports(holder: ModelProto | FunctionProto) -> None:
-    """Import the default ONNX domain only as "". If both names are imported with one version, merge the imports."""
+    """Replace each import of "ai.onnx" with an import of "" in the same version, without duplicates."""
     own = {entry.version for entry in holder.opset_import if entry.domain == ""}
     for index in reversed(range(len(holder.opset_import))):
         entry = holder.opset_import[index]
@@ -79,12 +79,12 @@ def _name_imports(holder: ModelProto | FunctionProto) -> None:
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """Return the key that calls use for a function."""
+    """Return the domain, the name and the overload of a function, by which nodes call it."""
     return function.domain, function.name, function.overload
 
 
 def call_key(node: NodeProto) -> FunctionKey:
-    """Return the key of the function that a node calls, if the model has the function."""
+    """Return the key of the function that a node calls. If the model has no such function, the node is an operator."""
     return node.domain, node.op_type, node.overload
 
 
@@ -111,7 +111,7 @@ def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def training_graphs(model: ModelProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs of `training_info` with their locations: initializations of the model, and training steps."""
+    """Yield each initialization and algorithm graph of a model's `training_info`, with its location."""
     for number, info in enumerate(model.training_info):
         for field in ("initialization", "algorithm"):
             if info.HasField(field):
@@ -139,7 +139,7 @@ def all_graphs(model: ModelProto) -> list[GraphProto]:
 
 
 def all_names(model: ModelProto) -> set[str]:
-    """Return the names of all values of a model, including names that are only declared."""
+    """Return the names of all values of a model, including values that are declared but not used."""
     names = {name for node in all_nodes(model) for name in (*node.input, *node.output)}
     for graph in all_graphs(model):
         names |= initial_names(graph)
@@ -162,9 +162,9 @@ def dims_in(info: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
 
 
 def with_open_sizes(model: ModelProto) -> ModelProto:
-    """Return the model, or a copy without the sizes of -1 in types. Exporters use -1 for unknown sizes.
+    """Return a model in which each size of -1 is replaced by an unknown size. Copy the model only if it must change.
 
-    The onnx package would treat -1 as a known size.
+    Some exporters write -1 for unknown sizes, but the onnx package treats -1 as a known size.
     """
     if all(dim.dim_value != -1 for dim in all_dims(model)):
         return model
@@ -176,7 +176,7 @@ def with_open_sizes(model: ModelProto) -> ModelProto:
 
 
 def all_dims(model: ModelProto) -> Iterator[TensorShapeProto.Dimension]:
-    """Yield the dimensions of every type of a model."""
+    """Return an iterator over the dimensions of all types that a model declares."""
     infos = [info for function in model.functions for info in function.value_info]
     for graph in all_graphs(model):
         infos += [*graph.input, *graph.output, *graph.value_info]
@@ -208,7 +208,7 @@ def _check_text(names: Iterable[object], source: str) -> None:
 
 
 def initial_names(graph: GraphProto) -> set[str]:
-    """Return the names of the values that a graph's nodes may read before any node has run."""
+    """Return the names of a graph's inputs and initializers, which are available before any node runs."""
     return (
         {value.name for value in graph.input}
         | {tensor.name for tensor in graph.initializer}
@@ -217,7 +217,7 @@ def initial_names(graph: GraphProto) -> set[str]:
 
 
 def check_unique(graph: GraphProto, source: str) -> None:
-    """Reject repeated names of inputs, initializers or outputs, and outputs of nodes that reuse a name."""
+    """Reject repeated names of inputs, initializers or graph outputs, and node outputs whose names are already used."""
     made = [name for node in graph.node for name in node.output if name]
     for kind, names in (
         ("inputs", [value.name for value in graph.input]),
@@ -233,11 +233,11 @@ def check_unique(graph: GraphProto, source: str) -> None:
 
 
 def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
-    """Check that nodes are in topological order. `outer` contains the names of outer graphs that a subgraph may use.
+    """Check that the nodes of a graph are in topological order.
 
-    A graph may return a value of an outer graph, as training steps do, only if `returns_outer` is set.
-
-    The checker of the onnx package also performs this check, but does not report why it fails.
+    `outer` contains the names of values in outer graphs that the graph may read. With `returns_outer`, the graph may
+    also return these values, as training steps do. onnx.checker also checks the order, but does not report why the
+    check fails.
     """
     makers = {name: node for node in graph.node for name in node.output}
     known = initial_names(graph) | {""}
@@ -257,7 +257,7 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, r
 
 
 def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """Describe the initializers of a subgraph that hide a value of an outer graph."""
+    """Yield a description of each initializer of a subgraph that has the name of a value in an outer graph."""
     names = [tensor.name for tensor in graph.initializer] + [each.values.name for each in graph.sparse_initializer]
     for name in names:
         if name in outer:
@@ -268,7 +268,7 @@ def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator
 
 
 def check_shadowing(graph: GraphProto, source: str, outer: Collection[str] = ()) -> None:
-    """Reject initializers of subgraphs that hide a value of an outer graph."""
+    """Reject initializers of subgraphs that have the name of a value in an outer graph."""
     for text in shadowing_initializers(graph, outer):
         raise ModelError(f"{source}: {text}")
     visible = {*outer, *initial_names(graph)}

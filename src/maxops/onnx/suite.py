@@ -1,4 +1,4 @@
-"""Reads ONNX's test layout: a folder with model.onnx and test_data_set_*/{input,output}_*.pb."""
+"""Reads test folders in the layout of ONNX's backend tests: model.onnx and test_data_set_*/{input,output}_*.pb."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODEL = "model.onnx"
 
 @dataclass(frozen=True)
 class DataSet:
-    """One set of inputs and its expected outputs, by name."""
+    """The inputs and the expected outputs of one test case, by the names of the model's inputs and outputs."""
 
     name: str
     inputs: dict[str, Any]
@@ -33,7 +33,10 @@ def data_set_folders(folder: Path) -> list[Path]:
 
 
 def read_data_set(folder: Path, model: Model) -> DataSet:
-    """Read a data set. File numbers select the inputs and outputs of the model, and names in the files are ignored."""
+    """Read a data set. The number in a file's name is the index of the model's input or output.
+
+    The names of tensors in the files are ignored.
+    """
     files = _numbered(folder, "output")
     if len(files) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))

@@ -19,17 +19,17 @@ from maxops.model import Container, OtherType
 from maxops.plan import Array
 from maxops.sizes import Dims, Size
 
-# ONNX's numbers for the types; `real` has none.
+# The number of each dtype in TensorProto.DataType. The dtype `real` is not part of ONNX.
 NUMBERS: dict[DType, int] = {
     dtype: TensorProto.DataType.Value(dtype.onnx.upper()) for dtype in dtypes.ALL if dtype is not dtypes.REAL
 }
 DTYPES: dict[int, DType] = {number: dtype for dtype, number in NUMBERS.items()}
-# The keys of external data that the ONNX format defines, and `basepath`, which the onnx package also writes.
+# The keys that `external_data` may have: those that ONNX defines, and `basepath`, which the onnx package writes.
 EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
 
 def type_name(elem_type: int) -> str:
-    """Return ONNX's name for an element type, or its number if the onnx package does not know it."""
+    """Return ONNX's name of an element type, or the number of a type that the onnx package does not support."""
     if elem_type not in TensorProto.DataType.values():
         return f"type number {elem_type}"
     return str(TensorProto.DataType.Name(elem_type)).lower()
@@ -43,19 +43,19 @@ def unsupported_type(where: str, elem_type: int) -> ModelError:
 
 
 def other_type(elem_type: int) -> OtherType | None:
-    """Return an element type that no max operator supports, or None if it is undefined or onnx does not know it."""
+    """Return an element type that no max operator supports, or None if the onnx package does not define its number."""
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
         return None
     return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
 
 
 def dims_of(shape: TensorShapeProto) -> Dims:
-    """Return the sizes of a shape: integers, names of symbolic sizes, or None for unknown sizes."""
+    """Return the sizes of a shape as integers, names of symbolic sizes, or None for unknown sizes."""
     return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
 
 
 def _name(text: str | bytes) -> str:
-    """Return the name of a size as text. Protobuf returns names that are not UTF-8 as bytes."""
+    """Return the name of a symbolic size as a string. Protobuf returns bytes for a name that is not UTF-8."""
     return text if isinstance(text, str) else text.decode(errors="backslashreplace")
 
 
@@ -85,9 +85,9 @@ def without_folder(where: str) -> ModelError:
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
-    """Return the tensor's data as a read-only array. Error messages start with `where`.
+    """Convert a TensorProto to a read-only array. Error messages start with `where`.
 
-    The onnx package reads external data only inside `folder`. Without a folder, external data is an error.
+    External data is read only from files inside `folder`. If `folder` is None, external data raises ModelError.
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
@@ -124,7 +124,10 @@ def check_keys(tensor: TensorProto, where: str) -> None:
 
 
 def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
-    """Check that the data matches the dimensions and the dtype, before memory is allocated."""
+    """Check that the data of a TensorProto has the size that its dimensions and its dtype require.
+
+    The check runs before an array is allocated. The size of external data is checked later, when the data is read.
+    """
     dims = tuple(tensor.dims)
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has negative dimensions: {dims}")
@@ -155,7 +158,7 @@ def _check_range(stored: Array, dtype: DType, where: str) -> None:
 
 
 def read_tensor_file(path: Path) -> tuple[str, Array]:
-    """Return the name (which may be empty) and the data of a TensorProto file."""
+    """Return the name and the data of the tensor in a TensorProto file. The name may be empty."""
     tensor = TensorProto()
     try:
         tensor.ParseFromString(path.read_bytes())
@@ -169,7 +172,7 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
 
 
 def read_held_file(path: Path, container: Container) -> Any:
-    """Return the data of a SequenceProto or OptionalProto file: an array, a list, or None for an empty optional."""
+    """Return the data in a SequenceProto or OptionalProto file: an array, a list, or None for an empty optional."""
     message = OptionalProto() if container.startswith("optional") else SequenceProto()
     kind = type(message).__name__
     try:

@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions that run their max operators on maxops."""
+"""Creates ONNX Runtime sessions that run max operators on maxops."""
 
 from maxops.extras import needed
 

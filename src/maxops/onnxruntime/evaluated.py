@@ -1,4 +1,4 @@
-"""Runs models with operators that maxops does not implement, for `maxops.onnx.load` with ``on="onnxruntime"``."""
+"""Runs models in ONNX Runtime, with max operators on maxops, for `maxops.onnx.load` with ``on="onnxruntime"``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s re
 
 
 class SessionEvaluator:
-    """Runs a whole model in ONNX Runtime with the operators of maxops."""
+    """Runs a model in ONNX Runtime, in which the operators of maxops are registered."""
 
     def __init__(
         self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]
@@ -69,7 +69,7 @@ class SessionEvaluator:
 
 
 def _in_order(value: Any) -> Any:
-    """Convert an array, or all arrays of a sequence, to C order. Return None (an empty optional) unchanged."""
+    """Convert an array, or each array of a list, to C order. Return None, which is an empty optional, unchanged."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     return value if value is None else np.ascontiguousarray(value).reshape(value.shape)

@@ -1,7 +1,7 @@
-"""Prepares the nodes of a session for the native operators (native/onnxruntime.cpp).
+"""Prepares the nodes of an ONNX Runtime session for native code (native/bindings/onnxruntime.cpp).
 
-Native code runs simple, valid calls itself. It passes all other calls to `Node`, which plans and runs a call, or raises
-an error that names the violated clause.
+Native code runs simple, valid calls itself. It passes all other calls to a `Node`, which checks and runs the call, or
+raises an error that names the violated clause of the specification.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maxops.spec import Spec
 
 @dataclass(frozen=True)
 class Node:
-    """A node with the fields that native code reads. Calling the node plans and runs it."""
+    """A node of a session, with the attributes that native code reads. To check and run a call, call the object."""
 
     run: Callable[..., Array]
     broadcasts: bool
@@ -32,12 +32,12 @@ class Node:
     fill_mode: str | None
 
     def __call__(self, *inputs: Array | None) -> Array:
-        """Return the result as a C-contiguous array."""
+        """Run a call on the inputs, and return the result as a C-contiguous array."""
         return np.asarray(self.run(*inputs), order="C")
 
 
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
-    """Return the node for an operator and a dtype. Raise an error if the dtype or an attribute is invalid."""
+    """Create the `Node` for an operator and a dtype. Raise an error if the dtype or an attribute is invalid."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
     if type_name not in map(str, row.dtypes):
         raise DTypeError(

@@ -20,9 +20,9 @@ from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 from maxops.plan import Array
 
-# The session option that names the folder of external data. ONNX Runtime requires it for models in memory.
+# The session option for the folder of external data, which ONNX Runtime requires for models that are in memory.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-# The options with registered operators, because onnxruntime rejects a second registration.
+# The SessionOptions that have the operators of maxops already. onnxruntime rejects a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
@@ -55,27 +55,27 @@ def session(
     >>> larger.run(None, {"x": np.array([3_000_000_000] * 4), "y": np.array([1] * 4)})[0].tolist()
     [3000000000, 3000000000, 3000000000, 3000000000]
 
-    `model` is a model in memory or the path of a file, which may have external data in its folder. The operators are
-    registered with `sess_options`. All other arguments, such as `providers`, are passed to
-    `onnxruntime.InferenceSession`. Arrays may have any shape, and any dtype that the version of the operator supports.
-    The max operators run on the CPU.
+    `model` is a ModelProto, the content of a file as bytes, or the path of a file, which may have external data in its
+    folder. The operators of maxops are registered with `sess_options`. All other arguments, such as `providers`, are
+    passed to `onnxruntime.InferenceSession`. Arrays may have any shape, and any dtype that the version of the operator
+    supports. The max operators run on the CPU.
 
-    Raises ModelError if the model cannot be read or rewritten. Calls that violate a clause raise an onnxruntime error
-    that names the clause.
+    Raises ModelError if the model cannot be read or rewritten. A call that violates a clause of a specification raises
+    an onnxruntime error that names the clause.
     """
     if sess_options is None:
         return session_with(onnxruntime.SessionOptions(), model, **arguments)
     before = _entry(sess_options, _DATA_FOLDER)
     try:
         return session_with(sess_options, model, **arguments)
-    finally:  # the options may be shared with another model
+    finally:  # restore the option, because the caller may use the options for another model
         _set_entry(sess_options, _DATA_FOLDER, before)
 
 
 def session_with(
     options: onnxruntime.SessionOptions, model: str | os.PathLike[str] | bytes | ModelProto, **arguments: Any
 ) -> onnxruntime.InferenceSession:
-    """Create a session like `session`, without restoring the options."""
+    """Create a session like `session`, but do not restore the option for the folder of external data."""
     proto, path = _read(model)
     register(options)
     result = moved(proto)
@@ -87,7 +87,7 @@ def session_with(
 def outputs_of(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
 ) -> list[Array]:
-    """Run a session like `InferenceSession.run`, with support for bfloat16."""
+    """Run a session like `InferenceSession.run`, which does not support bfloat16 inputs and outputs."""
     if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
         return list(session.run(names, dict(inputs)))
     of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy
@@ -110,7 +110,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Return an entry of options, or "" if it is missing. onnxruntime treats a missing entry like ""."""
+    """Return the value of an option, or "" if it is not set. onnxruntime treats both in the same way."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:
@@ -118,7 +118,7 @@ def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
 
 
 def _set_entry(options: onnxruntime.SessionOptions, key: str, value: str) -> None:
-    """Set an entry of options if its value differs, because onnxruntime prints a warning if an entry is set again."""
+    """Set an option if its value changes, because onnxruntime prints a warning whenever an option is set again."""
     if _entry(options, key) != value:
         options.add_session_config_entry(key, value)
 

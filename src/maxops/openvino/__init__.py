@@ -1,4 +1,4 @@
-"""OpenVINO: maxops reads and runs IRs without OpenVINO, and adds its own operators to models for OpenVINO."""
+"""Runs OpenVINO IRs without OpenVINO, and runs the max operators of OpenVINO models on maxops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["IRWarning", "load", "register", "rewrite"]
 def register(core: Any) -> None:
     """Register the operators of maxops with an `openvino.Core`, so that it can read saved models that contain them.
 
-    `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError if OpenVINO is not installed.
+    See the example in `docs/integrations/openvino_extension.md`. Raises ModuleNotFoundError if OpenVINO is not
+    installed.
     """
     _module("extension").register(core)
 
@@ -25,9 +26,11 @@ def register(core: Any) -> None:
 def rewrite(model: Any) -> Any:
     """Return a copy of an `openvino.Model` in which Maximum, ReduceMax and SegmentMax run on maxops kernels.
 
-    `docs/integrations/openvino_extension.md` has an example, and explains which results are exact. The inputs and
-    outputs keep their names, types and shapes. Raises ModuleNotFoundError if OpenVINO is not installed. If a node
-    violates a clause, raises the error of the clause, and its message names the node.
+    The inputs and outputs of the model keep their names, types and shapes. See
+    `docs/integrations/openvino_extension.md` for an example, and for the cases in which results are exact.
+
+    Raises ModuleNotFoundError if OpenVINO is not installed. If a node violates a clause of a specification, raises the
+    error of the clause, with a message that names the node.
     """
     return _module("rewriting").rewrite(model)
 

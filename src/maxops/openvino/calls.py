@@ -1,4 +1,4 @@
-"""Creates calls for OpenVINO's Maximum, ReduceMax and SegmentMax, with OpenVINO's additional rules."""
+"""Creates calls to maxops for OpenVINO's Maximum, ReduceMax and SegmentMax, and checks OpenVINO's additional rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxops.errors import AttributeValueError, AxesError, ShapeError
 from maxops.plan import Array
 
 _LETTERS = {"float": "f", "int": "i", "uint": "u"}
-# OpenVINO's names for the types (`real` has none), and the names that an IR uses for a port's type.
+# OpenVINO's names of the dtypes, and the names that an IR uses for the type of a port. OpenVINO has no type `real`.
 NAMES: dict[DType, str] = {
     dtype: f"{_LETTERS[dtype.kind]}{dtype.bits}"
     for dtype in dtypes.ALL
@@ -21,12 +21,14 @@ PORT_NAMES: dict[DType, str] = {
     dtype: f"FP{dtype.bits}" if dtype.kind == "float" else name.upper() for dtype, name in NAMES.items()
 } | {dtypes.BFLOAT16: "BF16", dtypes.BOOL: "BOOL"}
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
-# OpenVINO's other types, and its names for unknown types.
+# OpenVINO's types that maxops does not support, and its names for unknown types.
 OTHER_TYPES = ("u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string")
 OPEN_TYPES = ("undefined", "dynamic")
-# Types by a layer's type attribute, case-insensitive: a maxops dtype, another type's name, or None (unknown).
+# The types by their case-insensitive names in a layer's <data>: a dtype of maxops, the name of an unsupported type, or
+# None for an unknown type.
 ELEMENT_TYPES: dict[str, DType | str | None] = DTYPES | {name: name for name in OTHER_TYPES} | dict.fromkeys(OPEN_TYPES)
-# Types by a port's precision, case-sensitive; an empty precision, as in OpenVINO's documentation, is unknown.
+# The types by the case-sensitive precision of a port. An empty precision, as in OpenVINO's documentation, is an unknown
+# type.
 PORT_TYPES: dict[str, DType | str | None] = (
     ELEMENT_TYPES
     | {name: dtype for dtype, name in PORT_NAMES.items()}
@@ -44,7 +46,7 @@ def check_auto_broadcast(kind: str) -> None:
 
 
 def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
-    """Return a call to Max with the rules of Maximum."""
+    """Return a call of Max for Maximum. Raise ShapeError for shapes that `auto_broadcast` does not allow."""
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
@@ -53,7 +55,7 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
 
 
 def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
-    """Return a call to ReduceMax with data and axes. In OpenVINO, empty axes reduce nothing."""
+    """Return a call of ReduceMax. The inputs are data and axes. With empty axes, OpenVINO returns data unchanged."""
     data, axes = inputs
     if axes.ndim > 1 or axes.dtype.kind not in "iu":
         raise AxesError(f"ReduceMax axes must be a scalar or a 1-D array of integers, got {axes.dtype} {axes.shape}")
@@ -61,6 +63,6 @@ def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
 
 
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:
-    """Return a call to SegmentMax with data, segment_ids and, if a third input is passed, num_segments."""
+    """Return a call of SegmentMax. The inputs are data, segment_ids and, optionally, num_segments."""
     data, ids, count = (*inputs, None)[:3]
     return SegmentCall(data, ids, count, fill_mode, check_ids=check_ids, row=spec.SEGMENT_MAX_16)

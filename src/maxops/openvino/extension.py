@@ -1,7 +1,8 @@
 """Maximum, ReduceMax and SegmentMax as custom operators of OpenVINO.
 
-OpenVINO's CPU plugin computes in f32, i32, i8 and u8. It converts all other types in a model to these, so that 64-bit
-integers lose their upper half. Each operator stores the types of its inputs, and rejects other types later.
+OpenVINO's CPU plugin computes only in f32, i32, i8 and u8. It converts all other types in a model to these types, so
+64-bit integers lose their upper 32 bits. Therefore, each operator stores the types of its inputs when it is created,
+and raises an error if OpenVINO changes them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ else:
 
 
 class _Operator(_Op):
-    """An operator with attributes. `defaults` contains their names and default values, which an IR may replace."""
+    """The base class of the operators. `defaults` contains the names and default values of the attributes."""
 
     defaults: ClassVar[dict[str, Any]] = {}
 
@@ -48,28 +49,28 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Return OpenVINO's name of the operator. After operators of other names, the plugin converts i64 to i32."""
+        """Return the operator's name, which must be OpenVINO's: otherwise, the plugin converts i64 outputs to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
-        """Let OpenVINO write the attributes to an IR, or read them from an IR."""
+        """Pass the attributes to OpenVINO, which writes them to an IR or reads them from an IR."""
         visitor.on_attributes(self.attributes)
         return True
 
     def validate_and_infer_types(self) -> None:
-        """Set the output's type and shape."""
+        """Set the output's type and shape, which OpenVINO requests when it builds a model."""
         self.set_output_type(0, *self.inferred(self.input_values()))
 
     def clone_with_new_inputs(self, inputs: list[Any]) -> Any:
-        """Return a copy with other inputs."""
+        """Return a copy of the operator with other inputs."""
         if all(map(_is_made_for_a_shape, inputs)):
-            # Each time shapes change, the plugin clones the operator only to infer its output shape. A Python clone
-            # would never be freed, because the clone and its C++ counterpart reference each other.
+            # When shapes change, the plugin clones the operator only to infer its output shape. Return a Parameter of
+            # this shape, because a Python clone and its C++ counterpart reference each other and are never freed.
             return ov.op.Parameter(*self.inferred(inputs))
         return type(self)(inputs, self.types, **self.attributes)
 
     def has_evaluate(self) -> bool:
-        """Return True, so that the plugin calls `evaluate`."""
+        """Return True, because the operator implements `evaluate`."""
         return True
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
@@ -78,18 +79,18 @@ class _Operator(_Op):
 
 
 class Convert(_Operator):
-    """An operator that converts its first input to the type of its second input, whose value is ignored.
+    """An operator that converts its first input to the type of its second input, and ignores the second input's value.
 
-    A third input is also ignored. If it is an input of the model, OpenVINO does not fold the result to a constant.
-    OpenVINO would convert the type of such a constant.
+    A third input is also ignored. If it is an input of the model, it prevents constant folding: OpenVINO would convert
+    the type of the folded constant.
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """Return the type of the second input and the shape of the first. The plugin may convert an unmarked input."""
+        """Return the type of the second input and the shape of the first input."""
         return ports[1].get_element_type(), ports[0].get_partial_shape()
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
-        """Convert as NumPy does."""
+        """Convert the values with NumPy's conversion rules."""
         outputs[0].shape = inputs[0].shape
         with np.errstate(all="ignore"):
             np.copyto(_array(outputs[0]), _array(inputs[0]), casting="unsafe")
@@ -97,12 +98,12 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """The base class of the three max operators. `make` is the function of `calls` that creates their calls."""
+    """The base class of the max operators. `make` is the function in `calls` that creates a call of the operator."""
 
     make: ClassVar[Callable[..., Call]]
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
-        """Return the type of the data and the known sizes."""
+        """Return the type of the first input, and the known sizes of the output. Raise an error if types changed."""
         types = tuple(port.get_element_type().get_type_name() for port in ports)
         if "dynamic" in types:
             return ov.Type.dynamic, ov.PartialShape.dynamic()
@@ -120,7 +121,7 @@ class _MaxOperator(_Operator):
         return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
-        """Run the maxops kernel on OpenVINO's memory."""
+        """Run the operator on maxops, which reads and writes OpenVINO's memory without copying."""
         arrays = [_array(inputs[number]) for number in range(len(inputs))]  # looping over OpenVINO's list is slow
         out = _array(outputs[0])
         if self.get_output_partial_shape(0).is_dynamic and out.shape != (shape := plan(self.call(arrays)).shape):
@@ -130,11 +131,11 @@ class _MaxOperator(_Operator):
         return True
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the output's sizes, or None if not even the rank is known."""
+        """Return the output's sizes, or None if the output's rank is unknown."""
         raise NotImplementedError
 
     def call(self, arrays: list[Array]) -> Call:
-        """Return the call with the operator's attributes."""
+        """Return a call with these inputs and the operator's attributes."""
         return type(self).make(arrays, **self.attributes)
 
     def run(self, arrays: list[Array], out: Array) -> None:
@@ -149,7 +150,7 @@ class Maximum(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """Return the output's sizes. A known size other than 1 takes precedence over an unknown size."""
+        """Return the output's sizes. If a known size other than 1 meets an unknown size, the known size is used."""
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
@@ -173,7 +174,7 @@ class ReduceMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Return the output's sizes, or None for an unknown rank. Sizes are unknown if the axes are not a constant."""
+        """Return the output's sizes, or None if its rank is unknown. If axes is not a constant, sizes are unknown."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])
@@ -193,7 +194,10 @@ class SegmentMax(_MaxOperator):
     make: ClassVar[Callable[..., Call]] = staticmethod(partial(calls.segment_max, check_ids=False))
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """Return the output's sizes. The first is known if num_segments or, if omitted, the ids are a constant."""
+        """Return the output's sizes.
+
+        The first size is known only if num_segments or, if it is omitted, segment_ids is a constant.
+        """
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
@@ -204,7 +208,7 @@ class SegmentMax(_MaxOperator):
     def run(self, arrays: list[Array], out: Array) -> None:
         """Compute the result, and write it to `out`."""
         data, ids, *count = arrays
-        # a Python integer, because the dtype of num_segments was checked when the operator was created
+        # convert num_segments to a Python integer, because its dtype was checked when the operator was created
         number = [array.item() if array.ndim == 0 else array for array in count]
         try:
             ops.segment_max(data, ids, *number, **self.attributes, out=out)
@@ -214,13 +218,13 @@ class SegmentMax(_MaxOperator):
 
 
 def register(core: Any) -> None:
-    """Add the operators to a Core."""
+    """Register the custom operators with an `openvino.Core`."""
     for operator in (Maximum, ReduceMax, SegmentMax, Convert):
         core.add_extension(operator)
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Return whether a Parameter or Constant is not in a model yet: it has neither an explicit name nor a consumer."""
+    """Return whether a Parameter or Constant, which then has no name and no reader, exists only to infer a shape."""
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")
@@ -230,7 +234,7 @@ def _is_made_for_a_shape(port: Any) -> bool:
 
 
 def _array(holder: Any) -> Array:
-    """Return the memory of a tensor or a constant."""
+    """Return an array that shares the memory of a tensor or a constant."""
     array: Array = holder.data
     # OpenVINO returns bfloat16 as float16
     return array.view(calls.DTYPES[holder.get_element_type().get_type_name()].numpy)
@@ -242,9 +246,9 @@ def _constant(port: Any) -> Array | None:
 
 
 def _abstract(port: Any, length: int = 1) -> Array:
-    """Return an array of the port's type and shape: the constant that feeds the port, or zeros.
+    """Return an array with the type and shape of a port: the constant that feeds the port, or zeros.
 
-    Unknown sizes become 1, except that an unknown first size becomes `length`.
+    An unknown size is replaced by 1, except an unknown first size, which is replaced by `length`.
     """
     if (constant := _constant(port)) is not None:
         return constant
@@ -255,6 +259,6 @@ def _abstract(port: Any, length: int = 1) -> Array:
 
 
 def _sizes(port: Any) -> list[Any]:
-    """Return the dimensions of a shape of known rank."""
+    """Return the dimensions of a port, whose rank must be known."""
     shape = port.get_partial_shape()
     return [shape[axis] for axis in range(len(shape))]  # looping over the shape itself is slow

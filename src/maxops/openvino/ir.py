@@ -1,7 +1,7 @@
-"""Loads an IR file as a checked model.
+"""Loads OpenVINO IR files, and checks them.
 
-The XML is read without entities, DTDs or network access (defusedxml). Every error names the file and, if possible,
-the layer.
+The XML is parsed with defusedxml, without entities, DTDs and network access. The message of each error names the file
+and, if possible, the layer.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
-    """The warning for a form that maxops accepts in an IR file, although OpenVINO writes another form."""
+    """Warns about syntax in an IR file that maxops accepts, but that OpenVINO does not write."""
 
 
 def load(path: str | PathLike[str]) -> Model:
-    """Load and check an IR from its .xml file. Weights are read from the .bin file with the same name.
+    """Load an IR from its .xml file, and check it. Weights are read from the .bin file with the same name.
 
     >>> import numpy as np, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -51,11 +51,13 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
 
-    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. The attribute of SegmentMax is
-    `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as in OpenVINO's documentation. The name from the
-    documentation causes an IRWarning. When the model runs, arrays must have the shapes and types of the Parameters. An
-    unknown size matches any size. Raises ModelError for other layers and malformed files, and AttributeValueError for
-    invalid attributes of SegmentMax.
+    Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. SegmentMax has the attribute
+    `fill_mode`, which OpenVINO writes, or `empty_segment_value`, which OpenVINO's documentation uses. The latter causes
+    an IRWarning. When the model runs, arrays must have the shapes and types of the Parameters. An unknown size matches
+    any size.
+
+    Raises ModelError for other layers and malformed files, and AttributeValueError for invalid attributes of
+    SegmentMax.
     """
     path = Path(path)
     source = str(path)
@@ -105,7 +107,7 @@ def load(path: str | PathLike[str]) -> Model:
 
 
 def parse_net(path: Path, source: str) -> Element:
-    """Read the <net> of an IR file, without entities, document types or network access."""
+    """Parse an IR file, and return its <net> element. Raise ModelError if the file is not an IR."""
     try:
         root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
     except OSError as error:
@@ -143,7 +145,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
 
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
-    """Add an edge. Reject an edge between ports that do not exist, and a second edge to the same port."""
+    """Add an edge to `sources`. Reject an edge whose ports do not exist, and a second edge to the same port."""
     ends = {name: layers.identifier(edge.get(name, "")) for name in ("from-layer", "from-port", "to-layer", "to-port")}
     words = " ".join(f'{name}="{value}"' for name, value in ends.items())
     start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])

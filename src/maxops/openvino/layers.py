@@ -1,4 +1,4 @@
-"""Checks and computes one layer of an IR."""
+"""Reads and checks the layers of an IR, and creates the functions that compute them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
-# The operator sets that contain each type of layer. Types that are not listed here have the operator sets ORDINARY if
-# INPUTS lists them, and otherwise EVERY.
+# OPSETS lists the operator sets that contain a type of layer. A type that it does not list is in the operator sets
+# ORDINARY if INPUTS lists it, and in EVERY otherwise.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
 # The attribute in a layer's <data> that declares the output type.
@@ -57,9 +57,10 @@ FILL_NAMES = ("fill_mode", "empty_segment_value")  # the name that OpenVINO writ
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of an IR file. ``inputs`` and ``outputs`` contain the declared sizes of each port, by port id.
+    """A layer of an IR file.
 
-    ``precisions`` contains the declared types of output ports, by port id.
+    ``data`` contains the attributes of its <data> element. ``inputs`` and ``outputs`` contain the declared sizes of its
+    ports, and ``precisions`` contains the declared types of its output ports, by port id.
     """
 
     id: str
@@ -76,7 +77,7 @@ class Layer:
 
 
 def read(element: Element, source: str) -> Layer:
-    """Read a layer of any type."""
+    """Convert a <layer> element of any type to a `Layer`."""
     attributes = {name: element.get(name) for name in ("id", "name", "type")}
     kind = attributes["type"]
     if attributes["id"] is None or kind is None:
@@ -100,7 +101,7 @@ def read(element: Element, source: str) -> Layer:
 
 
 def identifier(text: str) -> str:
-    """Return the normalized id of a layer or a port. An id that is not a number is unchanged.
+    """Return the id of a layer or port in normalized form. An id that is not a number is unchanged.
 
     >>> identifier(" 01"), identifier("x")
     ('1', 'x')
@@ -110,22 +111,22 @@ def identifier(text: str) -> str:
 
 
 def _number_of(text: str) -> int | None:
-    """Parse a number with OpenVINO's rules, which allow leading spaces, a plus sign and leading zeros.
+    """Parse a non-negative integer. Like OpenVINO, allow leading spaces, a plus sign and leading zeros.
 
-    Return None for other text.
+    Return None for all other text.
     """
     found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
     return int(found[1]) if found else None
 
 
 def check_type(layer: Layer, source: str) -> None:
-    """Reject a layer of an unsupported type."""
+    """Reject a layer whose type maxops does not support."""
     if layer.type not in INPUTS:
         raise ModelError(f"{source}: {layer}: unsupported layer type; supported types: {', '.join(INPUTS)}")
 
 
 def check_version(layer: Layer, where: str) -> None:
-    """Reject a version that OpenVINO lacks. A layer without a version, as in OpenVINO's documentation, is valid."""
+    """Reject a layer whose version OpenVINO does not define. A layer without a version is valid."""
     version = layer.version
     is_ours = version == OURS and layer.type in MOVED
     if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):
@@ -150,12 +151,12 @@ def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...
 
 
 def element_type(layer: Layer) -> DType | str | None:
-    """Return the type in the layer's <data>: a maxops dtype, the name of another OpenVINO type, or None if unknown."""
+    """Return the type in a layer's <data>: a maxops dtype, the name of another OpenVINO type, or None if unknown."""
     return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
 
 
 def check_element_type(layer: Layer, where: str) -> None:
-    """Reject a type in the layer's <data> that OpenVINO lacks, and a Const without a type."""
+    """Reject a type in a layer's <data> that OpenVINO does not define, and a Const without a type."""
     attribute = TYPE_ATTRIBUTES.get(layer.type, "")
     name = _attribute(layer, attribute, where) if layer.type == "Const" else layer.data.get(attribute)
     if name is not None and name.casefold() not in calls.ELEMENT_TYPES:
@@ -163,25 +164,25 @@ def check_element_type(layer: Layer, where: str) -> None:
 
 
 def is_any_rank(data: Mapping[str, str]) -> bool:
-    """Return whether the <data> of a layer declares a shape of unknown rank."""
+    """Return whether a layer's <data> declares a shape of unknown rank."""
     return _bare(data.get("shape", "")) == "..."
 
 
 def _bare(text: str) -> str:
-    """Return the text of a shape without the enclosing brackets."""
+    """Return the text of a shape without its enclosing brackets."""
     text = text.strip()
     return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
 
 
 def check_precisions(layer: Layer, where: str) -> None:
-    """Reject a type of an output port that OpenVINO lacks."""
+    """Reject an output port whose type OpenVINO does not define."""
     for port, name in layer.precisions.items():
         if name not in calls.PORT_TYPES:
             raise ModelError(f"{where}: output port {port} has type {name!r}, which OpenVINO does not define")
 
 
 def check_count(layer: Layer, where: str) -> None:
-    """Reject a number of input ports that the layer's type does not allow."""
+    """Reject a layer with more or fewer input ports than its type allows."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
         expected = counted(most, "input port") if fewest == most else f"{fewest} or {most} input ports"
@@ -198,7 +199,7 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
 
 
 def output_port(layer: Layer, where: str) -> str:
-    """Return the only output port."""
+    """Return the id of the layer's output port. Raise ModelError unless there is exactly one."""
     if len(layer.outputs) != 1:
         raise ModelError(f"{where}: expected 1 output port, got {len(layer.outputs)}")
     return next(iter(layer.outputs))
@@ -210,7 +211,7 @@ def parameter(layer: Layer, where: str) -> Value:
 
 
 def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
-    """Return an output of the model, with the type and sizes of the port that feeds it."""
+    """Return the model output that a Result layer declares, with the type and sizes of the port that feeds it."""
     return Value(layer.name, dtype, sizes_of(sizes, where))
 
 
@@ -234,7 +235,7 @@ def data_extent(layer: Layer, where: str) -> tuple[int, int]:
 
 
 def compute(layer: Layer, where: str, warn: Warn) -> Compute:
-    """Return the computation of a Maximum, ReduceMax or SegmentMax layer."""
+    """Return a function that computes a Maximum, ReduceMax or SegmentMax layer from its inputs."""
     call: Callable[[Sequence[Array]], Call]
     if layer.type == "Maximum":
         kind = auto_broadcast(layer, where)
@@ -257,7 +258,7 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
 
 
 def auto_broadcast(layer: Layer, where: str) -> str:
-    """Return the broadcast mode of Maximum."""
+    """Return the broadcast mode of a Maximum layer."""
     kind = layer.data.get("auto_broadcast", "numpy")
     if kind.casefold() not in calls.AUTO_BROADCAST:
         raise ModelError(f"{where}: auto_broadcast must be one of {', '.join(calls.AUTO_BROADCAST)}, got {kind!r}")
@@ -265,7 +266,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
-    """Return the fill mode of SegmentMax, from either of the two attribute names. The attribute is required."""
+    """Return the fill mode of a SegmentMax layer. The attribute is required, and may have either of its two names."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
@@ -301,7 +302,7 @@ def _number(layer: Layer, name: str, where: str) -> int:
 
 
 def keep_dims(layer: Layer, where: str) -> bool:
-    """Return whether ReduceMax keeps the reduced axes."""
+    """Return whether a ReduceMax layer keeps the reduced axes."""
     text = layer.data.get("keep_dims", "false").lower()
     if text not in ("true", "false", "1", "0"):
         raise ModelError(f"{where}: keep_dims must be true or false, got {text!r}")
@@ -332,12 +333,12 @@ def own_dims(layer: Layer, where: str) -> Dims:
 
 
 def sizes_of(texts: Sequence[str], where: str) -> Dims:
-    """Return the sizes of a port."""
+    """Parse the sizes of a port."""
     return tuple(_size(text, where) for text in texts)
 
 
 def _size(text: str, where: str) -> int | None:
-    """Return a size, or None for an unknown size: -1, ?, or a range that contains several sizes."""
+    """Parse a size. Return None for an unknown size, which is written as -1, ?, or a range such as 1..8."""
     if text in ("-1", "?"):
         return None
     if found := re.fullmatch(r"([0-9]{0,19})\.\.([0-9]{0,19})", text):

@@ -1,8 +1,8 @@
-"""Adds the operators of maxops to a model.
+"""Replaces the max operators of an OpenVINO model with custom operators of maxops.
 
-OpenVINO's CPU plugin converts most types. `rewrite` marks maxops operators, the constants and model inputs that they
-read, and the model outputs that they return. The plugin does not convert the types of marked nodes. A Convert connects
-marked nodes with other operators.
+OpenVINO's CPU plugin converts most types, except those of marked nodes. Therefore, `rewrite` marks maxops operators,
+the constants and model inputs that they read, and the model outputs that they produce. It inserts a Convert between
+marked nodes and other operators.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from maxops.openvino.extension import VERSION, Convert, Maximum, ReduceMax, Segm
 replace_node: Any = import_module("openvino.utils").replace_node
 passes: Any = import_module("openvino.passes")
 
-# The types in which the plugin computes, and which it does not convert. With the INFERENCE_PRECISION_HINT f16, on
-# processors that support f16, it uses f16 instead of f32, and inserts its own Convert next to marked nodes.
+# The types in which the plugin computes, and which it does not convert. On processors that support f16, if
+# INFERENCE_PRECISION_HINT is f16, the plugin uses f16 instead of f32, and inserts its own Convert next to marked nodes.
 UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
 MARKED = """<net name="marked" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
@@ -27,7 +27,7 @@ MARKED = """<net name="marked" version="11"><layers>
 <output><port id="0" precision="I64"/></output></layer>
 <layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
 <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
-# The number of bodies of each operator that has bodies. A body is a separate model.
+# The operators that contain bodies, which are separate models, and the number of their bodies.
 BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
 MOVED: dict[tuple[str, str], type[Maximum | ReduceMax | SegmentMax]] = {
     ("Maximum", "opset1"): Maximum,
@@ -38,7 +38,7 @@ OURS = {(operator.__name__, VERSION): operator for operator in (Maximum, ReduceM
 
 
 def rewrite(model: Any) -> Any:
-    """Return a copy of the model with the operators of maxops."""
+    """Return a copy of a model in which operators of maxops replace Maximum, ReduceMax and SegmentMax."""
     model = model.clone()
     for node in model.get_ordered_ops():
         _refuse_bodies(node)
@@ -67,7 +67,7 @@ def rewrite(model: Any) -> Any:
 
 
 def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
-    """Replace a node with the maxops operator. The operator checks the types, shapes and constants that are known."""
+    """Replace a node if `operators` has a maxops operator for it. The operator checks the known types and shapes."""
     info, name = node.get_type_info(), node.get_friendly_name()
     operator = operators.get((info.name, info.version_id))
     if operator is None:
@@ -81,17 +81,17 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _with_known_inputs(model: Any) -> list[Any]:
-    """Compute the operators' inputs that do not depend on the model's inputs, and replace them with constants.
+    """Compute the inputs of maxops operators that do not depend on the model's inputs, and replace them with constants.
 
     Return the operators that read these constants. Without this step, OpenVINO would compute the constants when it
-    compiles the model, and then convert them.
+    compiles the model, and would then convert their types.
     """
     nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
     ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
     if not ports:
         return []
     sources = [port.get_source_output() for _, port in ports]
-    part = ov.Model(sources, model.get_parameters(), "part").clone()  # the rest of the model must not change
+    part = ov.Model(sources, model.get_parameters(), "part").clone()  # because the rest of the model must not change
     manager = passes.Manager()
     manager.register_pass(passes.ConstantFolding())
     manager.run_passes(part)
@@ -100,19 +100,19 @@ def _with_known_inputs(model: Any) -> list[Any]:
         found = result.input(0).get_source_output().get_node()
         if found.get_type_name() == "Constant":
             port.replace_source_output(found.output(0))
-            if not changed or changed[-1] is not node:  # == would create an operator that compares both
+            if not changed or changed[-1] is not node:  # on nodes, == would create an Equal operator
                 changed.append(node)
     return changed
 
 
 def _is_computed(port: Any) -> bool:
-    """Return whether OpenVINO's operators compute an input of a maxops operator."""
+    """Return whether one of OpenVINO's own operators computes an input of a maxops operator."""
     node = port.get_source_output().get_node()
     return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant")
 
 
 def _refuse_bodies(node: Any) -> None:
-    """Raise an error for max operators in a body, because the types of a body come from tensors of the outer model."""
+    """Raise an error for max operators in a body, whose types depend on tensors of the outer model."""
     for number in range(BODIES.get(node.get_type_name(), 0)):
         for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
             info = inner.get_type_info()
@@ -125,7 +125,7 @@ def _refuse_bodies(node: Any) -> None:
 
 
 def _guard_input(port: Any, inputs: list[Any]) -> None:
-    """Ensure that an input of a maxops operator keeps its type and values."""
+    """Mark or convert an input of a maxops operator so that it keeps its type and values."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
     if node.get_type_name() == "Constant":  # mark all types, because save_model would write f32 as f16
@@ -148,9 +148,9 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
 
 
 def _only_to_outputs(node: Any) -> list[Any] | None:
-    """Return the Identities between the node and the model's outputs, or None if other operators read their values.
+    """Return the Identities between a node and the model's outputs, or None if other operators read the node's value.
 
-    OpenVINO's reader of ONNX models adds an Identity for a ReduceMax that returns its input.
+    OpenVINO's ONNX frontend replaces a ReduceMax that returns its input with an Identity.
     """
     found: list[Any] = []
     for reader in _readers(node.output(0)):
@@ -164,7 +164,7 @@ def _only_to_outputs(node: Any) -> list[Any] | None:
 
 
 def _guard_output(source: Any) -> None:
-    """Convert a maxops operator's output, or a marked input of the model, to the plugin's type for other operators."""
+    """Insert a Convert between a marked node and the unmarked operators that read its output."""
     kind = source.get_element_type()
     others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
     if others and kind.get_type_name() not in UNCONVERTED:
@@ -191,7 +191,7 @@ def _readers(source: Any) -> list[Any]:
 
 @cache
 def _mark_of_openvino() -> tuple[str, Any]:
-    """Return OpenVINO's mark against conversion, which OpenVINO creates only when it reads an IR that contains it."""
+    """Return the key and value that mark a node. OpenVINO creates the value only by reading an IR that contains it."""
     (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]

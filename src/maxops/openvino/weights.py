@@ -1,4 +1,4 @@
-"""Reads constants from the .bin file of an IR, one at a time, and rejects constants that extend past its end."""
+"""Reads constants from the .bin file of an IR, and rejects constants that extend past the end of the file."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from maxops.plan import Array
 
 
 def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> None:
-    """Reject a constant with fewer bytes than its elements require, as OpenVINO does."""
+    """Reject a constant with fewer bytes than its elements require. OpenVINO also rejects such constants."""
     expected = prod(shape) * dtype.numpy.itemsize
     if size < expected:
         raise ModelError(f"{where}: {dtype} {shape} requires {expected} bytes, got {size}")
 
 
 class Weights:
-    """The weights file, which is opened only while a constant is read."""
+    """The weights file of an IR. The file is open only while a constant is read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def check(self, offset: int, size: int, where: str) -> None:
-        """Reject data that extends past the file's end, without opening the file. A missing file is not an error."""
+        """Reject data that extends past the end of the file. The file is not opened, and may be missing."""
         if self._path.is_file():
             self._check(offset, size, where)
 
