@@ -1,4 +1,4 @@
-"""A claim: its statement, method, files, bounds and open goals."""
+"""Defines claims about maxops, and runs the programs that prove or check them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "native"))
 
 from digest import digest, digest_of  # noqa: E402
 
-# A proof covers every value, an exhaustive check every input within its bounds, and a test some inputs.
+# A proof covers all values, an exhaustive check covers all inputs within its bounds, and a test covers some inputs.
 Method = Literal["proof", "exhaustive", "test"]
 BASELINE = "baseline"
 # The processor feature that each instruction set requires, as in /proc/cpuinfo, and the compiler flags.
@@ -34,13 +34,17 @@ ISA_FLAGS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A verified statement, with the number of goals, the goals that stay open, and the number of inputs."""
+    """A statement about maxops that proofs, exhaustive checks or tests verify, and the result of the verification.
+
+    ``goals`` is the number of goals, ``open`` contains the descriptions of goals that are not verified, and ``cases``
+    is the number of inputs that were checked.
+    """
 
     id: str  # dotted, for example "order.keys"
     says: str
     method: Method
     tool: str  # with its version
-    files: tuple[str, ...]  # the verified files and the files of the check, from the root
+    files: tuple[str, ...]  # the paths of the verified files and of the check's own files, relative to the root
     goals: int
     open: tuple[str, ...] = ()
     cases: int = 0  # 0 for a proof
@@ -50,18 +54,18 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """True if the claim has goals and none of them is open."""
+        """True if the claim has goals, and if all of them are verified."""
         return self.goals > 0 and not self.open
 
     def as_json(self) -> dict[str, Any]:
-        """Return the claim as in evidence.json, which lists the files of each family only once."""
+        """Return the entry of the claim in evidence.json, which lists files separately."""
         fields = asdict(self) | {"open": list(self.open)}
         return {name: value for name, value in fields.items() if name != "files" and value != ""}
 
 
 @dataclass(frozen=True)
 class Check:
-    """A function that makes one claim, and the instruction set that it requires."""
+    """A function that verifies one claim, and the instruction set that it requires."""
 
     id: str
     claim: Callable[[], Claim]
@@ -69,7 +73,7 @@ class Check:
 
     @property
     def missing(self) -> str:
-        """The feature that this processor lacks to run the check, or an empty string."""
+        """The processor feature that the check requires and this machine lacks, or an empty string."""
         if platform.machine() != "x86_64":
             return "" if self.isa == BASELINE else "x86-64"
         needed = FEATURE.get(self.isa, "")
@@ -78,9 +82,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Program:
-    """A C++ program that prints the number of states and the number of wrong states: a claim with one goal."""
+    """A C++ program that verifies a claim with one goal. It prints the number of cases, and of wrong cases, as JSON."""
 
-    source: str  # from proofs/
+    source: str  # the path of the program, relative to proofs/
     says: str
     bounds: str
     assumes: str = ""
@@ -89,11 +93,11 @@ class Program:
     sanitized: bool = True
 
     def check(self, name: str, flags: Sequence[str], isa: str, *, of_isa: bool = True) -> Check:
-        """Return a check of the program with these flags; `of_isa` if the claim is about the instruction set."""
+        """Return a check that runs the program with these compiler flags. With `of_isa`, the claim names the `isa`."""
         return Check(name, partial(self.claim, name, tuple(flags), isa if of_isa else ""), isa)
 
     def claim(self, name: str, flags: tuple[str, ...], isa: str) -> Claim:
-        """Compile and run the program."""
+        """Compile and run the program, and return its claim."""
         source = f"proofs/{self.source}"
         sanitizer = ("-fsanitize=address", "-fno-sanitize-recover=all") if self.sanitized else ()
         with TemporaryDirectory() as folder:
@@ -103,7 +107,7 @@ class Program:
         found = json.loads(done.stdout or '{"states":0,"wrong":1}')
         wrong = (f"{found['wrong']} wrong: {done.stderr[:400]}",) if found["wrong"] or done.returncode else ()
         bounds, assumes = self.bounds, self.assumes
-        if isa != BASELINE and name.endswith(f".{isa}"):  # the same program: evidence.json states its bounds once
+        if isa != BASELINE and name.endswith(f".{isa}"):  # evidence.json states the bounds of each program only once
             first = f"as for {name.removesuffix(isa)}{BASELINE}"
             bounds, assumes = first, assumes and first
         return Claim(
@@ -113,7 +117,7 @@ class Program:
 
 
 def proved(source: str, name: str, says: str, assumes: str = "") -> Claim:
-    """Return the claim of a program that proves goals by Z3 and prints each goal as a line of JSON."""
+    """Compile and run a C++ program that proves goals with Z3 and prints a line of JSON for each. Return its claim."""
     source = f"proofs/{source}"
     with TemporaryDirectory() as folder:
         run(["g++", "-std=c++17", "-O1", "-w", *include_flags(), source, "-o", f"{folder}/program", *link_flags()])
@@ -127,12 +131,12 @@ def proved(source: str, name: str, says: str, assumes: str = "") -> Claim:
 
 
 def digests(paths: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each file's tokens, by its path from the root."""
+    """Return the digests of the files' tokens, by path. Paths are relative to the root."""
     return {path: digest_of(ROOT / path) for path in sorted(set(paths))}
 
 
 def included(source: str) -> tuple[str, ...]:
-    """Return the paths of a C++ file, of the files in this tree that it includes, and of this module."""
+    """Return the paths of a C++ file, of the files in this repository that it includes, and of this module."""
     command = ["g++", "-std=c++17", "-MM", "-MG", *include_flags(), source]
     words = run(command).stdout.replace("\\\n", " ").split()[1:]
     inside = ((ROOT / word).resolve() for word in words)
@@ -141,14 +145,14 @@ def included(source: str) -> tuple[str, ...]:
 
 
 def include_flags() -> Sequence[str]:
-    """Return the compiler flags for the headers of Z3, from the package z3-solver."""
-    import z3  # noqa: PLC0415  (required by some proofs only)
+    """Return the compiler flags for the Z3 headers in the package z3-solver."""
+    import z3  # noqa: PLC0415  (only some proofs require it)
 
     return ["-isystem", str(Path(z3.__file__).parent / "include")]
 
 
 def link_flags() -> Sequence[str]:
-    """Return the linker flags for the library of Z3."""
+    """Return the linker flags for the Z3 library in the package z3-solver."""
     import z3  # noqa: PLC0415
 
     library = Path(z3.__file__).parent / "lib"
@@ -156,7 +160,7 @@ def link_flags() -> Sequence[str]:
 
 
 def isa_here() -> str:
-    """Return maxops's name of the instruction set that `-march=native` selects."""
+    """Return the best of maxops's instruction sets that `-march=native` enables."""
     macros = run(["g++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]).stdout
     known = {"__AVX512BW__": "x86-64-v4", "__AVX2__": "x86-64-v3"}
     return next((name for macro, name in known.items() if f" {macro} " in macros), BASELINE)
@@ -164,7 +168,7 @@ def isa_here() -> str:
 
 @cache
 def compiler() -> str:
-    """Return the name and version of the compiler, from its own output."""
+    """Return the name and version of the compiler, as `g++ --version` prints them."""
     return run(["g++", "--version"]).stdout.splitlines()[0]
 
 
@@ -175,7 +179,7 @@ def run(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool at the root, with `env` added to the environment; errors include its output."""
+    """Run a command in the root folder, with `env` added to the environment. Errors include its output."""
     whole = None if env is None else {**os.environ, **env}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout, env=whole)
     if check and done.returncode != 0:
@@ -186,8 +190,8 @@ def run(
 
 
 def require_this_tree() -> None:
-    """Exit if the imported maxops is not built from this tree."""
-    import maxops  # noqa: PLC0415  (programs that need only a compiler run without an installation)
+    """Exit with an error if the imported maxops was not built from the sources in this repository."""
+    import maxops  # noqa: PLC0415  (checks that require only a compiler run without maxops)
 
     package = Path(maxops.__file__).parent
     differing = [] if maxops._native.build()["sources"] == digest() else ["the native core"]

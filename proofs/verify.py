@@ -2,11 +2,11 @@
 
     python proofs/verify.py [--check] [--only TEXT]
 
-The claims are in the packages beside this file (FAMILIES). Every run checks all claims, with one process per processor.
-A claim that this processor cannot check is kept if the files of its family are unchanged, and removed otherwise. The
-evidence is written to src/maxops/evidence/evidence.json if all claims hold and it differs from the file. With --check,
-nothing is written, and a difference is an error. The exit code is 1 if a claim does not hold, if it has fewer goals or
-cases than before, or if --check finds a difference.
+The packages in this folder (FAMILIES) contain the claims. Every run checks all claims, with one process per CPU. If
+this processor cannot check a claim, its earlier evidence is kept if the files of its family are unchanged, and removed
+otherwise. The evidence is written to src/maxops/evidence/evidence.json if all claims hold and the evidence differs from
+the file. With --check, nothing is written, and a difference is an error. The exit code is 1 if a claim does not hold,
+if it has fewer goals or cases than before, or if --check finds a difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 2
 FAMILIES = ("walks", "planner", "avx512", "copies", "order", "tables")  # the longest first
 NEEDS = {"z3": "z3-solver", "onnx": "onnx"}
-# Ignored by --check: other machines have other versions of tools and compile for other processors.
+# The fields that --check ignores, because they differ between machines.
 ELSEWHERE = ("build", "tool", "isa")
 LINE_EACH = 30.0  # seconds between progress lines
 
@@ -37,12 +37,12 @@ Json = dict[str, Any]
 
 
 def checks(only: str) -> dict[str, Check]:
-    """Return the checks whose id contains a text."""
+    """Return the checks whose ids contain a text, keyed by id."""
     return {check.id: check for name in FAMILIES for check in import_module(name).CHECKS if only in check.id}
 
 
 def family(name: str) -> str:
-    """Return the package of a claim."""
+    """Return the name of the package that contains a claim."""
     return name.partition(".")[0]
 
 
@@ -53,13 +53,13 @@ def claim_of(name: str) -> Claim:
 
 
 def ran(name: str) -> tuple[Claim, float]:
-    """Run one check and return its claim and the seconds it took."""
+    """Run one check, and return its claim and the duration in seconds."""
     began = time.monotonic()
     return claim_of(name), time.monotonic() - began
 
 
 def run_all(names: list[str]) -> list[Claim]:
-    """Run checks; print a line for each finished check, and regular progress lines."""
+    """Run checks in parallel. Print a line for each finished check, and progress lines at regular intervals."""
     began, found = time.monotonic(), []
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         waiting: dict[Future[tuple[Claim, float]], str] = {pool.submit(ran, name): name for name in names}
@@ -81,12 +81,12 @@ def run_all(names: list[str]) -> list[Claim]:
 
 
 def files_of(evidence: Json, name: str) -> dict[str, str]:
-    """Return the files of a family's claims and checks, with their digests."""
+    """Return the digests of the files that a family of claims depends on, by path."""
     return {path: digest for path, (digest, families) in evidence["files"].items() if name in families}
 
 
 def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
-    """Return the evidence, without the circumstances of the run."""
+    """Return the evidence: the build, the files, and both the new claims and the claims that are kept from before."""
     from maxops import _native  # noqa: PLC0415
 
     rows = {claim.id: claim.as_json() for claim in claims} | {claim["id"]: claim for claim in kept}
@@ -101,7 +101,7 @@ def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
 
 
 def where_and_when() -> Json:
-    """Return the circumstances of the run: commit, date and machine."""
+    """Return the commit, the date and the machine of this run."""
     from maxops.machine import machine  # noqa: PLC0415
 
     state = run(["git", "status", "--porcelain", "--", "native", "src", "proofs", "CMakeLists.txt"]).stdout
@@ -131,7 +131,7 @@ def problems(before: Json, after: Json) -> list[str]:
 
 
 def difference(before: Json, after: Json, ignored: tuple[str, ...] = ()) -> list[str]:
-    """Return the differences between two versions of the evidence, except circumstances and ignored fields."""
+    """Return the names of the fields and claims that differ between two versions of the evidence."""
     found = [name for name in ("format", "build", "files") if name not in ignored and before.get(name) != after[name]]
     was, now = (
         {claim["id"]: {name: value for name, value in claim.items() if name not in ignored} for claim in each["claims"]}
@@ -154,7 +154,7 @@ def main() -> int:
     if not chosen:
         parser.error(f"no claim contains {options.only!r}; the claims are {', '.join(checks(''))}")
     require_this_tree()
-    # A claim about unchanged sources stays valid even if this processor lacks a feature such as AVX-512.
+    # Keep the earlier claims about unchanged sources that this processor cannot check, for example without AVX-512.
     before = json.loads(EVIDENCE.read_text(encoding="utf-8")) if EVIDENCE.exists() else {}
     if before.get("format") != FORMAT:
         before = {"claims": [], "files": {}}
@@ -173,7 +173,7 @@ def main() -> int:
             claim for claim in before["claims"] if claim["id"] in {each["id"] for each in after["claims"]}
         ]
     wrong = problems(before, after)
-    if options.check:  # additional claims of this processor must hold, but are not a difference
+    if options.check:  # claims that only this processor can check must hold, but are not a difference
         was = {claim["id"] for claim in before["claims"]}
         mine = {name for name, check in chosen.items() if check.isa != BASELINE} - was
         after["claims"] = [claim for claim in after["claims"] if claim["id"] not in mine]

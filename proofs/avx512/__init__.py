@@ -1,8 +1,9 @@
-"""Claims about short segments by AVX-512: the kernel's own source, on vectors whose lanes are terms.
+"""Claims about the AVX-512 kernel for short segments.
 
-Three programs share the models of the intrinsics (terms.h). segments.cpp verifies which lanes' maximum is stored where,
-for small ids and any keys. lanes.cpp proves the key of a lane for every value, by Z3. models.cpp compares each model
-with the processor, which requires AVX-512, and with emulated intrinsics.
+Three programs compile the source of the kernel with vectors whose lanes are symbolic terms, and with models of the
+intrinsics (terms.h). segments.cpp verifies which elements each output is the maximum of, for small lists of ids and any
+keys. lanes.cpp proves with Z3 that the key in a lane is correct for all values. models.cpp compares each model with the
+processor's own intrinsic, which requires AVX-512, and with the emulated intrinsic.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from functools import partial
 
 from claims import ISA_FLAGS, Check, Program, proved
 
-ASSUMES = "avx512.models.*; order.keys; the maximum of lanes does not depend on their order or repetition"
+ASSUMES = "avx512.models.*; order.keys; the maximum of lanes does not depend on their order or on repetition"
 SEGMENTS = Program(
     "avx512/segments.cpp",
-    "short segments with AVX-512, compiled from the shipped header: each output is the maximum of the keys of its "
-    "segment, for any keys; the kernel writes no other row, and resumes where it stopped",
+    "the shipped AVX-512 kernel for short segments: each output is the maximum of the keys of its segment, for any "
+    "keys; the kernel writes no other row, and resumes correctly after each stop",
     "each type, with the ordinary constants: partial vectors, and whole vectors followed by part of the next; at the "
     "start of a segment and inside one; empty segments filled in advance or not; all ids that increase by up to 2 in "
     "up to 5 rows, all positions of segment ends in 8 rows, gaps of up to 90 at two positions, ids out of order and "
@@ -25,13 +26,14 @@ SEGMENTS = Program(
     ASSUMES,
 )
 LANES = (
-    "for every value of each type, the lane in AVX-512's short segments is the key, and the stored value is its value"
+    "in the AVX-512 kernel for short segments, for all values of each type, each lane contains the key of its value, "
+    "and each stored value is the value of its key"
 )
 MODELS = Program(
     "avx512/models.cpp",
     "each model of an AVX-512 intrinsic gives the same lanes as the intrinsic",
     "300 rounds of random vectors, often with small, equal, lowest or highest lanes; keys of numbers, compared with "
-    "the terms for Z3: all values of 8 and 16 bits, random values of other widths",
+    "the terms that Z3 receives: all values of 8 and 16 bits, and random values of other widths",
     method="test",
     sanitized=False,
 )

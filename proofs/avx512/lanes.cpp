@@ -1,6 +1,6 @@
-// The keys of kernels/segment_avx512.h, for every value: what the header itself makes of a value loaded into a lane, and
-// of a lane stored (avx512_terms.h), is order.h's key and its inverse, but that a lane may be wider. segments_avx512.cpp
-// shows which lanes' maximum is stored where.
+// Proves for all values that kernels/segment_avx512.h converts values to keys and back correctly. The terms (terms.h)
+// that the header computes for a loaded lane and for a stored lane are compared with order.h's keys and values. A lane
+// may be wider than a key. segments.cpp verifies which lanes each output is the maximum of.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 
 namespace maxops {
 namespace MAXOPS_ISA {
-const ReduceKernels reduce[kOrders] = {};  // which no function here calls
+const ReduceKernels reduce[kOrders] = {};  // no function of this program calls these kernels
 namespace {
 
 using proofs::context;
@@ -23,7 +23,7 @@ using proofs::prove;
 
 int failed_trials = 0;
 
-// A term in the solver's words, given its variables'.
+// Translates a term to Z3, with these expressions for its variables.
 z3::expr translated(std::uint32_t number, const std::vector<z3::expr>& variables) {
     using terms::Op;
     const terms::Term& t = terms::all_terms()[number];
@@ -66,7 +66,7 @@ z3::expr translated(std::uint32_t number, const std::vector<z3::expr>& variables
 template <class T>
 class Lanes {
 public:
-    // Lane 1 of two that are loaded, of a vector of other lanes that are not.
+    // Loads two lanes of a vector, and stores the first lane and the maximum of both.
     explicit Lanes(const std::string& type) : type_(type) {
         terms::variables() = {reinterpret_cast<const char*>(items_), 2, sizeof(Item<T>)};
         const terms::Vector loaded = Keys::load(3, items_);
@@ -87,8 +87,8 @@ public:
               translated(maximum_, variables) == T::values(max(T::keys(x), T::keys(y))).e);
     }
 
-    // What is tried, not proved: that terms are translated as they are evaluated, and that a key made of a number, for
-    // what is carried and for the fill value, is the one that is made in a lane.
+    // Tests with random values, without a proof, that the translation of a term to Z3 has the value of the term, and
+    // that the key of a number (a carried key or the fill value) equals the key that a lane would have.
     bool trials() {
         std::mt19937_64 random(3);
         std::vector<std::uint64_t> words;
@@ -104,7 +104,7 @@ public:
         for (std::size_t k = 1; k < words.size(); ++k) {
             const std::vector<std::uint64_t> values{terms::low_bits(words[k], bits), terms::low_bits(words[k - 1], bits)};
             const auto word = static_cast<typename T::Bits>(values[0]);
-            // bool's bytes are 0 and 1 in what is made of numbers: results, and a fill value
+            // for bool, numbers are results or fill values, which are only 0 and 1
             if (!std::is_same_v<T, BoolOrder> || values[0] < 2)
                 is_valid = is_valid && Keys::splat(word).lanes[0].known() == terms::all_terms().value(keys_[0], values);
             if (k % 97 != 0) continue;
@@ -120,7 +120,7 @@ private:
     using Keys = avx512::KeyLanes<T>;
     static constexpr unsigned kBits = 512 / Keys::Lanes::kCount;
 
-    // What is stored of a key, by a vector whose second lane it is.
+    // The term that is stored for a key in the second lane of a vector.
     static std::uint32_t stored(std::uint32_t key) {
         terms::Vector v = Keys::Lanes::splat(0);
         v.lanes[1] = {0, key};
@@ -156,5 +156,5 @@ int main() {
 #define MAXOPS_IGNORING_NAN(name, order) all<order>(#name ", ignoring NaN");
 #include "../../native/core/types.def"
     if (maxops::proofs::unproved != 0) return 1;
-    return failed_trials != 0 ? 2 : 0;  // what was proved is not of these lanes
+    return failed_trials != 0 ? 2 : 0;  // the proofs would not be about these lanes
 }

@@ -1,6 +1,7 @@
-// Each model of avx512_terms.h against the intrinsic of its name: the processor's own where this is compiled for
-// AVX-512, else the emulated one. Lanes that a model takes for terms are variables here, with the lanes of drawn vectors
-// for values; what a term comes to, given these, has to be what the intrinsic gives.
+// Compares each model in terms.h with the intrinsic of the same name: with the processor's own intrinsic if the program
+// is compiled for AVX-512, and with the emulated intrinsic otherwise. For models with symbolic lanes, each lane is a
+// variable whose value is the lane of a random vector. The value of the resulting term must equal the result of the
+// intrinsic.
 #ifdef __AVX512BW__
 #include <immintrin.h>
 #define REAL(name) ::name
@@ -26,9 +27,9 @@ void expect(bool is_valid, const char* name) {
 }
 
 std::mt19937_64 draw(4);
-std::vector<std::uint64_t> values;  // of the variables
+std::vector<std::uint64_t> values;  // the values of the variables
 
-// The same lanes for both.
+// A vector with the same lanes for the model and for the intrinsic.
 template <class Real>
 struct Both {
     terms::Vector model;
@@ -43,7 +44,7 @@ std::uint64_t lane_of(const Real& v, unsigned bits, unsigned k) {
     std::memcpy(&word, reinterpret_cast<const char*>(&v) + k * bits / 8, bits / 8);
     return word;
 }
-// Often small, near one another, or at an end.
+// Returns a random word, which is often small, close to other words, or close to a power of two.
 std::uint64_t word() {
     const std::uint64_t any = draw();
     switch (draw() % 4) {
@@ -161,7 +162,7 @@ void lanes_of_one_width() {
     ONE(_mm512_srli_epi32, a, 0);
     const std::int32_t in_order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15};
     const std::int64_t wide_in_order[] = {0, 1, 2, 3, 4, 5, 6, -7};
-    ::__m512i written;  // compilers have these two as macros
+    ::__m512i written;  // the expected vector, because some compilers define setr as a macro
     std::memcpy(&written, in_order, sizeof written);
     same("setr_epi32", terms::_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15), written);
     std::memcpy(&written, wide_in_order, sizeof written);
@@ -201,7 +202,7 @@ void narrow_memory() {
          REAL(_mm256_maskz_loadu_epi16)(static_cast<::__mmask16>(mask), from), 16);
     same("maskz_loadu_epi32", terms::_mm256_maskz_loadu_epi32(terms::__mmask8{mask}, from),
          REAL(_mm256_maskz_loadu_epi32)(static_cast<::__mmask8>(mask), from), 32);
-    // of known lanes, and of terms
+    // for known lanes and for terms
     const auto narrow = [&](auto model, auto real, const Vectors& v, unsigned size) {
         std::memcpy(to, &y.real, sizeof to);
         std::memcpy(also, &y.real, sizeof also);
@@ -225,7 +226,7 @@ void narrow_memory() {
         narrow([&](void* at, const auto& m) { terms::_mm512_mask_storeu_epi32(at, terms::__mmask16{mask}, m); },
                [&](void* at, const auto& r) { REAL(_mm512_mask_storeu_epi32)(at, static_cast<::__mmask16>(mask), r); }, v, 4);
     }
-    // what lies where the items lie is a variable
+    // loads from the memory of the items return variables
     terms::variables() = {from, 16, 4};
     const terms::Vector loaded = terms::_mm512_maskz_loadu_epi32(terms::__mmask16{mask}, from);
     for (unsigned k = 0; k < 16; ++k)

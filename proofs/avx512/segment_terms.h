@@ -1,4 +1,4 @@
-// kernels/segment_avx512.h as it ships, on vectors whose lanes are terms.
+// Compiles the shipped kernels/segment_avx512.h with vectors whose lanes are terms.
 #pragma once
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
-namespace avx512 {  // hides the names of segment_scan.h, and by the next line those of the compiler
+namespace avx512 {  // hides the names in segment_scan.h and, with the using directive, the compiler's intrinsics
 
 using namespace terms;
 #include "../../native/kernels/segment_avx512.h"

@@ -1,8 +1,7 @@
-// What kernels/segment_avx512.h makes of rows: the header as it ships, compiled with vectors whose lanes are terms
-// (avx512_terms.h), on each type. Ids are numbers, and every small pattern of them is tried; keys are variables. A row
-// of the output has to be the very term that the header makes of the maximum of its segment's keys, and of no other
-// row; rows that are none of the walk's keep what they held. What the two terms (of a value its key, of a key its
-// value) are for every value, lanes_avx512.cpp proves.
+// Checks the outputs of kernels/segment_avx512.h for each type. The shipped header is compiled with vectors whose lanes
+// are terms (terms.h). Ids are numbers, and every small pattern of ids is tried. Keys are variables. Each row of the
+// output must be the term that the header computes for the maximum of exactly the keys of its segment. Rows outside the
+// walk must not change. lanes.cpp proves, for all values, that the terms for keys and for stored values are correct.
 #include <sanitizer/asan_interface.h>
 
 #include <algorithm>
@@ -19,14 +18,14 @@
 
 namespace maxops {
 namespace MAXOPS_ISA {
-const ReduceKernels reduce[kOrders] = {};  // which no function here calls
+const ReduceKernels reduce[kOrders] = {};  // no function of this program calls these kernels
 namespace {
 
 using terms::all_terms;
 
 unsigned long long states = 0, wrong = 0;
 
-// Memory of exactly so many bytes; what lies before and behind it may not be touched.
+// A buffer of an exact size. Accesses before and after it are errors.
 class Buffer {
 public:
     explicit Buffer(std::size_t bytes) : bytes_(bytes), memory_(bytes + 2 * kApart) {
@@ -44,23 +43,23 @@ private:
     std::vector<char> memory_;
 };
 
-// What memory holds for a key: rows of the data 1 and on, then these, then what was stored as a term.
+// The values that represent keys in memory: 1 and above for rows of the data, then these constants, then stored terms.
 constexpr unsigned kMostRows = 100, kCarry = 110, kFill = 119, kUntouched = 120;
 static_assert(kUntouched < terms::kFirstStored);
 
 struct Call {
     std::vector<std::int64_t> ids;
     std::int64_t previous = -1;
-    std::int64_t segments = 0;  // 0: up to the last id
+    std::int64_t segments = 0;  // the number of segments; 0: the highest id + 1
     bool is_filled = false;
-    std::int64_t base = 0;  // of all ids, and of the output's first row that is there
+    std::int64_t base = 0;  // the first segment whose output row exists; no id is lower
 };
 
 template <class T, class Id>
 class Walk {
 public:
     Walk() {
-        // Keys that come in by way of memory, from loops that are not of this header, as numbers: those of rows.
+        // The keys that other loops have stored in memory as numbers represent rows, like the keys that are terms.
         std::unordered_map<std::uint32_t, std::uint32_t> same;
         std::vector<Item<T>> items(kMostRows);
         terms::variables() = {reinterpret_cast<const char*>(items.data()), kMostRows, sizeof(Item<T>)};
@@ -111,13 +110,13 @@ public:
             while (r < taken && call.ids[r] == s) ++r;
             const std::uint64_t held = get(out.data() + static_cast<std::size_t>(s - call.base) * size);
             const bool is_carried = s == call.previous;
-            if (r == first) {  // of no row here: empty, or before or behind what is written
+            if (r == first) {  // the segment has no rows: it is empty, or outside the rows that were processed
                 const bool is_gap = s > call.previous && s < last;
                 is_valid = held == (is_carried ? kCarry : call.is_filled || is_gap ? kFill : kUntouched);
             } else if (held >= terms::kFirstStored) {
                 const std::size_t which = held - terms::kFirstStored;
                 is_valid = which < terms::stored().size() && terms::stored()[which] == maximum(first, r, is_carried);
-            } else {  // a single row, taken by single_rows
+            } else {  // a segment of one row, which single_rows copied
                 is_valid = r == first + 1 && !is_carried && held == r && taken >= kSinglesLeast;
             }
             if (s == last && taken > 0) is_valid = is_valid && T::bits(at.best) == bits_of(held);
@@ -138,7 +137,7 @@ private:
     using Lanes = typename Keys::Lanes;
     static constexpr unsigned kCount = Lanes::kCount, kBits = 512 / kCount;
     static constexpr std::size_t kSinglesLeast = kCount + kSingles;
-    static constexpr bool kIsToldApart = !std::is_same_v<T, BoolOrder>;  // rows, by keys: of bool's bytes all are 1
+    static constexpr bool kIsToldApart = !std::is_same_v<T, BoolOrder>;  // rows have different keys; as bool, all are 1
 
     static std::uint64_t get(const char* from) {
         std::uint64_t value = 0;
@@ -150,9 +149,9 @@ private:
         std::memcpy(to, &word, sizeof(Item<T>));
     }
     static typename T::Bits bits_of(std::uint64_t value) { return T::bits(T::key(static_cast<typename T::Bits>(value))); }
-    // The key of bits that are known, made of a result, as a term.
+    // The key of known bits of a result, as a term.
     static std::uint32_t number_of(unsigned bits) { return Keys::splat(bits_of(bits)).lanes[0].as_term(kBits); }
-    // What is stored of the highest key of rows, and of what came before.
+    // The term that the kernel stores for the maximum of rows [begin, end) and, if `is_carried`, of the carried key.
     std::uint32_t maximum(std::size_t begin, std::size_t end, bool is_carried) {
         auto& known = maxima_[begin][end][is_carried];
         if (known != 0) return known;
@@ -166,8 +165,8 @@ private:
         terms::stored().pop_back();
         return known;
     }
-    // Whether the walk may leave what begins at a row to other loops: a vector whose ids are not in order or not all of
-    // them rows of the output, or that a long run begins.
+    // Whether the kernel may stop at a row and leave the rest to other loops: if the ids of the next vector are not
+    // sorted, or are outside the output, or if a long run begins.
     static bool may_stop(const Call& call, std::int64_t segments, std::size_t at) {
         const std::size_t n = call.ids.size(), left = n - at, m = std::min<std::size_t>(left, kCount);
         if (left == 0) return true;
@@ -185,12 +184,12 @@ private:
     std::uint32_t maxima_[kMostRows + 1][kMostRows + 1][2] = {};
 };
 
-// ---------------------------------------------------------------------------- which calls
+// ---------------------------------------------------------------------------- the calls
 
 using Act = std::function<void(const Call&)>;
 using Steps = std::vector<std::int64_t>;
 
-// Ids by their steps, each from the id before; the first one's from `previous`.
+// Returns a call whose ids increase by these steps, starting from `previous`.
 Call by_steps(std::int64_t previous, const Steps& steps, bool is_filled) {
     Call call;
     call.previous = previous;
@@ -199,13 +198,13 @@ Call by_steps(std::int64_t previous, const Steps& steps, bool is_filled) {
     for (const std::int64_t step : steps) call.ids.push_back(id += step);
     return call;
 }
-// From before the first segment, and from one that has had rows.
+// Walks from the beginning of the output, and from a segment that already has rows.
 void everywhere(const Steps& steps, const Act& walk) {
     for (const bool is_filled : {false, true})
         for (const std::int64_t previous : {-1, 2})
             if (previous >= 0 || steps[0] > 0) walk(by_steps(previous, steps, is_filled));
 }
-// Every sequence of steps below a bound, of a length.
+// Calls act(steps) for every sequence of `length` steps that are less than `below`.
 void every_steps(std::size_t length, int below, const std::function<void(const Steps&)>& act) {
     Steps steps(length, 0);
     for (;;) {
@@ -216,7 +215,8 @@ void every_steps(std::size_t length, int below, const std::function<void(const S
         steps[k] += 1;
     }
 }
-// By where segments end in n rows: all ways, or those with few segments or few rows that go on.
+// Calls act(steps) for every set of positions at which segments end in n rows. Unless `is_thorough`, omits sets in
+// which both the ends and the other positions are many.
 void every_ends(std::size_t n, bool is_thorough, const std::function<void(const Steps&)>& act) {
     for (unsigned ends = 0; ends < 1U << (n - 1); ++ends) {
         const int few = __builtin_popcount(ends), many = static_cast<int>(n) - 1 - few;
@@ -227,7 +227,7 @@ void every_ends(std::size_t n, bool is_thorough, const std::function<void(const 
     }
 }
 
-// Part of a vector, all of it, and some of the next.
+// Tries rows that fill part of a vector, a whole vector, and a vector and part of the next.
 void vectors(unsigned count, bool is_thorough, const Act& walk) {
     for (std::size_t n = 1; n <= (is_thorough ? 7 : 5); ++n)
         every_steps(n, 3, [&](const Steps& steps) { everywhere(steps, walk); });
@@ -235,7 +235,7 @@ void vectors(unsigned count, bool is_thorough, const Act& walk) {
         every_ends(n, is_thorough && n < 12, [&](Steps steps) {
             for (steps[0] = 0; steps[0] < 3; ++steps[0]) everywhere(steps, walk);
         });
-    // all beginnings and all that may follow with few of these patterns, and each of many with one
+    // combine each of a few patterns with all beginnings and endings, and each of many patterns with one of them
     const auto whole = [&](const Steps& some, unsigned which) {
         for (unsigned k = 0; k < 18; ++k) {
             if (which != 0 && which % 18 != k) continue;
@@ -257,7 +257,7 @@ void vectors(unsigned count, bool is_thorough, const Act& walk) {
         });
 }
 
-// Gaps of any size, at one and two places, among long runs, single rows and runs of two.
+// Tries gaps of different sizes at one and two positions, among long runs, single rows and runs of two rows.
 void gaps(unsigned count, bool is_thorough, const Act& walk) {
     for (const std::size_t n : {3U, count, count + 1, 2 * count + 3})
         for (const int base : {0, 1, 2})
@@ -273,7 +273,7 @@ void gaps(unsigned count, bool is_thorough, const Act& walk) {
                     }
 }
 
-// Single rows, of which another loop takes stretches, before others; and long runs, which are another's too.
+// Tries stretches of single rows and long runs, which other loops process, followed by other rows.
 void stretches(unsigned count, bool has_singles, const Act& walk) {
     const auto add = [&](std::size_t rows, std::int64_t step, std::size_t after, std::int64_t then) {
         if (rows + after > kMostRows) return;
@@ -290,8 +290,8 @@ void stretches(unsigned count, bool has_singles, const Act& walk) {
     }
 }
 
-// Ids in no order, or outside: such vectors are left alone. And ids around those whose lower half is the lowest, or the
-// highest.
+// Tries ids that are unsorted or outside the output, at which the kernel must stop, and ids whose lower half is close
+// to its lowest or highest value.
 void ids_of_any_kind(unsigned count, std::size_t size, const Act& walk) {
     every_steps(4, 5, [&](const Steps& ids) {
         for (const std::int64_t previous : {-1, 1}) {
@@ -325,7 +325,7 @@ void ids_of_any_kind(unsigned count, std::size_t size, const Act& walk) {
                     walk(call);
                 }
     }
-    if (size == 8 && count == 16)  // too far from the segment before, though the lower halves are near it, or the same
+    if (size == 8 && count == 16)  // far from the previous segment, although the lower halves are close or equal
         for (const std::int64_t base : {std::int64_t{1} << 32, std::int64_t{1} << 40})
             for (const std::size_t n : {3U, count, count + 1}) {
                 Call call;
@@ -344,7 +344,7 @@ void all(bool is_thorough) {
     constexpr unsigned kCount = avx512::KeyLanes<T>::Lanes::kCount;
     vectors(kCount, is_thorough, act);
     gaps(kCount, is_thorough, act);
-    // of bool's bytes that loop makes others, by which rows could not be told apart
+    // not single rows of bools, because the loop for single rows makes all of them 1, so that rows look the same
     stretches(kCount, !std::is_same_v<T, BoolOrder>, act);
     ids_of_any_kind(kCount, sizeof(Id), act);
 }
@@ -355,7 +355,8 @@ void all(bool is_thorough) {
 
 int main() {
     using namespace maxops::MAXOPS_ISA;
-    // What differs by type are its keys; how rows are walked, by the lanes' width and the ids'.
+    // Types differ in their keys. The loops differ only by the widths of lanes and ids, so two types are tried
+    // thoroughly.
     all<IntegerOrder<std::int32_t>, std::int64_t>(true);
     all<Float64, std::int32_t>(true);
 #define MAXOPS_TYPE(name, order, ...)                                                     \

@@ -1,10 +1,10 @@
-// Vectors of AVX-512 whose lanes are terms: a model of each intrinsic that kernels/segment_avx512.h uses, under the same
-// names. Included inside a namespace of its own, where __m512i and the masks are these and not the compiler's, that
-// header compiles as it is; avx512_models.cpp holds each model against the processor, lane by lane.
+// Models of the AVX-512 intrinsics that kernels/segment_avx512.h uses, for vectors whose lanes are terms. The models
+// have the names of the intrinsics, so the header compiles unchanged in a namespace that uses them. models.cpp compares
+// each model with the processor, lane by lane.
 //
-// A lane is a number that is known (ids, indices, constants), or a term over variables. Terms are made once: equal
-// ones have one number. Nothing can be asked of one but what is here, so a walk that runs does not depend on what its
-// keys are. The maximum is a set of terms: it may be taken in any order, and more than once.
+// A lane is a known number (an id, an index or a constant), or a term over variables. Equal terms have the same number.
+// Terms have only the operations in this file, so the code path of a kernel cannot depend on its keys. A maximum is a
+// set of terms, which does not depend on order or repetition.
 #pragma once
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-// Macros in some compilers, at least without optimisation.
+// Some compilers define these intrinsics as macros, at least without optimization.
 #undef _mm512_alignr_epi32
 #undef _mm512_alignr_epi64
 #undef _mm512_cmpeq_epi32_mask
@@ -45,20 +45,20 @@
 namespace maxops::terms {
 
 enum class Op : std::uint8_t {
-    kVariable,    // number `value`
-    kKnown,       // `value`
-    kWiden,       // a, with its sign if `value`
-    kNarrow,      // a's lower bits
-    kShiftLeft,   // by `value` bits; to the right without the sign, and with it
-    kShiftRight,
-    kShiftSign,
+    kVariable,    // the variable with the number `value`
+    kKnown,       // the number `value`
+    kWiden,       // a, sign-extended if `value`
+    kNarrow,      // the lower bits of a
+    kShiftLeft,   // a, shifted by `value` bits
+    kShiftRight,  // logical
+    kShiftSign,   // arithmetic
     kAdd,
     kSub,
-    kTernary,     // bits of a, b and c by the table `value`
-    kMinimum,     // signed
-    kMaximum,     // signed, of the terms of sets[value]
-    kLess,        // signed; of one bit
-    kSelect,      // by a: b or c
+    kTernary,     // each bit is looked up in the table `value` by the bits of a, b and c
+    kMinimum,     // the signed minimum of a and b
+    kMaximum,     // the signed maximum of the terms in sets[value]
+    kLess,        // a < b, signed, as one bit
+    kSelect,      // b if a, else c
 };
 
 struct Term {
@@ -81,7 +81,7 @@ inline std::int64_t with_sign(std::uint64_t value, unsigned bits) {
     return static_cast<std::int64_t>(value << (64 - bits)) >> (64 - bits);
 }
 
-// All terms that were ever made. Number 0 stands for a lane that is known.
+// All terms that have been created. The number 0 denotes a lane with a known value.
 class Terms {
 public:
     using Set = std::vector<std::uint32_t>;
@@ -91,7 +91,7 @@ public:
         if (is_new) terms_.push_back(term);
         return found->second;
     }
-    // Of terms that may be maxima themselves.
+    // The maximum of two terms, each of which may be a maximum.
     std::uint32_t maximum(std::uint32_t a, std::uint32_t b, unsigned bits) {
         auto& found = of_two_[std::uint64_t{a} << 32 | b];
         if (found != 0) return found;
@@ -122,7 +122,7 @@ public:
     const Term& operator[](std::uint32_t number) const { return terms_[number]; }
     const Set& set(const Term& maximum) const { return sets_[maximum.value]; }
 
-    // A term's value, given its variables'.
+    // The value of a term for these values of the variables.
     std::uint64_t value(std::uint32_t number, const std::vector<std::uint64_t>& variables) const {
         const Term& t = terms_[number];
         const auto of = [&](std::uint32_t n) { return value(n, variables); };
@@ -161,7 +161,7 @@ public:
         return low_bits(raw(), t.bits);
     }
 
-    // Keys that come in as numbers, by way of memory, and whose they are, in maxima.
+    // Sets the terms that replace known keys in maxima. Other loops store these keys in memory as numbers.
     void set_same(std::unordered_map<std::uint32_t, std::uint32_t> same) {
         same_ = std::move(same);
         of_two_.clear();
@@ -194,8 +194,8 @@ inline Terms& all_terms() {
 }
 
 struct Lane {
-    std::uint64_t value = 0;   // if it is known
-    std::uint32_t term = 0;    // 0: it is
+    std::uint64_t value = 0;   // the known value, if `term` is 0
+    std::uint32_t term = 0;    // the number of the term; 0: the value is known
 
     bool is_known() const { return term == 0; }
     std::uint64_t known() const {
@@ -205,7 +205,7 @@ struct Lane {
     std::uint32_t as_term(unsigned bits) const { return is_known() ? all_terms().known(value, bits) : term; }
 };
 
-// An operation on lanes: of known ones known, else a term.
+// Applies an operation to lanes. If all lanes are known, the result is known, otherwise it is a term.
 inline Lane lane_of(Op op, unsigned bits, std::initializer_list<Lane> of, std::initializer_list<unsigned> widths,
                     std::uint64_t value = 0) {
     Term term{op, static_cast<std::uint8_t>(bits), 0, 0, 0, value};
@@ -220,22 +220,22 @@ inline Lane lane_of(Op op, unsigned bits, std::initializer_list<Lane> of, std::i
     return {0, made};
 }
 
-// The bits of lanes that are known, or, as floats' keys are compared, terms of one bit.
+// A mask whose lanes are known bits or, after a comparison of keys, terms of one bit.
 template <unsigned lanes>
 struct MaskOf {
     std::array<Lane, lanes> is;
 
-    MaskOf(unsigned bits = 0) {  // NOLINT: masks are made of integers without a word
+    MaskOf(unsigned bits = 0) {  // NOLINT: implicit, because kernels convert integers to masks
         for (unsigned k = 0; k < lanes; ++k) is[k].value = bits >> k & 1;
     }
-    operator unsigned() const {  // NOLINT: and used as such
+    operator unsigned() const {  // NOLINT: implicit, because kernels use masks as integers
         unsigned bits = 0;
         for (unsigned k = 0; k < lanes; ++k) bits |= static_cast<unsigned>(is[k].known()) << k;
         return bits;
     }
 };
 
-// Lanes of 32 or of 64 bits, as whoever made it had them; what is known may be seen in the other way.
+// A vector of lanes of 32 or 64 bits. seen_by() reinterprets vectors with lanes of the other width if they are known.
 struct Vector {
     unsigned bits = 64;
     std::array<Lane, 16> lanes;
@@ -262,12 +262,12 @@ Vector vector_of(unsigned bits, const Of& of) {
     return made;
 }
 
-// Vectors of narrower items, which are loaded and widened.
+// A vector of narrower items, which are widened after they are loaded.
 struct Items {
     std::array<Lane, 16> lanes;
 };
 
-// Where a load finds variables: the items of a call lie there, the first of them number 0.
+// The memory of a call's items. Loads from this memory return variables, numbered from 0.
 struct Variables {
     const char* begin = nullptr;
     std::size_t count = 0, size = 0;
@@ -276,7 +276,8 @@ inline Variables& variables() {
     static Variables only;
     return only;
 }
-// What was stored: memory holds the terms' numbers in this list, from `kFirstStored` on, and known values as they are.
+// The stored terms. Memory contains the index of a term in this list plus `kFirstStored`; known values are stored as
+// is.
 constexpr unsigned kFirstStored = 128;
 inline std::vector<std::uint32_t>& stored() {
     static std::vector<std::uint32_t> only;
@@ -287,7 +288,7 @@ inline Lane load(const void* from_, std::size_t size) {
     const auto* from = static_cast<const char*>(from_);
     const auto& all = variables();
     std::uint64_t value = 0;
-    std::memcpy(&value, from, size);  // which AddressSanitizer sees
+    std::memcpy(&value, from, size);  // AddressSanitizer checks this access
     if (from < all.begin || from >= all.begin + all.count * all.size) return {value, 0};
     const auto at = static_cast<std::size_t>(from - all.begin);
     if (size != all.size || at % size != 0) not_modelled("a load of part of a key");
@@ -300,7 +301,7 @@ std::array<Lane, 16> loads(const Mask& mask, const void* from, std::size_t size,
         if (mask.is[k].known() != 0) lanes[k] = load(static_cast<const char*>(from) + k * size, size);
     return lanes;
 }
-// The lower bits of each lane.
+// Stores the lower bits of each lane.
 template <class Mask>
 void stores(void* to, const Mask& mask, const Vector& v, std::size_t size) {
     for (unsigned k = 0; k < v.count(); ++k) {
@@ -318,7 +319,7 @@ void stores(void* to, const Mask& mask, const Vector& v, std::size_t size) {
 
 // ---------------------------------------------------------------------------- the intrinsics
 
-// Called, not inlined: the header is compiled in half the time.
+// Not inlined, which halves the compile time of the header.
 #define MAXOPS_CALLED __attribute__((noinline)) inline
 
 using __m512i = Vector;
@@ -339,7 +340,7 @@ MAXOPS_CALLED __m512i shifted(Op op, unsigned bits, const __m512i& v_, unsigned 
 MAXOPS_CALLED __m512i widened(const Items& v, unsigned from, unsigned to, bool is_signed) {
     return vector_of(to, [&](unsigned k) { return lane_of(Op::kWiden, to, {v.lanes[k]}, {from}, is_signed ? 1 : 0); });
 }
-// Whatever the lanes are: each bit by itself.
+// Applies a bitwise operation, for lanes of any width.
 MAXOPS_CALLED __m512i bitwise(const __m512i& a, const __m512i& b, const __m512i& c, std::uint64_t table) {
     const unsigned bits = !a.is_known() ? a.bits : !b.is_known() ? b.bits : c.bits;
     const Vector x = a.seen_by(bits), y = b.seen_by(bits), z = c.seen_by(bits);
@@ -485,7 +486,7 @@ MAXOPS_CALLED long long _mm512_reduce_or_epi64(const __m512i& v) {
     return static_cast<long long>(all);
 }
 
-// Narrower items: of 8, 16 or 32 bits, as many as the name says.
+// Loads, conversions and stores of narrower items, of 8, 16 or 32 bits.
 MAXOPS_CALLED __m128i _mm_maskz_loadu_epi8(const __mmask16& mask, const void* from) {
     return {loads(mask, from, 1, 16)};
 }

@@ -1,4 +1,4 @@
-"""Claims about copies, transposes and argmax: copies.cpp, on the instruction sets of this machine."""
+"""Claims about copies, transposes and argmax, which copies.cpp checks on each instruction set of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COPIES = Program(
     "elements, sets of up to two among more elements, all ids of up to 4 rows in 2 segments",
     "a kernel that compiles for elements that support only comparison with a result uses no other property of them",
 )
-# The miniature cuts copies into chunks too small for a vector, and searches into blocks that small rows cross.
+# The miniature build splits copies into chunks smaller than a vector, and searches into blocks shorter than small rows.
 CHECKS = (
     *(COPIES.check(f"copies.{isa}", flags, isa) for isa, flags in ISA_FLAGS.items()),
     COPIES.check("copies.miniature", ("-DMAXOPS_MINIATURE",), "baseline"),

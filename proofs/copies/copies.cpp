@@ -1,7 +1,8 @@
-// Where each element goes: copies between any layout and blocks (kernels/copy.h, transpose.h), by elements that are told
-// apart by each of their bytes, for every size up to some vectors, stride, order of bytes and place in a line. And which
-// index argmax gives: a kernel asks of an element only whether it holds its result, so that every pattern of answers is
-// every input; of its type nothing else compiles.
+// Checks that copies between any layout and blocks (kernels/copy.h, transpose.h) move each element to the correct
+// position. Elements differ in each of their bytes. All sizes up to a few vectors are tried, with different strides,
+// byte orders and offsets in a cache line. Also checks the indices that argmax returns. The argmax kernels only compare
+// elements with the result, and no other operation on the element type compiles. Trying all combinations of equal and
+// different elements therefore covers all inputs.
 #include <sanitizer/asan_interface.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void expect(bool is_valid, const char* kernel, const std::vector<std::ptrdiff_t>
     std::fprintf(stderr, "\n");
 }
 
-// Memory of exactly so many bytes, at a place in a line; around it is what may not be touched.
+// A buffer of an exact size, at a given offset in a cache line. Accesses before and after it are errors.
 class Buffer {
 public:
     Buffer(std::size_t bytes, std::size_t offset) : memory_(3 * kLine + offset + bytes), bytes_(bytes) {
@@ -41,7 +42,7 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     char* data() const { return data_; }
-    // What streaming stores touch, which AddressSanitizer does not see.
+    // Whether the memory around the buffer is unchanged. AddressSanitizer does not check streaming stores.
     bool is_whole() {
         ASAN_UNPOISON_MEMORY_REGION(memory_.data(), memory_.size());
         for (char* at = memory_.data(); at < memory_.data() + memory_.size(); ++at)
@@ -56,7 +57,8 @@ private:
     char* data_;
 };
 
-// Element i's word in round 0 or 1: two rounds tell any two of 2^8 (of bytes) or 2^16 elements apart, by every byte.
+// Returns the value of element i in a round. In rounds 0 and 1 together, any two of 2^16 elements differ in every byte.
+// For elements of one byte, this is true for 2^8 elements.
 template <class W>
 W token(std::size_t i, int round) {
     std::uint64_t word = 0;
@@ -81,7 +83,8 @@ W maybe_swapped(W word, bool swap) {
     return read<W>(bytes);
 }
 
-// An array of (rows, n) with any strides, of tokens; the first element may lie last.
+// An array of shape (rows, n) with any strides, filled with tokens. With negative strides, the first element is the
+// last in memory.
 template <class W>
 struct Strided {
     std::ptrdiff_t row_stride, stride;
@@ -137,13 +140,13 @@ void copies() {
                             is_valid = is_valid && read<W>(block.data() + i * sizeof(W)) == maybe_swapped(read<W>(data.at(0, i)), swap);
                         expect(is_valid, "gather", {kItem, static_cast<std::ptrdiff_t>(n), stride, swap});
 
-                        if (std::abs(stride) < kItem) continue;  // nothing is scattered into one place
+                        if (std::abs(stride) < kItem) continue;  // scatter does not support overlapping elements
                         Strided<W> to(1, n, 0, stride, offset);
                         const std::vector<char> was(to.memory.data(), to.memory.data() + (n == 0 ? 0 : (n - 1) * static_cast<std::size_t>(std::abs(stride)) + sizeof(W)));
                         Strided<W> from(1, n, 0, kItem, (offset * 3) % kLine);
                         from.show(round);
                         scatter<W>(to.first, from.first, stride, n, swap);
-                        std::vector<char> expected = was;  // and of what lies between nothing is written
+                        std::vector<char> expected = was;  // the bytes between the elements must not change
                         for (std::size_t i = 0; i < n; ++i) {
                             const W word = maybe_swapped(token<W>(i, round), swap);
                             std::memcpy(expected.data() + (to.at(0, i) - to.memory.data()), &word, sizeof word);
@@ -177,7 +180,7 @@ void transposes() {
                 const std::ptrdiff_t packed = static_cast<std::ptrdiff_t>(rows) * kItem, stride = gap < 0 ? -packed : packed + gap;
                 const int rounds = gap == 0 && rows * columns > 256 / sizeof(W) ? 2 : 1;
                 for (int round = 0; round < rounds; ++round) {
-                    Strided<W> data(columns, rows, stride, kItem, 1);  // runs of rows' items, one for each column
+                    Strided<W> data(columns, rows, stride, kItem, 1);  // one run of `rows` items for each column
                     data.show(round);
                     Buffer block(rows * columns * sizeof(W), 5);
                     transpose<W>(block.data(), data.first, stride, rows, columns);
@@ -203,7 +206,7 @@ void streams() {
 
 // ---------------------------------------------------------------------------- indices
 
-// An element that is canonical or has to be made so, and can then be compared with a result and nothing else.
+// An element type with only two operations: canonicalize, and compare with a result.
 template <class Word>
 struct __attribute__((packed, may_alias)) Held {
     Word word;
@@ -214,13 +217,13 @@ template <class Word>
 struct HeldOrder {
     using Bits = Held<Word>;
     using Key = Held<Word>;
-    // the highest bit is what another NaN differs by
+    // clears the highest bit, in which noncanonical elements differ, like other NaNs
     static Scalar<Bits> canonical(Scalar<Bits> bits) {
         return {{static_cast<Word>(bits.v.word & static_cast<Word>(static_cast<Word>(~Word{0}) >> 1))}};
     }
 };
 
-// Of element i: whether it holds the result of its output, `of`, as the canonical bits or as others.
+// Returns element i, which equals the result of output `of` if `holds`. Every second element is noncanonical.
 template <class Word>
 Word element(bool holds, std::size_t of, std::size_t i) {
     const auto other = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
@@ -231,7 +234,7 @@ template <class Word>
 Word result_of(std::size_t of) {
     return static_cast<Word>(2 * (of % 32) + 1);
 }
-// Every set of elements that hold their results, or of many elements those of at most two.
+// Calls act(set) for every set of elements that equal their results, or for sets of up to two if elements are many.
 template <class Act>
 void every_set(std::size_t count, const Act& act) {
     if (count <= 12) {
@@ -256,7 +259,7 @@ template <class Word>
 void argmaxima() {
     using T = HeldOrder<Word>;
     constexpr auto kItem = static_cast<std::ptrdiff_t>(sizeof(Word));
-    // rows: (rows, n), each with its own result
+    // argmax_rows: (rows, n) elements, with one result for each row
     for (const std::size_t rows : {1U, 2U})
         for (std::size_t n = 0; n <= 3 * kSearchBlockBytes / sizeof(Word) + 3 && rows * n <= 300; n += n < 12 ? 1 : 13)
             every_set(rows * n, [&](const std::vector<bool>& holds) {
@@ -280,7 +283,7 @@ void argmaxima() {
                 }
                 expect(is_valid, "argmax_rows", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n)});
             });
-    // columns: up to kIndexRows rows; some indices are known
+    // argmax_columns: up to kIndexRows rows, with some indices already known
     constexpr std::size_t kColumns = kIndexBlockBytes / sizeof(Word);
     for (std::size_t rows = 0; rows <= std::min<std::size_t>(kIndexRows, 3); ++rows)
         for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{3}, kColumns, kColumns + 1, 2 * kColumns + 1}) {
@@ -319,7 +322,7 @@ void argmax_of_segments(std::size_t most_rows) {
     constexpr std::size_t kBlock = kIndexLineBytes / sizeof(Word);
     for (const std::size_t width : {std::size_t{1}, std::size_t{2}, kBlock, kBlock + 1, 2 * kBlock + 1})
         for (std::size_t rows = 0; rows <= (width == 1 ? most_rows : 2) && rows * width <= 40; ++rows) {
-            // ids of the segments 1 and 2, and outside of them
+            // ids of segments 1 and 2, and ids outside of these segments
             std::size_t all_ids = 1;
             for (std::size_t r = 0; r < rows; ++r) all_ids *= 4;
             for (std::size_t which = 0; which < all_ids; ++which)
@@ -327,7 +330,7 @@ void argmax_of_segments(std::size_t most_rows) {
                     Buffer ids(rows * sizeof(Id), 1), results(2 * (width * sizeof(Word) + 1), 1);
                     Strided<Word> data(rows, width, static_cast<std::ptrdiff_t>(width) * kItem + 1, kItem, 1);
                     std::vector<std::int64_t> indices(2 * (width + 1), -1);
-                    indices[0] = 11;  // known: of another row, which may come after
+                    indices[0] = 11;  // an index that is already known, possibly of a later row
                     std::vector<std::int64_t> expected = indices;
                     for (std::size_t s = 0; s < 2; ++s)
                         for (std::size_t j = 0; j < width; ++j) {

@@ -1,5 +1,5 @@
-// What the proofs take for granted of the processor, held against it: how it compares floats (term.h), and that keys in
-// the wider lanes of short segments are in the order of keys (walks.cpp takes colours through such lanes as they are).
+// Tests what the proofs assume about the processor: the results of float comparisons (term.h), and that keys have the
+// same order in the wider lanes of short segments, which walks.cpp replaces with wider sets of colours.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace maxops {
 namespace MAXOPS_ISA {
-const ReduceKernels reduce[kOrders] = {};  // which no function here calls
+const ReduceKernels reduce[kOrders] = {};  // no function of this program calls these kernels
 namespace {
 
 unsigned long long looked = 0, wrong = 0;
@@ -23,19 +23,19 @@ void expect(bool is_valid) {
 
 // ---------------------------------------------------------------------------- comparisons of floats
 
-// By bits alone: sign, magnitude.
+// Comparisons that use only the bits: the sign and the magnitude.
 template <class T>
 struct Bits {
     using U = typename T::U;
     static constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
     static bool is_nan(U x) { return (x & kMagnitude) > T::kInfinity; }
-    static bool is_greater(U x, U y) {  // IEEE 754's >: false beside a NaN, and of zeros
+    static bool is_greater(U x, U y) {  // IEEE 754's >: false if either is a NaN, or if both are zeros
         if (is_nan(x) || is_nan(y) || ((x | y) & kMagnitude) == 0) return false;
         const bool x_negative = (x & T::kSign) != 0, y_negative = (y & T::kSign) != 0;
         if (x_negative != y_negative) return y_negative;
         return x_negative ? x < y : x > y;
     }
-    // VRANGE of two numbers, the maximum with its own sign: +0 is above -0.
+    // The result of VRANGE for the maximum of two numbers, with -0 below +0.
     static U ranged(U x, U y) {
         if (((x | y) & kMagnitude) == 0) return x & y;
         return is_greater(x, y) ? x : y;
@@ -56,7 +56,7 @@ void pairs(const std::vector<typename T::U>& left, const std::vector<typename T:
         for (std::size_t k = 0; k < kLanes; ++k) {
             const U x = left[i + k], y = right[i + k];
             if constexpr (ZerosApart<V>::value) {
-                // beside a NaN it is taken for anything
+                // the proofs accept any result if either value is a NaN
                 expect(B::is_nan(x) || B::is_nan(y) || high[k] == B::ranged(x, y));
             } else {
                 expect(high[k] == (B::is_greater(x, y) ? x : y));
@@ -69,7 +69,7 @@ void pairs(const std::vector<typename T::U>& left, const std::vector<typename T:
 template <class T>
 void comparisons(std::size_t drawn) {
     using U = typename T::U;
-    std::vector<U> ends;  // around every boundary between kinds of values, and every power of two
+    std::vector<U> ends;  // near the limits of each class of values, and near each power of two
     for (int bit = 0; bit < static_cast<int>(8 * sizeof(U)); ++bit)
         for (int near = -1; near <= 1; ++near)
             for (const U base : {U{0}, T::kSign, T::kInfinity, T::kMinusInfinity})
@@ -84,7 +84,7 @@ void comparisons(std::size_t drawn) {
     std::mt19937_64 random(1);
     for (std::size_t k = 0; k < drawn; ++k) {
         left.push_back(static_cast<U>(random()));
-        // near the other, or anywhere
+        // half of the values are near their counterpart, and the other half are random
         right.push_back(k % 2 != 0 ? static_cast<U>(left.back() + random() % 5 - 2) : static_cast<U>(random()));
     }
     while (left.size() % 64 != 0) {
@@ -96,7 +96,7 @@ void comparisons(std::size_t drawn) {
 
 // ---------------------------------------------------------------------------- keys in wider lanes
 
-// `values` in the order of their keys: their lanes are, and come back as the values.
+// Checks that the lanes of `values`, which are sorted by key, are also sorted, and convert back to the values.
 template <class Lanes, class T>
 void in_order(const std::vector<typename T::Bits>& values) {
     using Lane = typename Lanes::Lane;
@@ -106,7 +106,7 @@ void in_order(const std::vector<typename T::Bits>& values) {
         if (k == 0) continue;
         const Lane before = Lanes::lane(values[k - 1]);
         const bool same = T::key(values[k - 1]) == T::key(values[k]);
-        // NaNs have many keys, all above the numbers' or all below
+        // values with equal keys have equal lanes, and all others have increasing lanes
         expect(same ? before == lane : before < lane);
     }
 }

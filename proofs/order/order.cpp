@@ -1,9 +1,10 @@
-// The order, for every value: native/core/order.h and native/kernels/maxima.h against the sentence of the specification.
+// Proves for all values that native/core/order.h and native/kernels/maxima.h follow the specification.
 //
-// The sentence (docs/semantics.md): NaN propagates, as the one quiet NaN; -0 is below +0; of other values the greater
-// one's bits. With nan="ignore" NaN is below every number instead. It is written here in SMT-LIB's theory of floating point, which shares no text with the code. Maxima of
-// any number of elements are shown by induction: what a state stands for (an invariant) holds of one and of two
-// elements, and stays when two states are merged; from it follows what finalize() gives.
+// The specification (docs/semantics.md) is: NaN propagates as the canonical quiet NaN, or is below every number with
+// nan="ignore". -0 is below +0. Otherwise, the result has the bits of the greater value. This program states these
+// rules in SMT-LIB's theory of floating point, and shares no source with the kernels. For the maximum of any number of
+// elements, the proof is by induction: an invariant of the accumulator is true for one element and for two, remains
+// true when two accumulators are merged, and implies that finalize() returns the maximum.
 #include <string>
 
 #include "solver.h"
@@ -14,9 +15,9 @@ namespace {
 
 using namespace MAXOPS_ISA;
 
-// ---------------------------------------------------------------------------- the sentence
+// ---------------------------------------------------------------------------- the specification
 
-// Of a type's bits, without a word of order.h.
+// The specification of a type in terms of its bits, without using order.h.
 template <class T>
 struct Sentence;
 
@@ -27,11 +28,11 @@ struct FloatSentence {
     static z3::expr number(const z3::expr& bits) { return bits.mk_from_ieee_bv(format()); }
     static z3::expr is_nan(const z3::expr& bits) { return number(bits).mk_is_nan(); }
     static z3::expr quiet_nan() {
-        // all of the exponent, and the highest bit of the fraction
+        // all bits of the exponent, and the highest bit of the fraction
         return context().bv_val(((std::uint64_t{1} << (exponent_bits + 1)) - 1) << (significand_bits - 2), kBits);
     }
     static z3::expr canonical(const z3::expr& x) { return z3::ite(is_nan(x), quiet_nan(), x); }
-    // Of numbers.
+    // Both arguments must be numbers, not NaN.
     static z3::expr is_below(const z3::expr& x, const z3::expr& y) {
         const z3::expr a = number(x), b = number(y);
         const z3::expr zeros = a.mk_is_zero() && b.mk_is_zero();
@@ -67,7 +68,7 @@ template <class Int>
 struct Sentence<IntegerOrder<Int>> {
     static constexpr unsigned kBits = 8 * sizeof(Int);
     static z3::expr canonical(const z3::expr& x) { return x; }
-    // By the numbers that the bits stand for.
+    // Compares the numbers that the bits represent.
     static z3::expr is_below(const z3::expr& x, const z3::expr& y) {
         return std::is_signed_v<Int> ? z3::slt(x, y) : z3::ult(x, y);
     }
@@ -79,7 +80,7 @@ struct Sentence<IntegerOrder<Int>> {
     }
 };
 template <>
-struct Sentence<BoolOrder> {  // a byte that is not 0 is True
+struct Sentence<BoolOrder> {  // every byte except 0 is True
     static z3::expr one() { return context().bv_val(1, 8); }
     static z3::expr zero() { return context().bv_val(0, 8); }
     static z3::expr canonical(const z3::expr& x) { return z3::ite(x == 0, zero(), one()); }
@@ -89,9 +90,9 @@ struct Sentence<BoolOrder> {  // a byte that is not 0 is True
     static z3::expr absorbing() { return one(); }
 };
 
-// ---------------------------------------------------------------------------- what a state stands for
+// ---------------------------------------------------------------------------- the invariants of accumulators
 
-// Of elements whose maximum, by the sentence, is m.
+// Whether an accumulator is a valid state for elements whose specified maximum is m.
 template <class T, class V>
 z3::expr stands_for(const IntegerMaxima<T, V>& s, const z3::expr& m) {
     return Sentence<T>::canonical(s.high.e) == m;
@@ -112,7 +113,7 @@ template <class T, class V>
 z3::expr stands_for(const FloatMaxima<T, V>& s, const z3::expr& m) {
     using S = Sentence<T>;
     const z3::expr high = s.high.e, all = s.all.e;
-    const z3::expr equal = S::number(high) == S::number(m);  // as bits but for zeros, which SMT-LIB's = tells apart
+    const z3::expr equal = S::number(high) == S::number(m);  // SMT-LIB's = distinguishes -0 from +0
     const z3::expr zeros = S::number(high).mk_is_zero() && S::number(m).mk_is_zero();
     const z3::expr is_number = ZerosApart<V>::value
                                    ? high == m
@@ -122,7 +123,7 @@ z3::expr stands_for(const FloatMaxima<T, V>& s, const z3::expr& m) {
            z3::implies(!S::is_nan(m), is_number);
 }
 
-// A state of which nothing is known.
+// Returns an accumulator in an arbitrary state.
 template <class T, class V>
 IntegerMaxima<T, V> some(IntegerMaxima<T, V>*, const std::string& name) {
     return IntegerMaxima<T, V>(V::any((name + ".high").c_str()));
@@ -150,7 +151,7 @@ FloatMaxima<T, V> some(FloatMaxima<T, V>*, const std::string& name) {
 
 // ---------------------------------------------------------------------------- the goals
 
-// The algebra of the sentence: why elements may be taken in any order, more than once, and beside the neutral one.
+// The specified maximum does not depend on the order or repetition of elements, or on additional neutral elements.
 template <class T>
 void algebra(const std::string& type) {
     using S = Sentence<T>;
@@ -165,7 +166,7 @@ void algebra(const std::string& type) {
           S::maximum(x, y) == S::canonical(x) || S::maximum(x, y) == S::canonical(y));
 }
 
-// Keys: the bijection of order.h.
+// The keys of order.h are in the order of the values, and determine the values.
 template <class T>
 void keys(const std::string& type) {
     using S = Sentence<T>;
@@ -194,7 +195,7 @@ void keys(const std::string& type) {
     prove(type + ": the maximum by keys", T::values(max(T::keys(x), T::keys(y))).e == S::maximum(x.e, y.e));
 }
 
-// Two elements, and any number of them; T may be Bitwise.
+// The maximum of two elements, and of any number of elements. T may be Bitwise.
 template <class T, class V>
 void maxima(const std::string& name) {
     using S = Sentence<T>;

@@ -1,5 +1,5 @@
-// The maximum of two for all 2^32 pairs of a 16-bit format: the lanes that this processor has, against the values that
-// the bits stand for as double, which shares nothing with the code.
+// Compares the maximum of all 2^32 pairs of each 16-bit float format, computed with this processor's vectors, with the
+// maximum of the values as double, which is computed without code of the kernels.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace MAXOPS_ISA;
 
-// IEEE 754: sign, exponent, fraction.
+// Returns the value of an IEEE 754 bit pattern: sign, exponent, fraction.
 double value(std::uint32_t bits, int fraction_bits) {
     const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
     const auto exponent = static_cast<int>(bits >> fraction_bits & ((1U << exponent_bits) - 1));
@@ -40,7 +40,7 @@ std::uint64_t wrong_pairs(int fraction_bits) {
         const double left = values[a];
         for (std::uint32_t b = 0; b < kAll; ++b) {
             const double right = values[b];
-            // of two zeros, the one without the sign
+            // of two zeros, the expected result is +0
             const bool takes_left = left > right || (left == right && (a & 0x8000) == 0);
             const Bits number = takes_left ? static_cast<Bits>(a) : all[b];
             const bool left_is_nan = left != left, right_is_nan = right != right;

@@ -1,4 +1,4 @@
-// A goal, by Z3, and a line of JSON for each.
+// Proves goals with Z3, and prints a line of JSON for each goal.
 #pragma once
 #include <z3++.h>
 
@@ -24,7 +24,7 @@ inline void prove(const std::string& name, const z3::expr& claim) {
     const char* verdict = found == z3::unsat ? "proved" : found == z3::sat ? "refuted" : "unknown";
     unproved += found != z3::unsat;
     std::printf("{\"goal\":\"%s\",\"verdict\":\"%s\",\"seconds\":%.3f", name.c_str(), verdict, took.count());
-    if (found == z3::sat) {  // the values that refute it
+    if (found == z3::sat) {  // print a counterexample
         std::printf(",\"values\":{");
         const z3::model model = solver.get_model();
         for (unsigned i = 0; i < model.num_consts(); ++i) {

@@ -1,6 +1,6 @@
-// Lanes that are terms of a solver: one more kind of lane for the arithmetic of native/core/order.h and
-// native/kernels/maxima.h, which speak of lanes by named operations alone. What is proved of them is proved of the
-// text that is compiled into the kernels.
+// Lanes that are terms of the solver Z3. The code in native/core/order.h and native/kernels/maxima.h uses lanes only
+// through named operations, so it also compiles for these lanes. The proofs are therefore about the same source that is
+// compiled into the kernels.
 #pragma once
 #include <z3++.h>
 
@@ -17,11 +17,12 @@ inline z3::context& context() {
     return only;
 }
 
-// How the processor compares floats: as the vector extensions have it (x > y ? x : y), or by VRANGE, which tells -0
-// from +0; beside a NaN that may give anything here. `instructions.cpp` holds both against the processor.
+// How the processor compares floats: with the vector extensions (x > y ? x : y), or with VRANGE, which orders -0 below
+// +0. In these proofs, the result of VRANGE with a NaN is arbitrary. `instructions.cpp` compares both with the
+// processor.
 enum class Compare { kGreater, kRange };
 
-// A bit vector as wide as Int; comparisons are signed where Int is, as those of vec.h.
+// A bit vector of the width of Int. As in vec.h, comparisons are signed if Int is signed.
 template <class Int, Compare compare = Compare::kGreater>
 struct Term {
     using Lane = Int;
@@ -38,12 +39,12 @@ struct Term {
     static Term any(const char* name) { return Term(context().bv_const(name, kBits)); }
 };
 
-// Whether a lane is set.
+// A mask of one lane.
 struct Truth {
     z3::expr e;
 };
 
-// IEEE's binary formats by their width; bfloat16 is not compared as a float anywhere.
+// The IEEE binary format of this width. No kernel compares 16-bit floats as floats.
 inline z3::sort ieee(unsigned bits) {
     return bits == 32 ? context().fpa_sort(8, 24) : context().fpa_sort(11, 53);
 }
@@ -117,8 +118,8 @@ MAXOPS_LANES Term<Int, c> float_max(MAXOPS_LANE a, MAXOPS_LANE b) {
             z3::ite(x.mk_is_nan() || y.mk_is_nan(), anything, z3::ite(zeros, a.e & b.e, greater)));
     }
 }
-// A kernel asks whether any lane is set; here there is one lane, and the answer is the question's text. Who asks has
-// to look at it: proofs of what follows on "yes" assume it.
+// any() must return a bool, but the mask of a term is symbolic. Therefore, any() stores the mask here and returns true.
+// Proofs about code after a call of any() must assume that the stored mask is true.
 inline z3::expr& last_asked() {
     static z3::expr only = context().bool_val(false);
     return only;

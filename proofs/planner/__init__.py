@@ -1,13 +1,13 @@
 """Claims about arguments: the error of each invalid small call, and the shape and type of each valid call.
 
-The planner checks arguments in Python (src/maxops/plan), and the native entry accepts valid calls in C++
-(native/api*.cpp, native/bindings). This package states each rule a third time, in a few lines after its clause, and
-uses nothing from maxops; even the rows are written out. Every call runs as shipped and by the planner alone. Both must
-give the result of the rules: a type and a shape, or the error and id of a broken clause. A call that breaks several
-rules may raise any of their errors, because no clause defines an order. The core must give the same results as the
-planner, and must accept all calls that the planner accepts, except those of is_left_to_planner.
+The planner checks arguments in Python (src/maxops/plan). The native core checks simple calls in C++ (native/api*.cpp,
+native/bindings), and leaves all others to the planner. This package states each rule again, in a few lines, without
+using maxops. Each call runs three times: as shipped, in the planner only, and in the core only. Each result must follow
+the rules: a type and a shape, or the error and the id of a broken clause. If a call breaks several rules, any of their
+errors is correct, because no clause defines an order. The core must handle all calls that the planner accepts, except
+those for which `is_left_to_planner` returns True.
 
-    python proofs/verify.py --only planner.ids    # checks one claim
+    python proofs/verify.py --only planner.ids    # check one claim
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
 
 
 class Says(NamedTuple):
-    """The statement of a claim, its trials and its bounds."""
+    """The calls that verify a claim, the statement of the claim, and its bounds."""
 
     trials: Callable[[], Iterator[Trial]]
     says: str
@@ -126,7 +126,10 @@ RULES = {
 
 
 def ways_of(row: Row) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Return a row's call as shipped, by the planner alone, and by the core alone (None: left to the planner)."""
+    """Return three functions that run a row's operator: as shipped, in the planner only, and in the core only.
+
+    The last function returns None for calls that the core leaves to the planner.
+    """
     import maxops as mo  # noqa: PLC0415
     from maxops import _native, ops  # noqa: PLC0415
 
@@ -139,7 +142,7 @@ def ways_of(row: Row) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
 
 
 def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], with_values: bool) -> Seen:
-    """Return the type and shape of a call's result, or its error and clause."""
+    """Run a call. Return the type and shape of the result, or the class and the clause of the error."""
     try:
         result = call(*args, **options)
     except Exception as error:  # noqa: BLE001  (any error is a result here)
@@ -152,7 +155,7 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
 
 
 def is_left_to_planner(row: Row, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Return whether the core may leave a valid call to the planner, because it is rare or not native."""
+    """Return whether the core may leave a valid call to the planner, because such calls are rare or not native."""
     values = [*args, *options.values()]
     indices = [*args[1:], options.get("offsets")]  # ids or offsets
     return (
@@ -169,7 +172,7 @@ def is_left_to_planner(row: Row, args: tuple[Any, ...], options: dict[str, Any])
 
 
 def claim(name: str, *, all_calls: bool = True) -> Claim:
-    """Return the claim about all calls of a rule, or about the calls up to the first wrong call."""
+    """Run the calls of a claim, and return the claim. Without `all_calls`, stop at the first wrong call."""
     require_this_tree()
     says = RULES[name]
     ways = {row: ways_of(row) for row in (*MAX, *REDUCE, *SEGMENT)}

@@ -1,4 +1,4 @@
-"""The operators as in their specifications, and the rules that a call can break, without using the package."""
+"""The operators according to their specifications, and the rules that a call can break, without using maxops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 Shape = tuple[int, ...]
-Rule = tuple[str, str]  # the error's class, and the clause's short name in most rows
+Rule = tuple[str, str]  # the class of the error, and the short name that its clause has in most rows
 Seen = tuple[Any, ...]  # the outcome of a call: an error and the id of its clause, or the type and shape of the result
 Trial = tuple["Row", tuple[Any, ...], dict[str, Any], frozenset[Seen]]
 
@@ -25,7 +25,7 @@ NUMBERS = EVERY[:-2]
 
 
 class Row(NamedTuple):
-    """An operator as in its specification, with the supported types and the attributes."""
+    """A version of an operator in a standard, with the types and attributes that its specification lists."""
 
     standard: str
     operator: str
@@ -35,30 +35,30 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name as in the specification."""
+        """The name of the operator with its version, such as "Max-13"."""
         return f"{self.operator}-{self.version}" if self.version else self.operator
 
     @property
     def is_plain(self) -> bool:
-        """True for the plain functions of maxops, which accept more than a standard."""
+        """True for the functions of maxops, such as maxops.maximum, which accept more than the standards."""
         return self.standard == "maxops"
 
     @property
     def index_types(self) -> tuple[str, ...]:
-        """The types of ids, offsets and num_segments, or of an array of axes."""
+        """The allowed types of ids, offsets and num_segments or, for ReduceMax, of an array of axes."""
         if self.is_plain:
             return INTEGERS
         return ("int64",) if self.operator == "ReduceMax" else ("int32", "int64")
 
     def breaks(self, *rules: Rule) -> frozenset[Seen]:
-        """Return the errors of broken rules, with the ids of their clauses in this row."""
+        """Return the error of each broken rule, with the id of its clause in this row."""
         names = SHORTS[self.standard]
         prefix = f"{self.standard.replace(' ', '-')}.{self.name}."
         return frozenset((error, prefix + names.get(short, short)) for error, short in rules)
 
 
-# Rules whose clauses have other names than in most rows. In a standard, a Python scalar or a foreign array has none of
-# the listed types; SONNX requires explicit types.
+# The rules whose clauses have other names than in most rows. In the standards, Python scalars and unsupported arrays
+# violate the clause about types. SONNX requires explicit types.
 SHORTS = {
     "ONNX": {"scalars": "T", "arrays": "T", "out": "T", "out.shape": "shape"},
     "OpenVINO": {"arrays": "T", "out": "T", "out.shape": "shape"},
@@ -96,7 +96,7 @@ SEGMENT = (
 )
 MAXIMUM, REDUCE_MAX, SEGMENT_MAX = MAX[-1], REDUCE[-1], SEGMENT[-1]
 
-# Each rule that a call can break.
+# The rules that a call can break.
 TYPE: Rule = ("DTypeError", "T")
 ARRAY: Rule = ("DTypeError", "arrays")
 SCALAR: Rule = ("DTypeError", "scalars")
@@ -122,7 +122,7 @@ NO_ATTRIBUTE: Seen = ("AttributeValueError", "")  # no clause covers an unknown 
 
 
 def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
-    """Return the results of a type, in native byte order, with one of these shapes."""
+    """Return the allowed results of a call: a type in native byte order, with any of these shapes."""
     return frozenset((dtype_of(name), shape) for shape in shapes)
 
 
@@ -131,20 +131,20 @@ def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
 
 @cache
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a type."""
+    """Return the NumPy dtype of a type's name."""
     own: dict[str, Any] = {"real": object, "bfloat16": ml_dtypes.bfloat16}
     found: np.dtype[Any] = np.dtype(own.get(name, name))
     return found
 
 
 def bits_of(array: np.ndarray[Any, Any]) -> str:
-    """Return the bits of the elements, or the text of rationals."""
+    """Return the bits of an array's elements as text. For rationals, return their values."""
     return repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes().hex()
 
 
 @cache
 def zeros(shape: Shape, name: str = "float32") -> np.ndarray[Any, Any]:
-    """Return an array of zeros, or of floats in an object array for the type "half"."""
+    """Return an array of zeros. For the type "half", return an object array of floats, which no operator supports."""
     return np.full(shape, 0.5, object) if name == "half" else np.zeros(shape, dtype_of(name))
 
 
@@ -154,7 +154,7 @@ OBJECTS = (None, "x", [1.0], object(), np.ma.masked_array([1.0, 2.0]), np.array(
 
 
 def forms(name: str) -> Iterator[Any]:
-    """Yield arrays of a type: 1-D, of rank 0, a NumPy scalar, and in non-native byte order."""
+    """Yield a type's values in each form: a 1-D array, an array of rank 0, a NumPy scalar, and a byte-swapped array."""
     yield zeros((2,), name)
     yield zeros((), name)
     if name not in ("real", "half"):

@@ -1,6 +1,6 @@
-"""The calls of each claim, and the results that the rules allow: each rule is a few lines, like its clause.
+"""Generates the calls that verify each claim, and the results that the rules allow for each call.
 
-A call that breaks several rules may raise the error of any of them, because no clause defines an order.
+If a call breaks several rules, any of their errors is allowed, because no clause defines an order.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ from planner.rows import (
 
 
 def shape_of_max(row: Row, shapes: Sequence[Shape]) -> Shape | frozenset[Seen]:
-    """Return the shape of Max, or the errors of broken rules.
+    """Return the shape of the result of Max, or the errors of the broken rules.
 
-    Max-1 and Max-6 require equal shapes. The other rows follow NumPy's rule: from the last axis on, sizes are equal or
-    one of them is 1. SONNX rejects size 0 against size 1.
+    Max-1 and Max-6 require equal shapes. The other versions follow NumPy's broadcasting rules. SONNX rejects broadcasts
+    between sizes 0 and 1.
     """
     if row.standard == "ONNX" and row.version in (1, 6):
         return shapes[0] if len({*shapes}) == 1 else row.breaks(SHAPE)
@@ -78,29 +78,29 @@ def shape_of_max(row: Row, shapes: Sequence[Shape]) -> Shape | frozenset[Seen]:
 
 
 def shapes_up_to(rank: int, sizes: Iterable[int]) -> list[Shape]:
-    """Yield every shape of up to this number of axes, with these sizes."""
+    """Return all shapes with up to `rank` axes of these sizes."""
     return [shape for r in range(rank + 1) for shape in product(sizes, repeat=r)]
 
 
 def broadcasting() -> Iterator[Trial]:
-    """Try one, two and three shapes of up to two axes, and two shapes of up to three axes."""
+    """Yield calls of Max with one to three inputs of up to two axes, and with two inputs of up to three axes."""
     few, many = shapes_up_to(2, range(4)), shapes_up_to(3, range(4))
     for shapes in chain(product(few), product(many, repeat=2), product(few, repeat=3)):
         for row in MAX:
             expected = shape_of_max(row, shapes)
-            # For rationals, the planner computes the shape; for other types, the core also does.
+            # The planner computes the shape for all types, and the core for all types except rationals.
             for name in ("float32", "real") if "real" in row.types else ("float32",):
                 allowed = expected if isinstance(expected, frozenset) else gives(name, expected)
                 yield row, tuple(zeros(shape, name) for shape in shapes), {}, allowed
 
 
-# For each float format: the bits of the significand, and the lowest and highest exponent of normal numbers.
+# The number of bits in the significand of each float format, and the lowest and highest exponents of normal numbers.
 FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127), "float32": (24, -126, 127)}
 FORMATS["float64"] = (53, -1022, 1023)
 
 
 def holds(name: str, value: Any) -> bool:
-    """Return whether a type represents a Python scalar of its kind exactly."""
+    """Return whether a type can represent a Python scalar exactly. Bools are not numbers."""
     if name == "real":
         return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
     if isinstance(value, bool) or name == "bool":
@@ -120,7 +120,7 @@ def holds(name: str, value: Any) -> bool:
 
 
 def takes(row: Row, name: str, value: Any) -> bool:
-    """Return whether a Python scalar is valid for a type: plain functions round floats unless they overflow."""
+    """Return whether an operator accepts a Python scalar for a type. Plain functions round floats within its range."""
     if row.is_plain and name in FORMATS and type(value) is float and not (isnan(value) or isinf(value)):
         precision, _, highest = FORMATS[name]
         return abs(Fraction(value)) < 2**highest * (2 - Fraction(1, 2**precision))
@@ -128,7 +128,7 @@ def takes(row: Row, name: str, value: Any) -> bool:
 
 
 def scalars() -> list[Any]:
-    """Return integers and floats around the limits of each type."""
+    """Return integers and floats near the limits of each type, and other Python scalars."""
     powers = (*range(68), 127, 128, 129, 1023, 1024, 1025)
     integers = {sign * (2**k + d) for k in powers for d in (-1, 0, 1) for sign in (1, -1)}
     floats = {0.0, float("inf"), 2.0**1023 * (2 - 2.0**-52)}
@@ -145,7 +145,7 @@ def scalars() -> list[Any]:
 
 
 def python_scalars() -> Iterator[Trial]:
-    """Try scalars beside an array, as initial and as fill_value, alone, and NumPy scalars instead."""
+    """Yield calls with Python scalars, NumPy scalars and arrays: as an input, as initial, and as fill_value."""
     values, ids = scalars(), zeros((2,), "int64")
     for row in MAX:
         shape: Shape = () if row.version in (1, 6) else (2,)  # versions 1 and 6 do not broadcast
@@ -180,7 +180,7 @@ def python_scalars() -> Iterator[Trial]:
 
 
 def types() -> Iterator[Trial]:
-    """Try each type for data, ids and num_segments, as an array and as a scalar."""
+    """Yield calls with each type of data, ids and num_segments, as an array and as a scalar."""
     every = (*EVERY, *FOREIGN)
     for row in MAX:
         for a, b in product(every, repeat=2):
@@ -230,7 +230,11 @@ def types() -> Iterator[Trial]:
 
 
 def reduced(row: Row, shape: Shape, axes: Sequence[int], keepdims: bool, noop: bool) -> Shape | frozenset[Seen]:
-    """Apply the rules of axes: -r..r-1, or 0..r-1 in version 1, without repetition; by default, all or none."""
+    """Return the shape of the result of ReduceMax, or the errors of the broken rules.
+
+    Axes must be unique and in the range -r..r-1, or 0..r-1 in version 1. If there are no axes, all axes are reduced or,
+    with `noop`, none.
+    """
     rank = len(shape)
     lowest = 0 if row.version == 1 else -rank
     named = [axis + rank if axis < 0 else axis for axis in axes]
@@ -243,12 +247,12 @@ def reduced(row: Row, shape: Shape, axes: Sequence[int], keepdims: bool, noop: b
 
 
 def reduction(row: Row, data: Any, axes: Any, options: dict[str, Any], name: str = "axes") -> Any:
-    """Return the arguments of a call; axes are an input from version 18."""
+    """Return the arguments of a call of ReduceMax. Axes are an input from version 18 on, and an attribute before."""
     return ((data, axes), options) if row.version in (18, 20) else ((data,), {**options, name: axes})
 
 
 def spelled(axes: Sequence[int]) -> list[Any]:
-    """Yield a list of axes in each accepted form."""
+    """Return axes in each accepted form, such as a list, a tuple and an array."""
     ways: list[Any] = [[*axes], tuple(axes), np.array(axes, np.int64), [np.int8(axis) for axis in axes]]
     ways += [axes[0], np.int16(axes[0])] if len(axes) == 1 else []
     ways += [None] if not axes else []
@@ -256,7 +260,7 @@ def spelled(axes: Sequence[int]) -> list[Any]:
 
 
 def axes() -> Iterator[Trial]:
-    """Try every list of up to three axes with each option, and axes of every type and rank."""
+    """Yield calls with every list of up to three axes and each option, and with axes of every type and rank."""
     shapes: list[Shape] = [(), (2,), (0,), (2, 3), (0, 3), (2, 3, 4), (2, 0, 1)]
     for shape in shapes:
         rank = len(shape)
@@ -275,7 +279,7 @@ def axes() -> Iterator[Trial]:
                     if row.is_plain:
                         by_axis = reduced(row, shape, listed, bool(options.get("keepdims", 0)), True)
                         as_numpy = by_axis if isinstance(by_axis, frozenset) else gives("float32", by_axis)
-                        as_numpy = row.breaks(NOOP) if noop else as_numpy  # only valid with `axes`
+                        as_numpy = row.breaks(NOOP) if noop else as_numpy  # noop_with_empty_axes requires `axes`
                         yield row, *reduction(row, zeros(shape), ways[0], options, "axis"), as_numpy
                         if 0 not in shape:
                             rational = expected if isinstance(expected, frozenset) else gives("real", expected)
@@ -304,7 +308,7 @@ def axes() -> Iterator[Trial]:
 
 
 def _segment_axes() -> Iterator[Trial]:
-    """Try each axis of data of up to three axes, with ids and offsets of the axis's size."""
+    """Yield calls of segment_max along each axis of arrays with up to three axes, with ids and with offsets."""
     for shape, count in product(shapes_up_to(3, range(3)), range(3)):
         rank = len(shape)
         for axis in range(-rank - 1, rank + 1):
@@ -333,16 +337,16 @@ LOWEST_FINITE["bfloat16"] = -(2 - 2.0**-7) * 2.0**127
 
 
 def filled(name: str, shape: Shape, value: Any) -> frozenset[Seen]:
-    """Return results with a single value, or with a value for each row."""
+    """Return the allowed result of a call: an array that contains `value`, broadcast to its shape."""
     array = np.empty(shape, dtype_of(name))
     array[...] = value
     return frozenset([(array.dtype, array.shape, bits_of(array))])
 
 
 def empty_sets() -> Iterator[Trial]:
-    """Try each shape of up to three axes, each set of axes and each type.
+    """Yield calls of ReduceMax with each shape of up to three axes, each set of axes and each type.
 
-    The maximum of no elements is the lowest value. For rationals it is an error.
+    The maximum of no elements is the lowest value of the type. For rationals, it is an error.
     """
     for shape in shapes_up_to(3, range(3)):
         rank = len(shape)
@@ -374,10 +378,10 @@ def is_increasing(values: Sequence[int]) -> bool:
 def segments_of_ids(
     row: Row, ids: Sequence[int], given: int | None, *, is_sorted: bool, outside: str | None, checks: bool
 ) -> tuple[list[Rule], range]:
-    """Return the broken rules, and the range of numbers of segments.
+    """Return the rules that a call of SegmentMax breaks, and the range of allowed numbers of segments.
 
-    Ids are non-negative and, if sorted, non-decreasing. Negative ids and ids past num_segments are errors or are
-    dropped. By default, sorted ids past num_segments are dropped.
+    Ids must be non-negative and, if `is_sorted`, non-decreasing. `outside` determines whether negative ids and ids that
+    are not less than num_segments are errors or are dropped. By default, sorted ids of the latter kind are dropped.
     """
     broken = [NUM_SEGMENTS] if given is not None and given < 0 else []
     negative, past = any(i < 0 for i in ids), given is not None and any(i >= given for i in ids)
@@ -389,12 +393,12 @@ def segments_of_ids(
     number = max(ids, default=-1) if max(ids, default=-1) >= 0 else -1
     if given is not None:
         return broken, range(max(given, 0), max(given, 0) + 1)
-    # With unchecked invalid ids, the number of segments may be wrong.
+    # If ids are invalid but not checked, the number of segments may be wrong.
     return broken, range(number + 1 if is_valid else 0, number + 2)
 
 
 def ids() -> Iterator[Trial]:
-    """Try every list of up to four ids from -2 to 3, with num_segments from -1 to 4 and without num_segments."""
+    """Yield calls with every list of up to four ids from -2 to 3, without num_segments and with values from -1 to 4."""
     numbers = (None, *range(-1, 5))
     for listed in chain.from_iterable(product(range(-2, 4), repeat=n) for n in range(5)):
         n, is_short = len(listed), len(listed) < 4
@@ -430,7 +434,7 @@ def ids() -> Iterator[Trial]:
                                 )
                                 yield row, (zeros((n, *width), "real"), spelling, *number), options, rational
                             if is_short and len(counts) == 1:
-                                # With `out`, the core checks all ids before it writes.
+                                # With `out`, the core checks all ids before it writes the result.
                                 out = np.empty((counts[0], *width), np.float32)
                                 yield row, (zeros((n, *width)), spelling, *number), {**options, "out": out}, allowed
     yield from _ids_of_uint64()
@@ -438,7 +442,7 @@ def ids() -> Iterator[Trial]:
 
 
 def _ids_of_uint64() -> Iterator[Trial]:
-    """Try ids past 2^63 - 1, which are past every number of segments, because no output is so large."""
+    """Yield calls with ids above 2^63 - 1, which exceed every num_segments, because no output is so large."""
     too_large = SEGMENT_MAX.breaks(("OutputTooLargeError", "shape"))
     for listed in chain.from_iterable(product((0, 1, 2**63 - 1, 2**63, 2**64 - 1), repeat=n) for n in (1, 2)):
         for given, is_sorted, outside in product((None, 0, 1, 2), (True, False), (None, "error", "drop")):
@@ -452,7 +456,7 @@ def _ids_of_uint64() -> Iterator[Trial]:
 
 
 def _shapes_of_ids() -> Iterator[Trial]:
-    """Try shapes: data of rank 1 or more, one id for each row, and 1-D offsets with at least one element."""
+    """Yield calls with each pair of small shapes, of data and ids and of data and offsets."""
     shapes = shapes_up_to(2, range(4))
     for row, data, index in product(SEGMENT, shapes, shapes):
         rules = [RANK] * (data == ()) + [IDS_SHAPE] * (len(index) != 1 or index != data[:1])
@@ -465,7 +469,7 @@ def _shapes_of_ids() -> Iterator[Trial]:
 
 
 def offsets() -> Iterator[Trial]:
-    """Try every list of up to four offsets from -1 to 4: they must rise from 0 to the number of rows."""
+    """Yield calls with every list of up to four offsets from -1 to 4. Valid ones rise from 0 to the number of rows."""
     for listed in chain.from_iterable(product(range(-1, 5), repeat=n) for n in range(5)):
         for rows, kind in product(range(4), ("int64", "int32", "uint8", "uint64")):
             if (kind.startswith("u") and min(listed, default=0) < 0) or (kind != "int64" and len(listed) > 3):
@@ -492,7 +496,7 @@ def offsets() -> Iterator[Trial]:
 
 
 def fills() -> Iterator[Trial]:
-    """Try each type, each way to set the value of empty segments, and each list of up to two ids."""
+    """Yield calls with each type, each combination of fill options, and each list of up to two ids."""
     modes: tuple[Any, ...] = (None, "ZERO", "LOWEST", "zero", "Lowest", "ZEROS", "", 0, b"ZERO")
     for row, mode, has_value, has_initial in product(SEGMENT, modes, (False, True), (False, True)):
         if not row.is_plain and (has_value or has_initial):
@@ -500,7 +504,7 @@ def fills() -> Iterator[Trial]:
         word = mode.upper() if isinstance(mode, str) else mode
         wrong: Rule = ("AttributeValueError", "fill_mode")
         broken = [wrong] if word not in (None, "ZERO", "LOWEST") else []
-        if mode is not None and (has_value or has_initial):  # the three exclude one another
+        if mode is not None and (has_value or has_initial):  # only one of the three fill options is allowed
             broken += [wrong, ("AttributeValueError", "initial" if has_initial else "fill_value")]
         broken += [wrong] if mode is None and not (has_value or has_initial) else []
         broken += [("AttributeValueError", name) for name in ("fill_value", "initial") if has_value and has_initial]
@@ -523,17 +527,17 @@ def fills() -> Iterator[Trial]:
 
 
 def bounds_of(listed: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Return the offsets of sorted ids of three segments."""
+    """Return the offsets of three segments that are given by sorted ids."""
     return np.array([sum(i < segment for i in listed) for segment in range(4)])
 
 
-# For each float type: the bits of -0, and of NaNs of both signs, quiet and signaling, with payloads.
+# The bits of a quiet and of a signaling NaN of each float type.
 QUIET = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 SIGNALLING = {"float16": 0x7C01, "bfloat16": 0x7F81, "float32": 0x7F800001, "float64": 0x7FF0000000000001}
 
 
 def _fills_of_floats() -> Iterator[Trial]:
-    """Try fill values: -0 keeps its bits, and any NaN becomes the quiet NaN without sign or payload."""
+    """Yield calls with -0 and NaNs as fill values. -0 keeps its bits, and each NaN becomes the canonical quiet NaN."""
     for name, quiet in QUIET.items():
         dtype = dtype_of(name)
         word, sign = np.dtype(f"u{dtype.itemsize}"), 1 << 8 * dtype.itemsize - 1
@@ -562,7 +566,7 @@ FLAGS += [(value, False) for value in (0, False, np.False_, np.int64(0), np.uint
 
 
 def valid_call(row: Row, data: Shape) -> tuple[tuple[Any, ...], dict[str, Any], Shape]:
-    """Return the arguments of a valid call and the shape of its result."""
+    """Return the arguments and options of a valid call, and the shape of its result."""
     if row in MAX:
         return (zeros(data),), {}, data
     if row in REDUCE:
@@ -571,18 +575,18 @@ def valid_call(row: Row, data: Shape) -> tuple[tuple[Any, ...], dict[str, Any], 
 
 
 def flags() -> Iterator[Trial]:
-    """Try each flag and each option with a few words, with valid and invalid values."""
+    """Yield calls with valid and invalid values of each flag, and of each option whose values are a few words."""
     for row in REDUCE:
         for name in ("keepdims", "noop_with_empty_axes") if row.version in (18, 20, None) else ("keepdims",):
             for value, is_set in FLAGS:
                 shape: Shape = ((1, 1) if is_set else ()) if name == "keepdims" else (2, 3) if is_set else (1, 1)
                 yield row, (zeros((2, 3)),), {name: value}, gives("float32", shape)
             for value in NO_FLAGS:
-                # None is the default of the plain function.
+                # None is the default value of the plain function's keepdims.
                 is_default = value is None and name == "keepdims" and row.is_plain
                 allowed = gives("float32", (1, 1)) if is_default else row.breaks(("AttributeValueError", name))
                 yield row, (zeros((2, 3)),), {name: value}, allowed
-    # The additional results.
+    # Flags that request additional results.
     indices, empty = np.dtype(np.int64), (np.dtype(bool), (1,))
     for row, names in (
         (REDUCE_MAX, ("return_indices",)),
@@ -603,7 +607,7 @@ def flags() -> Iterator[Trial]:
         ("ties", ("even", "first"), (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)),
         ("nan", ("propagate", "ignore"), (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)),
         ("out_of_range", (None, "error", "drop"), (SEGMENT_MAX,)),
-        ("dim", (None,), (REDUCE_MAX, SEGMENT_MAX)),  # the axes of NumPy's arrays have no names
+        ("dim", (None,), (REDUCE_MAX, SEGMENT_MAX)),  # the axes of NumPy arrays have no names
     ):
         for row, value in product(rows, (*choices, "Even", "last", "", "x", 0, True, None)):
             args, options, shape = valid_call(row, (2, 3))
@@ -616,7 +620,7 @@ def flags() -> Iterator[Trial]:
         yield REDUCE_MAX, (zeros((2, 3)),), more, allowed
 
 
-# Each attribute that a row may have, and some that no row has.
+# All attributes of all operators, and some names that are not attributes of any operator.
 ATTRIBUTES: dict[str, Any] = {
     "consumed_inputs": [0, 0], "axes": [0], "keepdims": 0, "noop_with_empty_axes": 0, "fill_mode": "ZERO",
     "fill_value": 1.0, "check_ids": 1, "offsets": None, "sorted": 1, "out_of_range": None, "dim": None, "axis": 0,
@@ -630,7 +634,7 @@ INPUTS = {"Max": (), "ReduceMax": ("data", "axes"), "SegmentMax": ("data", "segm
 
 
 def inputs() -> Iterator[Trial]:
-    """Try the numbers of inputs and the attributes of each row; Python itself counts inputs of plain functions."""
+    """Yield calls with each number of inputs and each attribute, except for functions whose signature Python checks."""
     for row in MAX:
         for count in (0, 1, 2, 3, 7, 8, 9, 33, 1000):
             yield row, (zeros((2, 3)),) * count, {}, gives("float32", (2, 3)) if count else row.breaks(COUNT)
@@ -649,17 +653,17 @@ def inputs() -> Iterator[Trial]:
             if name in INPUTS[row.operator] and name not in (*row.attributes, *(["axes"] * ((row.version or 0) < 18))):
                 allowed = row.breaks(INPUT_BY_NAME)
             yield row, args, {**options, name: value}, allowed
-    for value in ([0], [0, 1, 2], [], None, "anything"):  # a legacy attribute: accepted, ignored
+    for value in ([0], [0, 1, 2], [], None, "anything"):  # a legacy attribute, which is accepted and ignored
         yield MAX[0], (zeros((2, 3)),), {"consumed_inputs": value}, gives("float32", (2, 3))
 
 
 def outputs() -> Iterator[Trial]:
-    """Try outputs of each type and shape of up to two axes, read-only arrays, and objects that are not arrays."""
+    """Yield calls with each type and small shape of `out`, with read-only arrays, and with other objects."""
     for row, data in product((*MAX, *REDUCE, *SEGMENT), ((2, 3), (3,), (0, 2), ())):
         if row in SEGMENT and not data:
             continue
         args, options, shape = valid_call(row, data)
-        # The clause about the shape of the result. In the standards' ReduceMax, the clause "value" defines it.
+        # Errors cite the clause about the shape of the result, which is the clause "value" in the standards' ReduceMax.
         misshapen: Rule = ("OutputError", "value" if row in REDUCE and not row.is_plain else "out.shape")
         for given, name in product(shapes_up_to(2, range(4)), (*EVERY, "complex64")):
             rules = [OUT] * (name != "float32") + [misshapen] * (given != shape)
@@ -667,7 +671,7 @@ def outputs() -> Iterator[Trial]:
             yield row, args, {**options, "out": out}, row.breaks(*rules) if rules else gives("float32", shape)
         fixed = np.empty(shape, np.float32)
         fixed.flags.writeable = False
-        unsaid = frozenset([("OutputError", "")])  # no clause of a standard covers it
+        unsaid = frozenset([("OutputError", "")])  # no clause of a standard covers read-only outputs
         yield row, args, {**options, "out": fixed}, row.breaks(OUT) if row.is_plain else unsaid
         swapped = np.empty(shape, np.dtype(np.float32).newbyteorder())
         yield row, args, {**options, "out": swapped}, frozenset([(swapped.dtype, shape)])

@@ -1,4 +1,4 @@
-"""Claims about the spec table: ONNX's rows agree with the schemas of the onnx package."""
+"""The claim that the ONNX rows of the table `maxops.spec` agree with the schemas of the onnx package."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ if TYPE_CHECKING:
 Key = tuple[str, int, str]  # operator, version, and what is compared
 
 OPERATORS = ("Max", "ReduceMax")
-SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # maxima if the attribute `reduction` is "max"
-# The intended differences between a row and its schema. Exactly these must differ. At present, the list is empty:
-# maxops accepts the legacy attribute of Max-1, ReduceMax supports bool from version 20 on, and no schema has a type
-# that maxops lacks.
+SCATTERS, FIRST_WITH_MAX = ("ScatterElements", "ScatterND"), 18  # the first version with the reduction "max"
 FILES = (
     "proofs/claims.py", "proofs/tables/__init__.py",
     *(f"src/maxops/{name}.py" for name in ("spec", "calls", "dtypes", "plan/max")),
 )  # fmt: skip
+# The intended differences between rows and their schemas. All other differences are errors, and so are intended
+# differences that do not exist.
 ON_PURPOSE: dict[Key, tuple[Any, Any]] = {}
 
 
 def python_packages() -> set[str]:
-    """Return the packages for pip to install."""
+    """Return the Python packages that must be installed for this check."""
     return set() if find_spec("onnx") else {"maxops[cli]"}
 
 
 def claim() -> Claim:
-    """Return the claim about ONNX's rows."""
+    """Compare all ONNX rows with their schemas, and return the claim."""
     require_this_tree()
     compared = list(_compared())
     differ = {key: (ours, theirs) for key, ours, theirs in compared if ours != theirs}
@@ -60,7 +59,7 @@ def _words(key: Key, ours: Any, theirs: Any) -> str:
 
 
 def _compared() -> Iterator[tuple[Key, Any, Any]]:
-    """Yield each compared fact, its value in the row, and its value in the schema."""
+    """Yield each fact to compare, with its value in the row and its value in the schema."""
     from onnx import defs, helper  # noqa: PLC0415
 
     from maxops import spec  # noqa: PLC0415
@@ -93,18 +92,18 @@ def _compared() -> Iterator[tuple[Key, Any, Any]]:
 
 
 def _is_maximum(schema: Any) -> bool:
-    """Return whether an operator is a maximum or has the reduction "max"."""
+    """Return whether an operator computes maxima, always or with the reduction "max"."""
     of_reduction = schema.name in SCATTERS and schema.since_version >= FIRST_WITH_MAX
     return schema.name in OPERATORS or of_reduction
 
 
 def _types(schema: Any, name: str) -> set[str]:
-    """Return the types of a constraint, or the named type itself."""
+    """Return the allowed types of a type parameter such as "T". If `name` is a type itself, return this type."""
     return next(({*each.allowed_type_strs} for each in schema.type_constraints if each.type_param_str == name), {name})
 
 
 def _tensors(types: Iterable[DType]) -> set[str]:
-    """Return ONNX's names of dtypes."""
+    """Return ONNX's names of tensors with these dtypes, such as "tensor(float)"."""
     from onnx import TensorProto, helper  # noqa: PLC0415
 
     numbers = [helper.np_dtype_to_tensor_dtype(dtype.numpy) for dtype in types]
@@ -120,7 +119,7 @@ def _inputs(row: Spec) -> tuple[int, int]:
 
 
 def _default(row: Spec, name: str) -> Any:
-    """Return the default of a call's field."""
+    """Return maxops's default value of an attribute."""
     from maxops.calls import MaxCall, ReduceCall, ScatterCall  # noqa: PLC0415
 
     call = {"Max": MaxCall, "ReduceMax": ReduceCall}.get(row.operator, ScatterCall)

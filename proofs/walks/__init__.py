@@ -1,8 +1,9 @@
-"""Claims about the elements that each output of a kernel depends on: walks.cpp, on this machine's instruction sets.
+"""Claims about the elements that each output of a kernel depends on.
 
-A kernel moves lanes and takes their maximum. With lanes that are sets of colours, for which no other operation
-compiles, each output lists the elements of its maximum. `order` proves that a maximum does not depend on order or
-repetition, so this determines the result for every value.
+A kernel only moves lanes and computes their maximum. walks.cpp runs the kernels on lanes that are sets of colours, with
+one colour for each input element, and with the union as the maximum. No other operation on these lanes compiles.
+Therefore, each output lists the elements that it is the maximum of. `order` proves that a maximum does not depend on
+order or repetition, so this list determines the result for all values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ WALKS = Program(
     "segments",
 )
 MINIATURE = "-DMAXOPS_MINIATURE"
-# The miniature crosses every boundary on small inputs; releases have the ordinary constants. The longest checks first.
+# In the miniature build, small inputs cross every boundary between code paths. Releases have the ordinary constants.
+# The longest checks come first.
 CHECKS = (
     WALKS.check("walks.x86-64-v4", (MINIATURE, *ISA_FLAGS["x86-64-v4"]), "x86-64-v4"),
     WALKS.check("walks.x86-64-v3", (MINIATURE, *ISA_FLAGS["x86-64-v3"]), "x86-64-v3"),

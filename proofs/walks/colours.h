@@ -1,11 +1,10 @@
-// An element type whose values are sets of colours and whose maximum is their union: what is needed to show which
-// elements a kernel's output is the maximum of.
+// An element type whose values are sets of colours, and whose maximum is the union of two sets. If each input element
+// has its own colour, the colours of an output show the elements that it is the maximum of.
 //
-// A kernel is a template over its type; what it does with a lane is move it, and take the maximum by the operations of
-// kernels/maxima.h. `Colour` offers nothing else: no comparison, no arithmetic, no branch on its value compiles. So the
-// same text computes, for any type whose maximum is associative, commutative and idempotent (order.cpp proves that of
-// each), the maximum of the elements whose colours come out here. An element that is left out, taken twice where that
-// matters, or put into another's place, shows by its colour.
+// Kernels are templates over the element type. They only move lanes, and compute maxima with the operations of
+// kernels/maxima.h. `Colour` has no other operations, so comparisons, arithmetic, and branches on its value do not
+// compile. For each type whose maximum is associative, commutative and idempotent, the same template therefore computes
+// the maximum of the elements whose colours are in the output. order.cpp proves these properties for all shipped types.
 #pragma once
 #include <cstdint>
 
@@ -20,8 +19,8 @@ struct __attribute__((packed, may_alias)) Colour {
     Word set;
 
     constexpr Colour() = default;
-    constexpr Colour(Word colours) : set(colours) {}  // NOLINT: lanes are read as words
-    template <class Wider>  // a narrower lane of what was widened
+    constexpr Colour(Word colours) : set(colours) {}  // NOLINT: implicit, because kernels read lanes as words
+    template <class Wider>  // narrows a lane that was widened
     constexpr explicit Colour(Colour<Wider> wide) : set(static_cast<Word>(wide.set)) {}
     friend constexpr bool operator==(Colour a, Colour b) { return a.set == b.set; }
 };
@@ -44,7 +43,7 @@ constexpr Scalar<Colour<Word>> keep_if(bool where, Scalar<Colour<Word>> a) {
 
 template <class Word, std::size_t bytes>
 struct Mask<Colour<Word>, bytes> : Mask<Word, bytes> {};
-#if defined(MAXOPS_AVX512)  // which has masks of its own
+#if defined(MAXOPS_AVX512)  // AVX-512 has its own masks
 template <class Word>
 struct Mask<Colour<Word>, 64> : Mask<Word, 64> {};
 #endif
@@ -65,22 +64,22 @@ MAXOPS_INLINE Vec<Colour<Word>, bytes> max(Vec<Colour<Word>, bytes> a, Vec<Colou
     return {a.v | b.v};
 }
 
-// Lanes of twice the width, whose upper halves count (kernels/reduce.h).
+// A lane of twice the width, as kernels/reduce.h requires.
 template <class Word>
 struct Wider<Colour<Word>> {
     using type = Colour<typename Wider<Word>::type>;
 };
 
-// As an integer's order, and as a float's: what a state of Maxima is, is a set either way.
+// The order of sets of colours. With `as_float`, kernels use their code for floats, otherwise their code for integers.
 template <class Word, bool as_float>
 struct ColourOrder {
     using Bits = Colour<Word>;
     using Key = Colour<Word>;
     using U = Word;
     static constexpr bool is_float = as_float;
-    static constexpr bool ignores_nan = false;  // that order's state is one of keys, as an integer's
+    static constexpr bool ignores_nan = false;  // with nan="ignore", kernels accumulate keys, as for integers
     static constexpr Bits kLowestFinite = Word{0}, kZero = Word{0};
-    static constexpr Key kLowestKey = Word{0};  // of no colour: neutral
+    static constexpr Key kLowestKey = Word{0};  // the empty set, which is the neutral element
     static constexpr Key kHighestKey = static_cast<Word>(~Word{0});
 
     template <class V>
@@ -106,8 +105,8 @@ struct ColourOrder {
 template <class Word, bool as_float>
 constexpr bool kComparesFloats<ColourOrder<Word, as_float>> = false;
 
-// Of what was seen, the colours; it stands in for the states of maxima.h, of which order.cpp shows that they stand for
-// the maximum of what was seen.
+// Replaces the accumulators for floats with one that computes the union of all accumulated sets. order.cpp proves that
+// the replaced accumulators compute the maximum of all accumulated elements.
 template <class Word, class V>
 struct MaximaOf<ColourOrder<Word, true>, V> {
     using type = IntegerMaxima<ColourOrder<Word, true>, V>;

@@ -1,6 +1,6 @@
-// Which elements each output of a kernel is the maximum of: the kernels' own text, with colours for elements (colours.h),
-// on every small input there is, on one instruction set's vectors, with miniature or ordinary parameters. The line before
-// each buffer and the line behind it are looked at afterwards, and inputs are compared with what they were.
+// Checks which elements each output of a kernel is the maximum of. The kernel templates run with sets of colours
+// instead of elements (colours.h), on every small input, with the vectors of one instruction set, and with miniature or
+// ordinary constants. Kernels must not change the cache lines before and after a buffer.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ struct PlainLanes<ColourOrder<Word, as_float>> {
 };
 
 #if defined(MAXOPS_HAS_COMPRESSION) && !defined(MAXOPS_AVX512)
-// Colours in the lanes of a scan: widened, which order.cpp shows for each type's keys.
+// Widens colours to the lanes of a scan. instructions.cpp tests the wider lanes of each shipped type.
 template <class Word, bool as_float>
 struct KeyLanes<ColourOrder<Word, as_float>> {
     using T = ColourOrder<Word, as_float>;
@@ -44,8 +44,8 @@ struct KeyLanes<ColourOrder<Word, as_float>> {
     static V load(const Item<T>* from) { return {load_widened<Vec<Wide>, Word>(from).v}; }
 };
 #elif defined(MAXOPS_AVX512)
-// The same in vectors of AVX-512, whose type does not tell keys from ids: that nothing but a maximum is made of keys is
-// shown by segments_avx512.cpp, where a vector's lanes are terms.
+// The same for vectors of AVX-512, whose type is the same for keys and ids. Therefore, compilation does not show that
+// the kernel only computes maxima of keys. avx512/segments.cpp shows it, with lanes that are terms.
 struct ColourLanes32 : Lanes32i {
     static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_or_epi32(a, where, a, b); }
 };
@@ -56,7 +56,7 @@ template <class Word, bool as_float>
 struct KeyLanes<ColourOrder<Word, as_float>> {
     using T = ColourOrder<Word, as_float>;
     using Lanes = std::conditional_t<sizeof(Word) == 8, ColourLanes64, ColourLanes32>;
-    using Plain = KeyLanes<IntegerOrder<std::make_signed_t<Word>>>;  // whose keys are its bits
+    using Plain = KeyLanes<IntegerOrder<std::make_signed_t<Word>>>;  // an order whose keys are the bits
 
     static __m512i load(unsigned lanes, const Item<T>* from) {
         return Plain::load(lanes, reinterpret_cast<const Item<IntegerOrder<std::make_signed_t<Word>>>*>(from));
@@ -72,16 +72,16 @@ struct KeyLanes<ColourOrder<Word, as_float>> {
 
 template <class Word, bool as_float>
 struct PlaceOf<ColourOrder<Word, as_float>> {
-    static constexpr int value = __builtin_ctz(sizeof(Word));  // in the table below
+    static constexpr int value = __builtin_ctz(sizeof(Word));  // the index in the table at the end of this file
 };
 
 unsigned long long states = 0, wrong = 0, touched = 0;
 
-// Memory of exactly so many bytes, at a chosen place in a cache line.
+// A buffer of an exact size, at a given offset in a cache line. The destructor counts changes outside the buffer.
 class Buffer {
 public:
     Buffer(std::size_t bytes, std::size_t offset) : size_(bytes) {
-        offset += kLine;  // the line before is looked at afterwards, and so is the one behind
+        offset += kLine;  // the destructor checks the cache lines before and after the buffer
         const std::size_t whole = offset + bytes + kLine;
         void* at = nullptr;
         if (posix_memalign(&at, kLine, whole) != 0) std::abort();
@@ -89,7 +89,7 @@ public:
         data_ = memory_ + offset;
         std::memset(memory_, kCanary, whole);
         std::memset(data_, 0, bytes);
-        ASAN_POISON_MEMORY_REGION(memory_, offset);  // for what the compiler sees of accesses
+        ASAN_POISON_MEMORY_REGION(memory_, offset);  // detects reads, in code that the compiler instruments
         ASAN_POISON_MEMORY_REGION(data_ + bytes, kLine);
     }
     ~Buffer() {
@@ -109,7 +109,8 @@ private:
     std::size_t size_;
 };
 
-// Elements get their colours a word's worth at a time: element i has one in round i / bits.
+// A word has too few bits for the colours of all elements. Therefore, checks run in rounds: element i has its colour in
+// round i / kBits, and no colour in other rounds.
 template <class Word>
 constexpr std::size_t kBits = 8 * sizeof(Word);
 template <class Word>
@@ -130,11 +131,11 @@ void expect(bool is_valid, const char* kernel, std::size_t itemsize, const std::
     std::fprintf(stderr, "\n");
 }
 
-// An array of elements, each of its own colour, of which a round shows some.
+// An array whose elements each have their own colour, which show() writes for one round.
 template <class Word>
 class Elements {
 public:
-    // `step` and `offset` count bytes: rows lie `step` apart.
+    // `step` is the distance between rows, and `offset` is the offset in a cache line, both in bytes.
     Elements(std::size_t rows, std::size_t n, std::size_t step, std::size_t offset, std::size_t first = 0)
         : rows_(rows), n_(n), step_(step), first_(first),
           memory_(rows == 0 ? 0 : (rows - 1) * step + n * sizeof(Word), offset) {}
@@ -219,7 +220,7 @@ void folds_with_items(std::size_t longest) {
 
 // ---------------------------------------------------------------------------- ReduceMax
 
-// start, rows or columns, finish: rows that follow one another and rows apart.
+// Checks start, rows or columns, and finish, for contiguous rows and for rows with gaps between them.
 template <class T, bool by_rows>
 void reductions(std::size_t most_rows, std::size_t longest) {
     using Word = decltype(T::Bits::set);
@@ -269,7 +270,7 @@ void merges(std::size_t most_groups, std::size_t longest) {
 
 // ---------------------------------------------------------------------------- SegmentMax
 
-// Every sequence of ids up to a length: act(ids). Sorted ones, or all.
+// Calls act(ids) for every list of ids up to a length, or for every sorted list.
 template <class Act>
 void every_ids(std::size_t longest, int lowest, int most, bool sorted, const Act& act) {
     std::vector<int> ids;
@@ -285,7 +286,7 @@ void every_ids(std::size_t longest, int lowest, int most, bool sorted, const Act
     grow();
 }
 
-// The output that a definition gives: of each segment the colours of its rows, or the fill value.
+// Returns the expected output: the union of the rows of each segment or, for an empty segment, the fill value.
 template <class Word>
 std::vector<Word> defined(const std::vector<int>& ids, const Elements<Word>& data, std::size_t segments,
                           std::size_t width, Word fill, std::size_t round) {
@@ -315,7 +316,7 @@ void segment_case(const std::vector<int>& ids_, std::size_t cut, std::size_t seg
         Elements<Word> data(n, width, step, kItem), out(segments, width, width * kItem, 0);
         data.show(round);
         for (std::size_t s = 0; s < segments; ++s)
-            for (std::size_t j = 0; j < width; ++j) out.put(s, j, static_cast<Word>(~fill));  // to be written over
+            for (std::size_t j = 0; j < width; ++j) out.put(s, j, static_cast<Word>(~fill));  // must be overwritten
         alignas(64) static char scratch[kSegmentScratchBytes];
         SegmentWalk walk{};
         walk.out = out.data();
@@ -327,7 +328,7 @@ void segment_case(const std::vector<int>& ids_, std::size_t cut, std::size_t seg
         walk.checks = !gallops;
         walk.previous = -1;
         walk.scratch = scratch;
-        for (std::size_t begin = 0, end; begin < n; begin = end) {  // two blocks, or one
+        for (std::size_t begin = 0, end; begin < n; begin = end) {  // one block, or two
             end = begin < cut ? std::min(cut, n) : n;
             Buffer block((end - begin) * sizeof(Id), sizeof(Id));
             std::memcpy(block.data(), ids.data() + begin, (end - begin) * sizeof(Id));
@@ -347,7 +348,7 @@ void segment_case(const std::vector<int>& ids_, std::size_t cut, std::size_t seg
 
 template <class T, class Id>
 void segments(std::size_t longest, int most_segments) {
-    // past the last segment too: such rows are of none
+    // includes ids past the last segment, whose rows belong to no segment
     every_ids(longest, 0, most_segments + 1, true, [&](const std::vector<int>& ids) {
         for (std::size_t width = 1; width <= 3; width += ids.size() > 4 ? 2 : 1)
             for (std::size_t cut = 0; cut < std::max<std::size_t>(1, ids.size()); ++cut)
@@ -355,7 +356,7 @@ void segments(std::size_t longest, int most_segments) {
                     segment_case<T, Id>(ids, cut, static_cast<std::size_t>(most_segments), width, 0, gallops);
         segment_case<T, Id>(ids, ids.size() / 2, static_cast<std::size_t>(most_segments), 1, sizeof(typename T::Bits), false);
     });
-    // wide rows: strips of columns
+    // wide rows, which kernels process in strips of columns
     for (const std::size_t width : {4U, 7U, 9U, 17U, 33U, 65U})
         every_ids(3, 0, 3, true, [&](const std::vector<int>& ids) {
             for (std::size_t cut = 0; cut < std::max<std::size_t>(1, ids.size()); ++cut)
@@ -363,7 +364,7 @@ void segments(std::size_t longest, int most_segments) {
         });
 }
 
-// Runs of lengths around what switches a path, in every order of two and three of them.
+// Checks sequences of runs whose lengths are near the constants that select code paths.
 template <class T, class Id>
 void runs(const std::vector<std::size_t>& lengths) {
     const auto word = [&](const std::vector<std::size_t>& run_lengths, int step) {
@@ -382,7 +383,7 @@ void runs(const std::vector<std::size_t>& lengths) {
                 for (const int step : {1, 2}) word({a, b, c, 1, 1, 1, 1, 1, b}, step);
 }
 
-// In any order: keys that rows are folded into.
+// Checks the kernels for unsorted ids, which fold rows into keys.
 template <class T, class Id>
 void unsorted(std::size_t longest, int most_segments) {
     using Word = decltype(T::Bits::set);
@@ -404,7 +405,7 @@ void unsorted(std::size_t longest, int most_segments) {
                     bool has_lowest = false;
                     if (n < 2) {
                         has_lowest = Unsorted<T, Id>::accumulate(&to, data.data(), step, ids.data(), n);
-                    } else {  // the first row into keys of its own, which are merged
+                    } else {  // fold the first row into separate keys, then merge the keys
                         Elements<Word> others(segments, width, width * kItem, 0);
                         UnsortedSegments apart = to;
                         apart.keys = others.data();
@@ -415,11 +416,11 @@ void unsorted(std::size_t longest, int most_segments) {
                     std::vector<std::uint8_t> is_empty(segments, 1);
                     for (const int id : ids_)
                         if (0 <= id && id < most_segments) is_empty[static_cast<std::size_t>(id)] = 0;
-                    bool any_lowest = false;  // rows whose first element has no colour in this round
+                    bool any_lowest = false;  // whether the first element of any row has no colour in this round
                     for (std::size_t r = 0; r < n; ++r)
                         if (0 <= ids_[r] && ids_[r] < most_segments)
                             any_lowest = any_lowest || data.get(r, 0) == 0;
-                    // marked, or by the lowest key where no row has it
+                    // marks empty segments or, if no row has the lowest key, lets the kernel find them by this key
                     finalize_segments<T>(keys.data(), step, has_lowest || takes_all ? is_empty.data() : nullptr, fill,
                                          segments, width);
                     const std::vector<Word> expected = defined<Word>(ids_, data, segments, width, fill, round);
@@ -434,7 +435,7 @@ void unsorted(std::size_t longest, int most_segments) {
     });
 }
 
-// Of each width, as integers' order or as floats'.
+// Sets of colours of each width, with the code for integers or for floats.
 using Colours8 = ColourOrder<std::uint8_t, false>;
 using Colours16 = ColourOrder<std::uint16_t, true>;
 using Colours32 = ColourOrder<std::uint32_t, true>;
@@ -470,7 +471,7 @@ constexpr ReduceKernels reduce_kernels() {
 }
 
 }  // namespace
-// Reductions of a strip of columns, which segments of wide rows call by the product's table.
+// The kernels that reduce a strip of columns, which the kernel for segments of wide rows calls through this table.
 const ReduceKernels reduce[] = {reduce_kernels<Colours8>(), reduce_kernels<Colours16>(), reduce_kernels<Colours32>(),
                                 reduce_kernels<Colours64>()};
 }  // namespace MAXOPS_ISA
