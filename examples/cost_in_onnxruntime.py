@@ -1,4 +1,4 @@
-"""The time of onnxruntime's own Max, and of ours inside the same runtime: microseconds a run, the least of many.
+"""Measures ONNX Runtime's own Max, and maxops' Max in the same runtime: the shortest time per run, in microseconds.
 
 python -m pip install ".[onnxruntime]" && python examples/cost_in_onnxruntime.py
 """
@@ -16,18 +16,18 @@ import maxops.onnxruntime
 
 ELEMENTS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int64": TensorProto.INT64}
 SIZES = (1, 1_000, 100_000, 10_000_000)
-ROUNDS, SECONDS = 9, 0.02  # the two take turns, for so long each
+ROUNDS, SECONDS = 9, 0.02  # each round runs both sessions, for this time each
 
 
 def model(element: int) -> onnx.ModelProto:
-    """Max of two."""
+    """Return a model with one Max node and two inputs."""
     a, b, c = (helper.make_tensor_value_info(name, element, ["n"]) for name in "abc")
     graph = helper.make_graph([helper.make_node("Max", ["a", "b"], ["c"])], "max", [a, b], [c])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
 def seconds(session: onnxruntime.InferenceSession, binding: onnxruntime.IOBinding) -> float:
-    """The time of one run, over as many as fit into a round."""
+    """Return the average time of one run, over as many runs as fit into a round."""
     runs, began = 0, perf_counter()
     while (passed := perf_counter() - began) < SECONDS or runs == 0:
         session.run_with_iobinding(binding)
@@ -36,9 +36,9 @@ def seconds(session: onnxruntime.InferenceSession, binding: onnxruntime.IOBindin
 
 
 def main() -> None:
-    """Print a line for each type and size."""
+    """Measure and print a line for each type and size."""
     print(f"onnxruntime {onnxruntime.__version__}, {maxops.get_num_threads()} threads")
-    print(f"{'type':8} {'elements':>10} {'its own, us':>12} {'ours, us':>10} {'ratio':>6}")
+    print(f"{'type':8} {'elements':>10} {'own Max, us':>12} {'maxops, us':>10} {'ratio':>6}")
     for name, element in ELEMENTS.items():
         own = onnxruntime.InferenceSession(model(element).SerializeToString(), providers=["CPUExecutionProvider"])
         sessions = (own, maxops.onnxruntime.session(model(element)))

@@ -1,6 +1,6 @@
-"""Makes the examples: models, inputs, and the outputs that maxops.reference expects of them.
+"""Creates the example models, their inputs, and their expected outputs, which `maxops.reference` computes.
 
-`python examples/make.py` writes the same bytes each time; `--into FOLDER` writes them elsewhere.
+`python examples/make.py` writes the same bytes each time. `--into FOLDER` writes the files to another folder.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PIXELS = 48
 
 
 def detector(folder: Path) -> None:
-    """The end of an object detector: scores of every class in every cell of three grids, brought to their maxima."""
+    """Write the last stage of an object detector, which computes maxima of the class scores in three grids of cells."""
     rng = np.random.default_rng(20240501)
     scores = {
         name: (rng.normal(-6, 1.5, (1, CLASSES, side, side))).astype(np.float32) for name, side in STRIDES.items()
     }
-    # a dog (16) close by, a bicycle (1) beyond it and a far car (2), in the grids that see such sizes
+    # a dog (16) nearby, a bicycle (1) farther away, and a distant car (2), in the grids for objects of their sizes
     scores["stride32"][0, 16, 2:4, 1:3] = 4.5
     scores["stride16"][0, 1, 4:7, 3:8] = 3.25
     scores["stride8"][0, 2, 3, 14:17] = 1.125
@@ -65,7 +65,7 @@ def detector(folder: Path) -> None:
 
 
 def composite(folder: Path) -> None:
-    """A maximum-value composite: the greenest view of each pixel among three satellite scenes."""
+    """Write a model of a maximum-value composite: the greenest value of each pixel in three satellite scenes."""
     rng = np.random.default_rng(20240601)
     y, x = np.mgrid[0:PIXELS, 0:PIXELS].astype(np.float32) / np.float32(PIXELS)
     fields = np.where((x * 4).astype(int) % 2 == (y * 3).astype(int) % 2, 0.55, 0.2)
@@ -73,12 +73,12 @@ def composite(folder: Path) -> None:
     for number, name in enumerate(SCENES):
         scene = fields + 0.1 * number + rng.normal(0, 0.03, (PIXELS, PIXELS))
         scenes[name] = scene.astype(np.float32)
-    # outside the swath: nothing was seen, and the other scenes decide
+    # outside the swath, a scene has no observations, and the other scenes determine the maximum
     scenes["april"][:, :7] = -np.inf
     scenes["june"][41:, :] = -np.inf
     scenes["may"][44:, :4] = -np.inf
-    scenes["april"][44:, :] = -np.inf  # no scene of these two shows the corner
-    # a dead detector line and a saturated spot: observed, with unknown values
+    scenes["april"][44:, :] = -np.inf  # no scene covers the corner
+    # a dead detector line and a saturated spot are observations with unknown values
     scenes["may"][18, :] = np.nan
     scenes["june"][30:33, 25:29] = np.nan
 
@@ -104,7 +104,7 @@ def composite(folder: Path) -> None:
 
 
 def _save_model(graph: onnx.GraphProto, opset: int, folder: Path) -> None:
-    # versions by number, so that a newer onnx package writes the same bytes
+    # set fixed versions, so that a newer onnx package writes the same bytes
     model = helper.make_model(
         graph, producer_name="maxops examples", opset_imports=[helper.make_opsetid("", opset)], ir_version=8
     )

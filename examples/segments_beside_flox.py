@@ -1,12 +1,12 @@
-"""SegmentMax of a Dask array beside flox on the same task: time, memory, and bytes that tasks hand on.
+"""Compares segment_max of a Dask array with flox: time, memory, and bytes communicated between tasks.
 
     python examples/segments_beside_flox.py [--rows 4000000] [--width 8] [--blocks 64] [--segments 400000]
         [--any-order] [--gaps 1] [--persist] [--ids-in-memory] [--rounds 3]
 
-Rows in segments that are sorted, or in any order with `sorted=False`; with gaps of 4, one segment of four has rows.
-The ids are in blocks as the data is. flox does it by each of its methods and engines that can, and the last line
-compares with the fastest of them. Rounds take turns, so that what else the machine does falls on all. The data is made
-in the tasks, which is counted in no column but time, or beforehand (--persist).
+The ids are sorted or, with --any-order, unsorted. With --gaps 4, only every fourth segment has rows. The ids have the
+same chunks as the data. flox runs with each method and engine that supports the calculation, and the last line compares
+maxops with the fastest of them. Each round runs all of them in turn, so other load on the machine affects all equally.
+The data is generated during the measurement, which adds only to the time, or beforehand with --persist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from maxops.engines.dask.parts import Part
 
 
 def block_of_ids(*, each: float, gaps: int, any_order: bool, block_info: Any = None) -> Any:
-    """The ids of a block's rows: multiples of `gaps`, each `each` times on average over all blocks."""
+    """Return the ids of the rows in a block: multiples of `gaps`, each of which occurs `each` times on average."""
     begin, end = block_info[None]["array-location"][0]
     whole = block_info[None]["shape"][0]
     rows = np.random.default_rng(begin).integers(0, whole, end - begin) if any_order else np.arange(begin, end)
@@ -43,7 +43,7 @@ def block_of_ids(*, each: float, gaps: int, any_order: bool, block_info: Any = N
 
 
 def bytes_of(result: Any) -> int:
-    """The arrays that a task communicated, wherever they are in its result."""
+    """Return the number of bytes in all arrays of a task's result, including arrays in containers."""
     if isinstance(result, np.ndarray):
         return result.nbytes
     if isinstance(result, Part):
@@ -54,7 +54,10 @@ def bytes_of(result: Any) -> int:
 
 
 def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
-    """Seconds, peak bytes and bytes communicated between the tasks that are neither the data's nor the results'."""
+    """Compute a Dask collection. Return the time in seconds, the peak memory in bytes, and the communicated bytes.
+
+    Results of the `sources` and of the final tasks do not count as communicated.
+    """
     total, lock = 0, threading.Lock()
     seen: dict[int, weakref.ref[Any]] = {}
     results = {str(key) for key in dask.core.flatten(lazy.__dask_keys__())}
@@ -64,7 +67,7 @@ def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
         name = key[0] if isinstance(key, tuple) else key
         if name not in sources and str(key) not in results:
             with lock:
-                # What a task passes on as it got it is counted once.
+                # Count an object only once if a task returns it unchanged.
                 known = seen.get(id(result))
                 if known is None or known() is not result:
                     total += bytes_of(result)
@@ -83,8 +86,8 @@ def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
 
 
 def with_flox(data: Any, ids: Any, segments: int, method: Any, engine: Any) -> Any:
-    """The task as flox does it: it groups along the last axis."""
-    groups, fill = pd.RangeIndex(segments), float(np.finfo(data.dtype).min)  # of a range flox looks no id up
+    """Compute the maxima with flox, which groups along the last axis."""
+    groups, fill = pd.RangeIndex(segments), float(np.finfo(data.dtype).min)  # for a range, flox omits the lookup of ids
     result: Any = flox.groupby_reduce(
         data.T, ids, func="max", expected_groups=groups, method=method, engine=engine, fill_value=fill
     )[0]
@@ -92,7 +95,7 @@ def with_flox(data: Any, ids: Any, segments: int, method: Any, engine: Any) -> A
 
 
 def ways(data: Any, ids: Any, segments: int, *, is_sorted: bool) -> dict[str, Callable[[], Any]]:
-    """Each way to do the task, by name."""
+    """Return the functions to compare, by name."""
     own = partial(mo.segment_max, data, ids, segments, fill_mode="LOWEST", sorted=is_sorted)
     calls: dict[str, Callable[[], Any]] = {"maxops": own}
     for method, engine in product(("map-reduce", "cohorts", "blockwise"), ("numpy", "flox", "numbagg")):
@@ -101,7 +104,7 @@ def ways(data: Any, ids: Any, segments: int, *, is_sorted: bool) -> dict[str, Ca
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure all functions, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     for name, default in (
         ("rows", 4_000_000),
@@ -112,9 +115,9 @@ def main() -> None:
         ("rounds", 3),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--any-order", action="store_true", help="ids that are not sorted")
-    parser.add_argument("--persist", action="store_true", help="make the data beforehand")
-    parser.add_argument("--ids-in-memory", action="store_true", help="flox's cohorts need that")
+    parser.add_argument("--any-order", action="store_true", help="use unsorted ids")
+    parser.add_argument("--persist", action="store_true", help="generate the data before the measurement")
+    parser.add_argument("--ids-in-memory", action="store_true", help='keep the ids in memory, as "cohorts" requires')
     asked = parser.parse_args()
     chunk = -(-asked.rows // asked.blocks)
     data = da.random.default_rng(1).random((asked.rows, asked.width), dtype=np.float32, chunks=(chunk, asked.width))
@@ -141,11 +144,11 @@ def main() -> None:
                 warnings.simplefilter("ignore")
                 same = np.array_equal(np.asarray(call().compute()), expected)
         except (ValueError, NotImplementedError, TypeError, AssertionError) as error:
-            print(f"{name:28} does not run it: {str(error).splitlines()[0][:80]}")
+            print(f"{name:28} raises an error: {str(error).splitlines()[0][:80]}")
             del calls[name]
             continue
         if not same:
-            print(f"{name:28} gives another result")
+            print(f"{name:28} returns a different result")
             del calls[name]
     for _ in range(asked.rounds):
         for name, call in calls.items():
@@ -163,7 +166,7 @@ def main() -> None:
     if others:
         best = min(others, key=lambda name: others[name][0])
         ratios = [other / max(own, 1e-9) for other, own in zip(others[best], middle["maxops"], strict=True)]
-        print(f"{best} over maxops: time {ratios[0]:.2f}, peak {ratios[1]:.2f}, communicated {ratios[2]:.2f}")
+        print(f"ratio of {best} to maxops: time {ratios[0]:.2f}, peak {ratios[1]:.2f}, communicated {ratios[2]:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The maximum of 3000000000 and 1 in int64: what OpenVINO computes, and what maxops computes.
+"""Computes the maximum of 3000000000 and 1 in int64 with OpenVINO and with maxops.
 
 python -m pip install openvino && python examples/wrong_in_openvino.py
 """
@@ -21,4 +21,4 @@ result = compiled({"a": a, "b": b})[0]
 print("openvino", openvino.__version__.partition("-")[0], result)
 print("maxops  ", mo.maximum(a, b))
 if result.tolist() == a.tolist():
-    raise SystemExit("this release of OpenVINO computes the maximum: the example is of an older one")
+    raise SystemExit("this release of OpenVINO returns the correct maximum; the example requires an older release")

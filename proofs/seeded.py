@@ -1,10 +1,11 @@
 #!/usr/bin/env python
-"""Seeds faults into the verified files and checks that the proofs find them.
+"""Inserts faults into the verified files, and checks that the proofs detect them.
 
-Each fault is one edit of one file in a copy of the tree. A fault in the specification must leave a goal open that is
-proved without it. A fault in the planner, the native entry or the spec table must leave a goal of `planner` or `tables`
-open, and a fault in a kernel a goal of `walks`, `avx512` or `copies`. `make faults` tries all faults, which takes some
-seconds each; `python proofs/seeded.py --only fold` tries the faults with a word. The exit code is 1 if one is missed.
+Each fault is one edit of one file in a copy of the repository. A fault in the specification must leave a goal open that
+is proved without the fault. A fault in the planner, the native entry points or the spec table must leave a goal of
+`planner` or `tables` open. A fault in a kernel must leave a goal of `walks`, `avx512` or `copies` open. `make faults`
+tries all faults, which takes a few seconds for each. `python proofs/seeded.py --only fold` tries only the faults whose
+file or text contains a word. The exit code is 1 if a fault is not detected.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from specification import check
 
 import maxops
 
-# The time limit of a prover; without a fault, each goal takes less.
+# The time limit of a prover. Without a fault, each proof takes less time.
 SECONDS = 3
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An edit of a file that contains the old text exactly once."""
+    """A fault: an edit that replaces `old`, which the file must contain exactly once, with `new`."""
 
-    file: str  # from the root
+    file: str  # relative to the root
     old: str
     new: str
-    goals_of: str = ""  # for the specification: the file with the goals that find the fault
-    claim: str = ""  # for the package: the claim that finds the fault
+    goals_of: str = ""  # for faults in the specification: the file whose goals must detect the fault
+    claim: str = ""  # for faults in the package: the claim that must detect the fault
 
     @property
     def name(self) -> str:
@@ -43,7 +44,7 @@ class Fault:
         return f"{self.file}: {' '.join(self.old.split())}"
 
     def put(self, text: str) -> str:
-        """Return the text of the file with the fault."""
+        """Insert the fault into the text of the file."""
         if (count := text.count(self.old)) != 1:
             raise ValueError(f"{self.name}: expected the text once, found it {count} times")
         return text.replace(self.old, self.new)
@@ -183,7 +184,7 @@ FAULTS = (*WALKS, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE, *KERNELS)
 
 
 def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
-    """Return the first goal of the specification that is open only with the fault."""
+    """Return the first goal of the specification that is open only because of the fault, or an empty string."""
     with TemporaryDirectory() as folder, TemporaryDirectory() as other:
         source = root / "proofs" / "specification"
         without = {goal[0].stem: goal for goal in check.goals_of(config, fault.goals_of, Path(other))}
@@ -197,12 +198,12 @@ def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
 
 
 def shown_by_claims(fault: Fault, root: Path, _: Path) -> str:
-    """Return the open goals of the fault's claim for the package in the copy."""
+    """Return the open goals of the fault's claim, for the Python package in the copy."""
     return open_goals(fault, root, root / "src")
 
 
 def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
-    """Rebuild the core and return the open goals of the fault's claim; the first build takes ten seconds."""
+    """Rebuild the native core, and return the open goals of the fault's claim. The first build takes ten seconds."""
     build, package = root / "build", root / "built" / "maxops"
     if not package.exists():
         shutil.copytree(root / "src" / "maxops", package, ignore=shutil.ignore_patterns("_native*"))
@@ -217,9 +218,9 @@ def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
 
 
 def open_goals(fault: Fault, root: Path, packages: Path) -> str:
-    """Return the open goals of the fault's claim for the package in a folder."""
+    """Return the open goals of the fault's claim, for the package in the folder `packages`."""
     show = "import maxops, verify; print(maxops.__file__); print([*verify.claim_of(%r).open])"
-    # Python would not recompile a file that changes within a second and keeps its size.
+    # Without this setting, Python would not recompile a file that changes within a second and keeps its size.
     environment = {"PYTHONPATH": f"{packages}:{root / 'proofs'}", "PYTHONDONTWRITEBYTECODE": "1"}
     place, found = run([sys.executable, "-c", show % fault.claim], env=environment).stdout.splitlines()
     if packages not in Path(place).parents:
@@ -234,7 +235,7 @@ def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
 
 
 def main() -> int:
-    """Try all faults and print the missed faults."""
+    """Try all faults, and print those that are not detected."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="try only faults whose file or text contains TEXT", metavar="TEXT")
     only = parser.parse_args().only

@@ -1,4 +1,4 @@
-"""A runtime for one operator, based on NumPy, with one fault: it computes uint64 with the kernel for int64.
+"""A NumPy-based runtime for the operator Max, with one fault: it compares uint64 values as int64.
 
 It implements the `onnx.backend.base.Backend` protocol: `prepare` accepts a model, and `run` accepts its inputs.
 """
@@ -13,7 +13,7 @@ __version__ = "0.1"
 
 
 class Prepared:
-    """A checked model, ready to run."""
+    """A prepared model."""
 
     def __init__(self, graph):
         self.node = graph.node[0]
@@ -21,7 +21,7 @@ class Prepared:
         self.names = [value.name for value in graph.input if value.name not in self.constants]
 
     def run(self, inputs):
-        """Return the model's only output, in a list."""
+        """Run the model, and return a list that contains its only output."""
         values = self.constants | dict(zip(self.names, inputs, strict=True))
         arrays = [values[name] for name in self.node.input]
         dtype = arrays[0].dtype
@@ -31,7 +31,7 @@ class Prepared:
 
 
 def prepare(model, device="CPU"):
-    """Check and prepare a model with a single Max node; reject all other models."""
+    """Check and prepare a model with a single Max node. Reject all other models."""
     onnx.checker.check_model(model, full_check=True)
     if [node.op_type for node in model.graph.node] != ["Max"]:
         raise NotImplementedError("supports only models with a single Max node")

@@ -1,4 +1,4 @@
-"""A PyTorch module with a max of each kind, exported by torch's own exporter, and the data that it gives.
+"""Exports a PyTorch module with three kinds of maximum to ONNX, with PyTorch's exporter, and writes its test data.
 
 python -m pip install torch onnxscript && python examples/exported/export.py [FOLDER]
 """
@@ -17,7 +17,7 @@ INPUTS, OUTPUTS = ("points", "cells"), ("grid", "heights")
 
 
 class HighestInCells(torch.nn.Module):
-    """The height map of a point cloud: in each cell of a grid, the highest coordinate of its points, over a floor."""
+    """Computes a height map of a point cloud: the highest coordinate of the points in each cell, above a floor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,13 +31,13 @@ class HighestInCells(torch.nn.Module):
 
 
 def arguments() -> tuple[torch.Tensor, torch.Tensor]:
-    """Points and their cells, the same each time; the last cells have none."""
+    """Return points and the indices of their cells. The points are always the same, and the last cells have none."""
     random = torch.Generator().manual_seed(7)
     return torch.randn(POINTS, 3, generator=random), torch.randint(0, CELLS - 3, (POINTS,), generator=random)
 
 
 def export(folder: Path) -> None:
-    """Write the model and, in ONNX's test layout, what torch itself makes of the data."""
+    """Write the model, its inputs, and the outputs that PyTorch computes, in ONNX's test layout."""
     module, given = HighestInCells().eval(), arguments()
     torch.onnx.export(
         module,
@@ -50,7 +50,7 @@ def export(folder: Path) -> None:
         output_names=OUTPUTS,
         dynamic_shapes={"points": {0: "n"}, "cells": {0: "n"}},
     )
-    # the exporter notes where in this machine's folders each node came from
+    # remove the metadata of the exporter, which contains paths of this machine
     model = onnx.load(folder / "model.onnx")
     for node in model.graph.node:
         node.ClearField("metadata_props")

@@ -1,9 +1,9 @@
-"""Write a Zarr store of made-up hourly temperatures, of any size, in the memory of a few chunks.
+"""Writes a Zarr store of artificial hourly temperatures, of any size. Only a few chunks are in memory at a time.
 
     python examples/larger_than_memory/make_store.py heat.zarr --gigabytes 2.5
 
-`heat` has the dimensions time, y and x; `month` is the number of each hour's month, from 0 and non-decreasing.
-The same size gives the same bytes.
+`heat` has the dimensions time, y and x. `month` contains the month of each hour, as non-decreasing numbers from 0 on.
+Stores of the same size contain the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOURS_OF_A_CHUNK, ROWS, COLUMNS = 16, 240, 480
 
 
 def hours(block_info: Any = None) -> np.ndarray[Any, Any]:
-    """The temperatures of one chunk: of the year, of the day, of the place, and noise, in eighths of a degree."""
+    """Return the temperatures of a chunk, in steps of 1/8 degree. They depend on season, hour, latitude and noise."""
     first = block_info[None]["array-location"][0][0]
     time = np.arange(first, first + HOURS_OF_A_CHUNK)[:, np.newaxis, np.newaxis]
     of_time = -12 * np.cos(time * 2 * np.pi / 8766) - 5 * np.cos(time * 2 * np.pi / 24)
@@ -31,7 +31,7 @@ def hours(block_info: Any = None) -> np.ndarray[Any, Any]:
 
 
 def dataset(gigabytes: float) -> xr.Dataset:
-    """The store's content, lazy."""
+    """Return the content of the store as a lazy Dataset."""
     chunks = max(round(gigabytes * 1e9 / (4 * HOURS_OF_A_CHUNK * ROWS * COLUMNS)), 2)
     shape = (chunks * HOURS_OF_A_CHUNK, ROWS, COLUMNS)
     heat = da.map_blocks(hours, chunks=((HOURS_OF_A_CHUNK,) * chunks, ROWS, COLUMNS), dtype=np.float32)
@@ -43,7 +43,7 @@ def dataset(gigabytes: float) -> xr.Dataset:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Write a Zarr store of made-up hourly temperatures.")
+    parser = argparse.ArgumentParser(description="Write a Zarr store of artificial hourly temperatures.")
     parser.add_argument("path")
     parser.add_argument("--gigabytes", type=float, default=2.5)
     arguments = parser.parse_args()

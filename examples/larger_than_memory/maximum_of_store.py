@@ -1,8 +1,8 @@
-"""The highest temperature of each place, when that was, and each month's, from a store larger than the memory.
+"""Computes maxima of a store that is larger than memory: of each place, with its time, and of each month.
 
     python examples/larger_than_memory/maximum_of_store.py heat.zarr
 
-Two worker processes have 300 MB each, their Python included, and Dask's progress bar shows how far they are.
+The two worker processes have 300 MB of memory each, including Python. Dask's progress bar shows their progress.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from distributed import Client, LocalCluster, progress
 
 import maxops as mo
 
-DATA_BYTES = 75_000_000  # of the chunks and maxima in a worker, at most
+DATA_BYTES = 75_000_000  # the maximum size of the chunks and maxima in a worker
 
 
 def memory() -> int:
-    """Return the most bytes that this process has used."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main(path: str, limit: str) -> None:
-    """Compute the maxima of the store at `path` on two workers of `limit` each."""
+    """Compute the maxima of the store at `path` on two workers, each with a memory limit of `limit`."""
     heat = xr.open_zarr(path, consolidated=False)["heat"]
-    month = heat["month"].load()  # ids are small: in memory, they say how many segments there are
+    month = heat["month"].load()  # the ids are small; in memory, they determine the number of segments
     empty = psutil.Process().memory_info().rss  # a worker imports the same packages
     least = (empty + DATA_BYTES) / dask.config.get("distributed.worker.memory.pause")  # a paused worker never finishes
     if parse_bytes(limit) < least:
@@ -55,14 +55,14 @@ def main(path: str, limit: str) -> None:
 
         place = int(np.argmax(highest.data))
         print(f"\nhighest: {mo.reduce_max(highest).item()} {highest.attrs['units']}, in hour {hour.data.flat[place]}")
-        print("of each month:", *mo.reduce_max(of_month, dim=("y", "x")).data)
+        print("maximum of each month:", *mo.reduce_max(of_month, dim=("y", "x")).data)
         peaks = client.run(memory)
-        print("a worker's memory at its highest:", *(f"{peak / 1e6:.0f} MB" for peak in peaks.values()))
+        print("peak memory of each worker:", *(f"{peak / 1e6:.0f} MB" for peak in peaks.values()))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Maxima of a Zarr store that make_store.py wrote.")
+    parser = argparse.ArgumentParser(description="Compute maxima of a Zarr store that make_store.py wrote.")
     parser.add_argument("path")
-    parser.add_argument("--limit", default="300 MB", help="the memory of each of the two workers")
+    parser.add_argument("--limit", default="300 MB", help="the memory limit of each worker")
     arguments = parser.parse_args()
     main(arguments.path, arguments.limit)

@@ -1,8 +1,8 @@
-"""The matrix: the source, decision, code, cases, tests, proofs and assumptions of each clause.
+"""Builds the matrix of clauses: the code, conformance cases, tests, proofs and assumptions of each clause.
 
-The matrix is derived where possible: rows from the spec table, cases from the kit, functions of the planner and rules
-of the checker from their source, tests of errors from cited.json, and proofs from evidence.json. The rest is in
-matrix.toml. Every name in it must exist, and an empty cell requires a reason.
+Most entries are derived: the rows from the spec table, the cases from the conformance kit, the functions of the planner
+and the rules of the checker from their source, the tests of errors from cited.json, and the proofs from evidence.json.
+matrix.toml contains the other entries. Every name in it must exist, and each empty cell requires a reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILE = ROOT / "src" / "maxops" / "evidence" / "matrix.json"
 HERE = Path(__file__).resolve().parent
 COLUMNS = ("code", "cases", "tests", "proofs", "assumed")
 FAMILIES = {"maximum": "Max", "reduce_max": "ReduceMax", "segment_max": "SegmentMax"}
-# The operators of each planner file; other files serve all operators.
+# The operators that each file of the planner checks. Files that are not listed check all operators.
 PLANNERS = {
     "max": ("Max",),
     "reduce": ("ReduceMax",),
@@ -43,7 +43,7 @@ PLANNERS = {
 
 
 class MatrixError(Exception):
-    """Missing entries of the matrix and unknown names in it, one per line."""
+    """Raised for missing entries and unknown names in the matrix. The message lists them, one per line."""
 
 
 # ------------------------------------------------------------------------------------------------ derived entries
@@ -59,7 +59,7 @@ def _calls_of(function: ast.AST) -> Iterator[ast.Call]:
 
 @cache
 def planners() -> dict[tuple[str, str], list[str]]:
-    """Return the planner functions that raise a clause's errors, by operator and short name."""
+    """Return the planner functions that raise the errors of each clause, keyed by operator and short clause name."""
     found = defaultdict(list)
     for path in sorted((ROOT / "src" / "maxops" / "plan").glob("*.py")):
         families = PLANNERS.get(path.stem, sorted({family for each in PLANNERS.values() for family in each}))
@@ -82,7 +82,7 @@ def planners() -> dict[tuple[str, str], list[str]]:
 
 @cache
 def defined(path: str) -> frozenset[str]:
-    """Return the functions that a file defines."""
+    """Return the names of the functions that a Python or C++ file defines."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".py"):
         return frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
@@ -90,7 +90,7 @@ def defined(path: str) -> frozenset[str]:
 
 
 def exists(name: str) -> bool:
-    """Return whether a file exists and, for "file:name" or "file::name", defines the function or test."""
+    """Return whether a file exists and, if the name is "file:name" or "file::name", defines the function or test."""
     path, function = re.fullmatch(r"([^:]+)(?:::?(.+?))?(?:\[.*)?", name, re.DOTALL).groups()  # type: ignore[union-attr]
     return (ROOT / path).is_file() and (function is None or function in defined(path))
 
@@ -103,13 +103,13 @@ def _family(row: Spec) -> str:
 
 
 def _keys(row: Spec, short: str) -> list[str]:
-    """Return the keys of a clause in matrix.toml, the most general first."""
+    """Return the keys in matrix.toml that name a clause, from the most general to the most specific."""
     kind = "maxops" if row in spec.PLAIN else "standards"
     return ["*", kind, short, f"{_family(row)}.{short}", row.clause(short)]
 
 
 class Matrix:
-    """The matrix from the facts of matrix.toml, the claims, and the citations of tests."""
+    """The matrix, built from matrix.toml, evidence.json and cited.json. Collects all problems in ``problems``."""
 
     def __init__(self, facts: Json, evidence: Json, cited: Json) -> None:
         self.facts, self.claims, self.cited = facts, {claim["id"]: claim for claim in evidence["claims"]}, cited
@@ -148,7 +148,7 @@ class Matrix:
         return facts
 
     def _said(self, table: str, row: Spec, short: str) -> list[Any]:
-        """Return the entries of a clause in a table, with the most specific entry last."""
+        """Return the entries for a clause in a table of matrix.toml, with the most specific entry last."""
         found = []
         for key in _keys(row, short):
             self.used.add((table, key))
@@ -173,7 +173,7 @@ class Matrix:
         return {"id": clause.id, **cells, "reasons": reasons}
 
     def _cases(self, clause: Clause) -> list[str]:
-        """Return the number of the kit's cases for a clause, or for the clause of a standard that it refers to."""
+        """Return the number of conformance cases for a clause, or for the clause that it cites as "as ID"."""
         whose = clause.source.removeprefix("as ")
         of = whose if whose in self.cases else clause.id
         found = self.cases.get(of, [])
@@ -200,10 +200,10 @@ class Matrix:
         return str(said[-1]) if said else ""
 
     def as_json(self) -> Json:
-        """Return the matrix as in matrix.json. Raise MatrixError, which lists all problems."""
+        """Return the content of matrix.json. Raise MatrixError if there are problems."""
         if self.problems:
             raise MatrixError("\n".join(dict.fromkeys(self.problems)))
-        names: dict[str, int] = {}  # the number of each distinct text
+        names: dict[str, int] = {}  # the index of each distinct text
 
         def numbered(row: Json) -> Json:
             of = {column: [names.setdefault(name, len(names)) for name in row[column]] for column in COLUMNS}
@@ -215,7 +215,7 @@ class Matrix:
 
 
 def facts() -> tuple[Json, Json, Json]:
-    """Return the sources of the matrix: matrix.toml, the evidence, and the citations of tests."""
+    """Return the content of matrix.toml, evidence.json and cited.json."""
     by_hand = tomllib.loads((HERE / "matrix.toml").read_text(encoding="utf-8"))
     evidence = json.loads(FILE.with_name("evidence.json").read_text(encoding="utf-8"))
     return by_hand, evidence, json.loads((HERE / "cited.json").read_text(encoding="utf-8"))

@@ -1,8 +1,10 @@
-"""Checks the Why3 specification of SONNX's Max: lemmas by CVC4 and Z3, and the program against maxops.reference.
+"""Checks the Why3 specification of SONNX's Max.
+
+CVC4 and Z3 prove the goals, and the results of the extracted program are compared with `maxops.reference`.
 
     python proofs/specification/check.py
 
-It prints the numbers of goals and cases, and the names of those that fail. The exit code is 1 if any fails.
+Prints the numbers of goals and cases, and the names of those that fail. The exit code is 1 if any fails.
 """
 
 from __future__ import annotations
@@ -32,17 +34,17 @@ sys.path.append(str(FOLDER.parent))
 
 from claims import require_this_tree  # noqa: E402
 
-# Each file uses only files before it.
+# The files in the order of their dependencies.
 FILES = ("tensor", "max", "types", "ctensor", "execute")
-# Why3's transformation of a file into goals, and the command of each prover; the one that proves more is first.
+# The Why3 transformation that splits a file into goals, and the command of each prover. The first proves more goals.
 SPLIT = ("-a", "split_vc")
 SEEDS = ("sat.random_seed=42", "nlsat.randomize=false", "smt.random_seed=42")
 PROVERS: dict[str, Callable[[int], tuple[str, ...]]] = {
     "CVC4,1.8": lambda seconds: ("cvc4", f"--tlimit={seconds}000", "--lang=smt2"),
     "Z3,4.8.12": lambda seconds: ("z3", "-smt2", f"-T:{seconds}", *SEEDS),
 }
-# The time limits of each prover: a short one and, if no prover succeeds, a long one. On an idle machine, proofs take
-# far less time.
+# The time limits of the provers. The second limit applies if no prover succeeds within the first. On an idle machine,
+# proofs take far less time.
 SECONDS = (2, 120)
 # The assumptions of the proofs, in addition to the provers.
 ASSUMES = (
@@ -73,7 +75,7 @@ ZARITH = "libzarith-ocaml-dev"
 
 
 def missing(*commands: str) -> set[str]:
-    """Return the Debian packages of missing commands; OCaml's compiler requires Zarith, too."""
+    """Return the Debian packages of missing commands. OCaml's compiler also requires Zarith."""
     packages = {PACKAGES[name] for name in commands if shutil.which(name, path=system_path()) is None}
     if "ocamlopt" in commands and ("ocaml" in packages or not zarith().exists()):
         packages.add(ZARITH)
@@ -81,12 +83,12 @@ def missing(*commands: str) -> set[str]:
 
 
 def zarith() -> Path:
-    """Return OCaml's library of unbounded integers, which extracted programs require."""
+    """Return the path of Zarith, OCaml's library of unbounded integers, which extracted programs require."""
     return Path(call(["ocamlopt", "-where"]).strip(), "zarith", "zarith.cmxa")
 
 
 def system_path() -> str:
-    """Return the search path with Debian's commands first, because a Python environment may have another `z3`."""
+    """Return a PATH with Debian's commands first, because a Python environment may contain another version of `z3`."""
     return f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}"
 
 
@@ -129,7 +131,7 @@ def version_of(command: str) -> str:
 
 
 def unproved(config: Path) -> tuple[int, list[str]]:
-    """Return the number of goals, and the names of goals that no prover proves."""
+    """Run the provers. Return the number of goals, and the names of the goals that no prover proves."""
     with TemporaryDirectory() as folder:
         goals = [goal for name in FILES for goal in goals_of(config, name, Path(folder))]
         with ThreadPoolExecutor(2) as pool:
@@ -138,7 +140,7 @@ def unproved(config: Path) -> tuple[int, list[str]]:
 
 
 def goals_of(config: Path, name: str, folder: Path, source: Path = FOLDER) -> Iterator[tuple[Path, ...]]:
-    """Return, for each goal, the files that Why3 writes for the provers."""
+    """Split a file into goals. Yield the paths of each goal's input files, one for each prover."""
     found = []
     for prover in PROVERS:
         to = folder / name / prover
@@ -152,14 +154,14 @@ def goals_of(config: Path, name: str, folder: Path, source: Path = FOLDER) -> It
 
 
 def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str | None:
-    """Return the prover that refutes a goal's negation, or None."""
+    """Return the name of the first prover that proves a goal (refutes its negation), or None."""
     for seconds, (prover, path) in product(limits, tuple(zip(PROVERS.values(), goal, strict=True))):
         command = prover(seconds)
         environment = os.environ | {"PATH": system_path()}
         done = subprocess.run([*command, str(path)], env=environment, capture_output=True, text=True, check=False)
         if done.stdout.startswith("unsat"):
             return command[0]
-        # An error of the solver, such as a syntax error in its input, must not count as "unknown".
+        # An error of the prover, such as a syntax error in its input, is not the same as "unknown".
         if not re.match(r"unknown|timeout|sat|$|cvc4 interrupted", done.stdout):
             raise RuntimeError(f"{path.name}: {command[0]} says {done.stdout[:500]}{done.stderr[:500]}")
     return None
@@ -169,7 +171,7 @@ def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str 
 
 
 def wrong(config: Path) -> tuple[int, list[str]]:
-    """Return the number of cases, and the names of cases where the program differs from maxops.reference."""
+    """Run the program. Return the number of cases, and the names of those that differ from `maxops.reference`."""
     from maxops import reference  # noqa: PLC0415  (requires the core of the package)
 
     cases = list(_cases())
@@ -207,7 +209,7 @@ def _is_strict(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
 
 
 def _cases() -> Iterator[tuple[str, DType, list[np.ndarray[Any, Any]]]]:
-    """Yield small inputs of the kit's cases of Max, and further shapes with zeros and mismatches."""
+    """Yield small inputs of the conformance kit's cases of Max, and inputs with empty or mismatched shapes."""
     import numpy as np  # noqa: PLC0415
 
     from maxops import dtypes  # noqa: PLC0415
@@ -245,7 +247,7 @@ def _line(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
 
 
 def _words(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
-    """Return the rank, sizes and items of each array: values of integers, and bits of floats."""
+    """Return the rank, sizes and elements of each array as text. Floats are represented by their bits."""
     words: list[Any] = []
     for array in arrays:
         native = array.astype(array.dtype.newbyteorder("="), order="C", copy=True).reshape(-1)

@@ -1,10 +1,11 @@
-(* Runs the extracted Max: each line is a case, `int` or `float W T`, then the inputs as `rank sizes... items...`. *)
+(* Runs the extracted Max. Each line of stdin is a case: `int` or `float W T`, then `rank sizes... items...` for each
+   input of Max. *)
 module F = Execute__CMaxFloat
 module I = Execute__CMaxInt
 
 let numbers line = List.filter (( <> ) "") (String.split_on_char ' ' line)
 
-(* The first n of a list, and the others. *)
+(* Splits a list after its first n elements. *)
 let rec take n list =
   if n = 0 then ([], list)
   else match list with

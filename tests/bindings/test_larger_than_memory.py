@@ -29,9 +29,9 @@ def test_the_store_and_its_maxima(tmp_path: Path) -> None:
     # 128 hours in January: the maximum is in the afternoon, at the equator
     found = re.search(r"highest: ([\d.]+) degree Celsius, in hour (\d+)", said)
     assert found is not None
-    assert found[1] == re.search(r"of each month: ([\d.]+)\n", said)[1]  # type: ignore[index]
+    assert found[1] == re.search(r"maximum of each month: ([\d.]+)\n", said)[1]  # type: ignore[index]
     assert int(found[2]) % 24 == 12
-    assert re.search(r"a worker's memory at its highest: \d+ MB \d+ MB", said)
+    assert re.search(r"peak memory of each worker: \d+ MB \d+ MB", said)
 
 
 def test_a_limit_that_workers_reach_without_data_is_an_error(tmp_path: Path) -> None:
