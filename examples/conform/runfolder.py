@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 folder = Path(sys.argv[-1])
 if not (folder / "model.onnx").exists():
-    sys.exit("ONNX models only")  # any exit code except 0 rejects the model; the last line of stderr is the reason
+    sys.exit("ONNX models only")  # any exit status except 0 is a refusal, and the last line of stderr is the reason
 evaluator = ReferenceEvaluator(str(folder / "model.onnx"))
 for data_set in folder.glob("test_data_set_*"):
     tensors = [onnx.load_tensor(path) for path in sorted(data_set.glob("input_*.pb"))]
