@@ -114,7 +114,7 @@ public:
 
     bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
         const std::size_t itemsize = kernels_.itemsize;
-        // A single task needs no grain. Its divisions would take as long as the rest of a small call.
+        // A single task needs no grain, whose divisions would take as long as the rest of a small call.
         const std::size_t grain =
             bytes < kThreadedBytes ? n : task_items(n, itemsize * (count_ + 1), kTaskAlignment);
         return parallel_for(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
@@ -224,7 +224,7 @@ bool layout(const Reduction& call, int* axes) {
 
 namespace {
 
-// Contiguous data as `before` blocks of `length` rows of `after` elements, reduced along `length`.
+// Contiguous data of shape (before, length, after), reduced along the axis of size `length`.
 struct Rows {
     std::size_t before = 1, length = 1, after = 1;
 };
@@ -303,7 +303,8 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
         }
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
-        if (out.elements() == data.elements()) {  // axes of length 1: each element is its own maximum
+        if (out.elements() ==
+            data.elements()) {  // the reduced axes have size 1: each element is its own maximum
             std::vector<Operand> each(operands, operands + 2);
             return finished(fold(run, shape, each) && initial.fold(run));
         }

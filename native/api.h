@@ -22,7 +22,7 @@ inline const Kernels& kernels_of(int type, bool ignores_nan = false) {
 struct View {
     char* data;
     const std::ptrdiff_t* sizes;
-    const std::ptrdiff_t* strides;  // in bytes
+    const std::ptrdiff_t* strides;  // bytes
     int rank;
     int type;         // as types.def numbers them
     bool swapped;     // not in this machine's byte order
@@ -49,8 +49,8 @@ struct View {
 struct Fault {
     enum Kind : int {
         kNone,
-        kNotHandled,  // possibly invalid, like Python's NotImplemented: the planner decides
-        kStopped,     // by the poll
+        kNotHandled,  // possibly invalid; the planner decides
+        kStopped,     // the poll stopped the call
         kOutOfMemory,
         kShapes,     // input `position` does not broadcast with the inputs before it
         kAxisRange,  // axes[position] is `value`
@@ -75,12 +75,13 @@ struct Fault {
     }
 };
 
-// The result of a call that is done or was interrupted.
+// The result of a call that has finished or was stopped by the poll.
 inline Fault finished(bool is_done) {
     return {is_done ? Fault::kNone : Fault::kStopped};
 }
 
-// Returns false to stop a call. The calling thread calls it from time to time during long work.
+// The calling thread calls this function from time to time during long work. It returns false to stop the
+// call.
 using Poll = bool (*)();
 
 // ---------------------------------------------------------------------------- Max
@@ -101,7 +102,8 @@ struct Maximum {
 
 Fault plan_maximum(Broadcasting how, Maximum* call);
 
-// Gets the axes of a new output from outermost to innermost, in the order of the inputs. False: C order.
+// Gets the axes of a new output, from outermost to innermost in memory, in the order of the inputs. Returns
+// false if the output is in C order.
 bool layout(const Maximum& call, int* axes);
 
 // `out` has the shape of the call, and overlaps an input only if it is the same array. `streams`: its pages
@@ -124,7 +126,7 @@ Shape output_shape(const Reduction& call);
 // Like `layout` above, for new outputs of this shape.
 bool layout(const Reduction& call, int* axes);
 
-// `out` has that shape and does not overlap the data.
+// `out` has the shape of the result and does not overlap the data.
 Fault reduce_max(Poll poll, const Reduction& call, const View& out);
 
 // Computes the index along the reduced axes, in C order, of the first element that equals each value, or -1
@@ -157,13 +159,14 @@ Fault plan_segments(Poll poll, Segmentation* call, bool is_new);
 // Like `layout` above, for outputs of the shape of the data with num_segments along the segment axis.
 bool layout(const Segmentation& call, int* axes);
 
-// Whether the call may run out of memory after it wrote a part of the output. Then `out` must be new.
+// Whether the call may run out of memory after it has written a part of the output. If so, `out` must be new.
 __attribute__((cold)) bool writes_in_parts(const Segmentation& call);
 
 // Runs a planned call. `out` is native, has no gaps in the order of layout(), and overlaps no input.
 Fault segment_max(Poll poll, const Segmentation& call, const View& out);
 
-// For a planned call: computes the first row that equals each value, or -1. Both are laid out like `out`.
+// For a planned call: finds the first row that contains each value, or -1. Values and indices are laid out
+// like `out`.
 Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64_t* indices);
 
 // For a planned call, which needs no data: writes 1 for each empty segment, and 0 for others.

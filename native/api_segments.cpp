@@ -12,7 +12,8 @@
 namespace maxops {
 namespace {
 
-// ---------------------------------------------------------------------------- ids and offsets, one by one
+// ---------------------------------------------------------------------------- checks of single ids and
+// offsets
 
 template <class Id>
 Id id_at(const View& indices, std::int64_t i) {
@@ -55,8 +56,7 @@ constexpr std::int64_t kScannedBlock = std::int64_t{1} << 20;
 
 template <class Id>
 Fault find_id_fault(Poll poll, const Segmentation& call) {
-    // Within each block, checks one rule after the other, so that a fault of an earlier rule is reported
-    // first.
+    // Within each block, checks the rules one by one, so that faults are reported in the order of the rules.
     const View& ids = call.indices;
     const std::int64_t n = ids.sizes[0];
     Polling polling(poll);
@@ -139,7 +139,7 @@ Widen widen_of(int type) {
     }
 }
 
-// ---------------------------------------------------------------------------- ids and offsets, by kernels
+// ---------------------------------------------------------------------------- checks with kernels
 
 const Kernels& id_kernels_of(const Segmentation& call) {
     return kernels_of(call.indices.type);
@@ -150,13 +150,13 @@ bool are_sorted(Poll poll, const Segmentation& call, bool* sorted) {
                           static_cast<std::size_t>(call.indices.sizes[0]), sorted);
 }
 
-// Finds the highest id; -1 without ids. With `no_negative`, any negative id makes the result negative. False
-// if the poll stopped the search.
+// Finds the highest id, or -1 if there are no ids. With `no_negative`, the result is negative if any id is.
+// Returns false if the poll stopped the search.
 bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::int64_t* highest) {
     *highest = -1;
     const std::int64_t rows = call.indices.sizes[0];
     if (rows == 0) return true;
-    // As unsigned numbers, negative ids are the highest.
+    // Interpreted as unsigned numbers, negative ids are the highest.
     const Type as_unsigned = is_wide(call) ? Type::uint64_ : Type::uint32_;
     const Kernels& kernels = no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
     alignas(8) char native[8];
@@ -256,7 +256,7 @@ Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     return segments;
 }
 
-// The bytes of one piece: its rows, their ids and its part of the output.
+// The number of bytes of one piece: its rows, their ids, and its part of the output.
 std::size_t piece_bytes(const Segmentation& call, const SegmentPieces& pieces) {
     const std::size_t row_bytes = pieces.row_width() * kernels_of(call.data.type).itemsize;
     const std::size_t rows = call.has_rows ? static_cast<std::size_t>(rows_of(call)) : 0;

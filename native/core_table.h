@@ -1,6 +1,6 @@
-// The native API as a table of functions for the package's other modules. They thereby share its threads,
-// instruction set and settings; a second copy of the core would have its own. The functions use no Python,
-// need no GIL, and throw no exceptions.
+// The native API as a table of functions for the package's other modules. Through this table, all modules use
+// the same threads, instruction set and settings. A second copy of the core would have its own. The functions
+// use no Python, do not require the GIL, and throw no exceptions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace maxops {
 
 struct CoreTable {
-    std::size_t size;  // of the table and its functions' arguments; each module compares it with its own
+    std::size_t size;  // of the table and its functions' arguments; each module checks that it equals its own
 
     Fault (*plan_maximum)(Broadcasting, Maximum*);
     Fault (*maximum)(Poll, const Maximum&, const View& out, bool streams);

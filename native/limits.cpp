@@ -96,7 +96,7 @@ std::uint64_t move_lines(const char* from, std::size_t reads, char* to, std::siz
     return fold(sum);
 }
 
-// Reads and writes in steps, in a constant proportion. Each step goes to the next free thread.
+// Reads and writes memory in steps, in a constant proportion. Each step runs on the next free thread.
 struct Sweep {
     const char* source;
     std::size_t read;
@@ -107,7 +107,7 @@ struct Sweep {
     std::atomic<std::size_t> next{0};
     std::atomic<std::uint64_t> seen{0};
 
-    // The first cache line of a step, if all steps together have `bytes` bytes.
+    // The first cache line of a step, if `bytes` bytes are divided into steps.
     std::size_t line_of(std::size_t bytes, std::size_t step) const {
         return static_cast<std::size_t>(static_cast<double>(bytes / kLine) * static_cast<double>(step) /
                                         static_cast<double>(steps));

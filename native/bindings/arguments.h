@@ -1,7 +1,7 @@
 // Converts Python arguments for the native API: views of arrays and scalars, axes, flags, integers, strings.
-// Functions return false for arguments that may be invalid, without an error set: the planner raises the
-// error. They run no code of user classes. The planner does, so that it runs once and its exceptions
-// propagate.
+// Functions return false for arguments that may be invalid, without an error set, and the planner raises the
+// error. They never run code of user classes. Only the planner does, so that this code runs once and its
+// exceptions propagate.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

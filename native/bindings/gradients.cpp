@@ -120,8 +120,8 @@ struct Quotients<Float16> {
     }
 };
 
-// The share of each of n elements in the gradient of its maximum. `Order` is that of the data, and `Gradient`
-// that of the gradients.
+// The share of each of n elements in the gradient of its maximum. `Order` is the order of the data's type,
+// and `Gradient` is the order of the gradients' type.
 template <class Order, class Gradient>
 struct Step {
     using Bits = typename Order::Bits;

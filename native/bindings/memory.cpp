@@ -141,7 +141,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     if (is_cached) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        // if this fails, our handler stays set in this context: its arrays then use the cache
+        // if this fails, maxops' handler stays set in this context, and new arrays in it use the cache
         Py_XDECREF(PyDataMem_SetHandler(before));
         PyErr_Restore(type, value, trace);
         Py_DECREF(before);

@@ -26,8 +26,8 @@
 namespace maxops {
 namespace {
 
-// Runs a call for C, which has no exceptions. It does not `catch (...)`, which would stop the unwinding of a
-// thread that is ending.
+// Runs a call for callers in C, which has no exceptions. It does not `catch (...)`, which would stop the
+// unwinding of a thread that is ending.
 PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                   PyObject* keywords) {
     // If memory runs out before a call writes anything, the cache is released, and the call starts again.

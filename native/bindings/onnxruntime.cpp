@@ -88,7 +88,7 @@ struct GiveBack {
 };
 using Owned = std::unique_ptr<PyObject, GiveBack>;
 
-// For a thread that outlives the interpreter: blocks until the process ends.
+// Blocks a thread that outlives the interpreter until the process ends.
 [[noreturn]] void wait_for_the_end() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -189,7 +189,7 @@ public:
         for (std::size_t i = 0; i < count; ++i) {
             const Value* value = nullptr;
             check(api_.input(context_, i, &value));
-            // the interface has the same function for inputs and outputs
+            // the interface uses the same function for the types of inputs and outputs
             inputs_.push_back(value == nullptr ? nullptr
                                                : std::make_unique<Tensor>(api_, const_cast<Value*>(value)));
         }
@@ -382,7 +382,7 @@ void destroy(void* kernel) {
 
 // ---------------------------------------------------------------------------- the operators
 
-// One operator for each combination of types, so that the runtime itself rejects all others.
+// One operator for each combination of types, so that the runtime itself rejects all other combinations.
 struct Operator : CustomOperator {
     Kind kind;
     int type;

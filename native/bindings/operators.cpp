@@ -1,4 +1,5 @@
-// Max, ReduceMax and SegmentMax on NumPy arrays: arguments in, the native API, arrays out.
+// Max, ReduceMax and SegmentMax on NumPy arrays. Converts the arguments, calls the native API, and returns
+// arrays.
 #include "operators.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ const char* const kSegmentMaxNames[] = {
 
 PyObject* interned[kOperators][kMostParameters];
 
-// Arguments by their parameters; null without an argument.
+// The arguments of a call in the order of the parameters. Omitted arguments are null.
 class Arguments {
 public:
     explicit Arguments(int which) : entry_(kOperatorEntries[which]), names_(interned[which]) {
@@ -99,7 +100,7 @@ bool is_ties(PyObject* object) {
                                              PyUnicode_CompareWithASCIIString(object, "first") == 0));
 }
 
-// Reads whether NaN is the lowest of the order, or the highest.
+// Reads the option `nan`: whether NaN is below or above all numbers.
 bool read_nan(PyObject* object, bool* ignores_nan) {
     if (object == nullptr) return true;
     if (!PyUnicode_CheckExact(object)) return false;
@@ -128,7 +129,7 @@ Array named(Array made, const char* what) {
     return Array{};
 }
 
-// Makes an additional result: a new array, or a tensor of the framework.
+// Allocates an additional result: a new array, or a tensor of the framework.
 Made new_array(const Framework* framework, Type type, int rank, const npy_intp* dims, const int* axes,
                const char* what) {
     bool is_mapped = false;

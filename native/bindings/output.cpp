@@ -24,7 +24,8 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release, 
     if (tensors->framework() != nullptr) {
         fits_ = tensors->read_output(given, &given_) && given_.type == type && given_.rank == shape.rank &&
                 std::equal(dims(), dims() + shape.rank, given_.sizes) &&
-                can_write_through(given_, nullptr, 0, false);  // if it overlaps itself, Python may reject it
+                can_write_through(given_, nullptr, 0,
+                                  false);  // Python may reject an output with internal overlap
         if (fits_) tensor_ = given;
         return;
     }
@@ -58,7 +59,7 @@ bool Output::runs_along(const int* axes) const {
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
     if (!is_given() || !can_write_through(given_, inputs, count, in_place)) return make(axes);
-    is_mapped_ = true;  // an assumption: its pages may be untouched
+    is_mapped_ = true;  // assumed, because its pages may not be mapped yet
     for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != given_.data;
     return true;
 }

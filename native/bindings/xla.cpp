@@ -47,7 +47,7 @@ private:
 #endif
 };
 
-// The core's number of a type, or -1.
+// The number of a type in the core, or -1 if the core does not support it.
 int type_of(const ffi::AnyBuffer& buffer) {
     switch (buffer.element_type()) {
 #define MAXOPS_TYPE(name, order, onnx, xla) \
@@ -87,7 +87,7 @@ struct Buffer {
 private:
     static std::size_t itemsize_of(const ffi::AnyBuffer& buffer) {
         const std::size_t count = buffer.element_count();
-        return count == 0 ? 1 : buffer.size_bytes() / count;  // any value serves if there are no elements
+        return count == 0 ? 1 : buffer.size_bytes() / count;  // without elements, any value is correct
     }
 };
 

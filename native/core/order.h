@@ -82,7 +82,7 @@ struct FloatOrder {
     static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // key(kLowest)
     static constexpr Bits kLowest = static_cast<Bits>(ignores_nan ? kInfinity + 1 : kMinusInfinity);
     static constexpr Bits kEmpty = static_cast<Bits>(kMinusInfinity);  // the maximum of no elements
-    // All keys from this one up mean the same value.
+    // All keys from this one up represent the same value.
     static constexpr Key kHighestKey = ignores_nan ? kInfinityKey : kNaNKey;
 
     // The inverse of keys(), except that every NaN becomes the quiet NaN kNaN.

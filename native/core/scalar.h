@@ -44,7 +44,7 @@ template <class Int>
 constexpr Scalar<Int> bit_xor(Scalar<Int> a, Scalar<Int> b) {
     return {static_cast<Int>(a.v ^ b.v)};
 }
-// All ones for a negative lane, else all zeros.
+// Returns all ones for a negative lane, otherwise all zeros.
 template <class Int>
 constexpr Scalar<Int> sign_lanes(Scalar<Int> a) {
     return {static_cast<Int>(a.v >> (8 * sizeof(Int) - 1))};

@@ -127,7 +127,7 @@ Cache& cache() {
     return *shared;
 }
 
-// A fork must not leave the child with a mutex that another thread held.
+// A forked child must not inherit a mutex that another thread held at the fork.
 [[maybe_unused]] const int at_forks = at_fork(
     [] { cache().mutex().lock(); }, [] { cache().mutex().unlock(); }, [] { cache().mutex().unlock(); });
 

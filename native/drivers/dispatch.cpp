@@ -16,7 +16,7 @@ namespace maxops {
 
 namespace {
 
-// Whether this machine has each instruction set. Builds of fewer sets leave some functions unused.
+// Whether this machine supports each instruction set. Builds of fewer sets do not use all of these functions.
 [[maybe_unused]] bool has_baseline() {
     return true;
 }
@@ -68,7 +68,8 @@ constexpr int kTypesOfOrders[kOrders] = {
 #include "../core/types.def"
 };
 
-// Joins the tables of the families into one table for each order, in code that every machine can run.
+// Combines the tables of each kernel family into one table for each order, in code that every machine can
+// run.
 using Tables = std::array<Kernels, kOrders>;
 Tables tables(const ElementwiseKernels* elementwise, const ReduceKernels* reduce,
               const SegmentKernels* segment, const UnsortedKernels* unsorted, const ArgmaxKernels* argmax,

@@ -6,7 +6,7 @@
 
 namespace maxops {
 
-// Every instruction set that was compiled, best first; the list ends with a null name.
+// All compiled instruction sets, from best to worst. The list ends with a null name.
 const InstructionSet* instruction_sets();
 
 // The instruction set in use, by default the best one of this machine. Inline, because every call reads it
@@ -18,7 +18,7 @@ inline const InstructionSet& current() {
     return set != nullptr ? *set : choose_best();
 }
 
-// False if this instruction set was not compiled, or the machine does not support it.
+// Returns false if this instruction set was not compiled, or if the machine does not support it.
 bool use(const char* name);
 
 }  // namespace maxops

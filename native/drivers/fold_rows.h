@@ -36,7 +36,7 @@ private:
     const std::vector<Operand>& operands_;
     const bool streams_;
     bool serves_;
-    int repeated_ = -1;  // which of two inputs has a single element for each row; -1: none
+    int repeated_ = -1;  // the index of the input with a single element for each row; -1: none
 };
 
 }  // namespace maxops

@@ -1,4 +1,4 @@
-// A reference to a callable of the caller: a std::function that does not allocate.
+// A reference to a callable object, which the caller owns. Unlike std::function, it does not allocate memory.
 #pragma once
 
 namespace maxops {

@@ -53,8 +53,9 @@ static std::size_t magnitude(std::ptrdiff_t stride) {
 }
 
 void memory_order(const Shape& shape, const Operand* operands, std::size_t count, int* axes) {
-    // Insertion sort, because "is farther out" is not an order if operands disagree. The first operand that
-    // moves along both axes decides; a later one can only keep the axes as they are.
+    // Insertion sort, because comparing axes by their strides is not an order if operands disagree. The first
+    // operand with nonzero strides along both axes decides. A later operand can only keep the axes as they
+    // are.
     auto is_farther_in = [&](int a, int b, bool* decided) {
         bool inside = false;
         *decided = false;

@@ -32,7 +32,7 @@ struct Shape {
     std::size_t elements() const;
 };
 
-// The layout of an array's elements: strides in bytes, one for each axis of its Shape.
+// The layout of an array's elements: a stride in bytes for each axis of its Shape.
 struct Operand {
     char* data;
     std::ptrdiff_t strides[kMaxRank];
@@ -134,7 +134,7 @@ bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::siz
                      run.poll, bytes < kLongBytes);
 }
 
-// Fills n items; false if the poll stopped the call.
+// Fills n items. Returns false if the poll stopped the call.
 template <class Item>
 bool fill(const Run& run, Item* items, std::size_t n, Item value) {
     return parallel_for(
@@ -174,7 +174,7 @@ struct Segments {
     std::uint64_t fill;       // bits of the value of empty segments
     std::uint64_t first = 0;  // bits of the initial maxima, for ids in any order
     bool checks;  // checks the ids in the same pass; if they are not sorted, the output is unspecified
-    bool trusts;  // the caller guarantees sorted ids: long runs may be galloped over
+    bool trusts;  // the caller guarantees sorted ids, so kernels may skip long runs
     std::size_t bounds = 0;  // the number of offsets; 0: there are ids
 };
 // Sets `sorted` to false if the call checks ids and finds negative or decreasing ones. Offsets must be valid.

@@ -1,4 +1,4 @@
-// Distributes rows to threads if a row may belong to any segment.
+// Distributes rows to threads if ids are unsorted, so that each row may belong to any segment.
 #pragma once
 #include <atomic>
 #include <vector>

@@ -1,4 +1,4 @@
-// Wrappers of operating systems: forks, pages, signal masks, thread-local memory.
+// Functions that depend on the operating system: forks, pages, signal masks and thread-local memory.
 #pragma once
 #include <cstddef>
 

@@ -42,7 +42,7 @@ struct Job {
     }
 };
 
-// Spins for about 20 microseconds, which costs less than to sleep and wake.
+// Spins for about 20 microseconds, which costs less than sleeping and waking up.
 template <class Done>
 bool spin_until(const Done& done) {
     constexpr int kTurns = 1000;
@@ -198,8 +198,8 @@ Progress progress() {
 
 namespace {
 
-// The pool's help with a job. The destructor ends the help, even if the interpreter is ending and unwinds the
-// calling thread inside `poll`.
+// The participation of the pool in a job. The destructor ends it, even if the interpreter is ending and
+// unwinds the calling thread inside `poll`.
 class Help {
 public:
     Help(Pool* pool, Job& job) : pool_(pool), job_(job) {

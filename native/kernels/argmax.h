@@ -15,7 +15,7 @@ static inline bool holds(Item<T> item, typename T::Bits result) {
     return canonical<T>(item.value) == result;
 }
 
-// Whether one of a few items equals the result, without a branch per item.
+// Whether any of a few items equals the result, without a branch for each item.
 template <class T>
 static inline bool any_holds(const Item<T>* items, typename T::Bits result, std::size_t n) {
     Word<T> any = 0;
@@ -81,7 +81,7 @@ static std::size_t argmax_columns(std::int64_t* indices, std::int64_t row_number
     return found;
 }
 
-// Lowers `index` to `row` if that is lower. An unknown index, -1, is the highest unsigned number.
+// Sets `index` to `row` if `row` is lower. As an unsigned number, an unknown index (-1) is the highest.
 static inline void put_first(std::int64_t* index, std::int64_t row) {
     if (static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(*index)) *index = row;
 }

@@ -1,4 +1,4 @@
-// Max of inputs of one shape, and of rows with one element each.
+// Max of inputs with equal shapes, and of rows with one element for each row.
 #pragma once
 #include <cstddef>
 

@@ -41,7 +41,7 @@ constexpr std::size_t kSegmentScratchBytes = 3 * 8 * (kBlockRows + 16) + 512;
 struct SegmentWalk {
     char* out;  // (num_segments, width), rows `out_stride` bytes apart
     std::ptrdiff_t out_stride;
-    std::size_t width;  // elements of each row that this walk covers
+    std::size_t width;  // the number of elements of each row that this walk processes
     std::int64_t num_segments;
     std::uint64_t fill;     // bits of the value for empty segments
     bool is_filled;         // the output already holds `fill`, so the walk skips gaps
@@ -59,8 +59,8 @@ struct SegmentWalk {
 struct UnsortedSegments {
     char* keys;  // (to - from, width), rows `stride` bytes apart
     std::ptrdiff_t stride;
-    std::size_t width;      // elements covered of each row
-    std::int64_t from, to;  // the segments covered: [from, to)
+    std::size_t width;      // the number of elements of each row that are processed
+    std::int64_t from, to;  // the segments: [from, to)
     bool takes_all;         // [from, to) is all segments, so most rows belong to it
 };
 
@@ -162,8 +162,8 @@ struct TypeFacts {
     // Bits of the lowest and of the highest value: -Inf and NaN, or with nan="ignore" a NaN and +Inf; the
     // lowest and the highest integer; False and True.
     std::uint64_t lowest, highest;
-    std::uint64_t neutral;        // bits of max(lowest, lowest): `lowest`, but a NaN is the quiet NaN
-    std::uint64_t empty;          // bits of the maximum of no elements: -Inf, False, the lowest integer
+    std::uint64_t neutral;  // bits of max(lowest, lowest): `lowest`, with a NaN replaced by the quiet NaN
+    std::uint64_t empty;    // bits of the maximum of no elements: -Inf, False, the lowest integer
     std::uint64_t lowest_finite;  // bits
     std::uint64_t nan;            // bits; 0 for integers
 };

@@ -122,9 +122,9 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
     return i;
 }
 
-// Handles segments of one row each, without gaps: copies contiguous rows for as long as whole blocks of ids
-// are such segments. Returns the number of rows. `first` is the id of row i as the caller read it, because
-// another thread may change the id between check and use.
+// Copies contiguous rows as long as whole blocks of ids are segments of one row each, without gaps. Returns
+// the number of rows. `first` is the id of row i as the caller read it, because another thread may change the
+// id between check and use.
 template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
                                const Ids<Id>& ids, std::size_t i, std::int64_t first, std::int64_t previous) {

@@ -130,8 +130,8 @@ struct PlainScan : PlainLanes<T> {
     }
 };
 
-// Folds blocks of rows from i on, up to a block for another loop: one that has unsorted ids or ids outside
-// the output, that starts with a long run, or that has segments of one row each.
+// Folds blocks of rows from i on, up to a block that another loop must process: a block that has unsorted ids
+// or ids outside the output, that starts with a long run, or that has segments of one row each.
 template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;

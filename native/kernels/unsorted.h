@@ -25,8 +25,9 @@ static inline void fold_row(UnalignedKey<T>* keys, const Item<T>* items, std::si
     for (; j < width; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 
-// The keys of the first column show which segments have rows, except for the lowest key: segments without
-// rows have it, too. accumulate() therefore returns whether the first element of any row has the lowest key.
+// The keys of the first column show which segments have rows, except for the lowest key, which segments
+// without rows also have. Therefore, accumulate() returns whether the first element of any row has the lowest
+// key.
 template <class T, class Id>
 struct Unsorted {
     using Key = typename T::Key;
