@@ -303,8 +303,7 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
         }
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
-        if (out.elements() ==
-            data.elements()) {  // the reduced axes have size 1: each element is its own maximum
+        if (out.elements() == data.elements()) {  // axes of size 1: each element is its own maximum
             std::vector<Operand> each(operands, operands + 2);
             return finished(fold(run, shape, each) && initial.fold(run));
         }
