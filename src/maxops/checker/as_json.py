@@ -51,7 +51,7 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """Count a report's nodes, the nodes outside the standard, and the findings with each verdict."""
+    """Count a report's nodes, the nodes for which the standard has no specification, and the findings by verdict."""
     found = report.findings
     return {
         "nodes": len(report.nodes),

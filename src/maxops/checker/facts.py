@@ -1,4 +1,4 @@
-"""Describes the max nodes of a model independently of the model's format, which is ONNX or OpenVINO IR."""
+"""Describes the nodes with max operators ("max nodes") of a model, independently of the model's format."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Node:
     opset: str | None = None
 
     def input(self, number: int) -> Known | None:
-        """Return the input with an index, or None if it is omitted."""
+        """Return the input at an index, or None if it is omitted."""
         return self.inputs[number] if number < len(self.inputs) else None
 
     @property

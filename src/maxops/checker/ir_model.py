@@ -1,4 +1,4 @@
-"""Reads the max nodes of an OpenVINO IR, including nodes in the bodies of layers such as Loop."""
+"""Reads the nodes with max operators of an OpenVINO IR, including those in the bodies of layers such as Loop."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Net:
 
 
 def read_nodes(path: Path, standard: str | None) -> tuple[list[Node], list[Finding]]:
-    """Return the max nodes with their known facts, and the faults of the model."""
+    """Return the max nodes, with the known facts about their inputs and outputs, and the faults of the model."""
     reader = _Reader(ir.parse_net(path, str(path)), Weights(path.with_suffix(".bin")), standard)
     reader.run()
     return reader.nodes, reader.faults
@@ -121,7 +121,7 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """Add the facts about a layer's output ports. The layer's <data> takes precedence over its ports.
+        """Add the facts about a layer's output ports. The layer's <data> takes precedence over the ports' declarations.
 
         If the declared sizes of a port are invalid, its rank is unknown.
         """

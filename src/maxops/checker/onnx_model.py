@@ -1,4 +1,4 @@
-"""Reads the max nodes of an ONNX model from its graph, training graphs, subgraphs, and functions."""
+"""Reads the nodes with max operators of an ONNX model, in its graph, training graphs, subgraphs, and functions."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Call:
 
 
 def read_nodes(proto: ModelProto, folder: Path | None, standard: str | None) -> tuple[list[Node], list[Finding]]:
-    """Return the max nodes with their known facts, and the faults of the model."""
+    """Return the max nodes, with the known facts about their inputs and outputs, and the faults of the model."""
     reader = _Reader(proto, folder, standard)
     reader.run()
     return reader.nodes, reader.faults

@@ -77,7 +77,7 @@ class Report:
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
 
     def restricted(self, keeps: Callable[[str], bool]) -> Report:
-        """Return a report of only the clauses that `keeps` accepts, with "model" and "outside" as further clauses."""
+        """Return a report of only the clauses that `keeps` accepts. "model" and "outside" count as clauses."""
         return replace(
             self,
             faults=tuple(each for each in self.faults if keeps(each.clause)),

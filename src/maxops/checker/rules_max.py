@@ -24,7 +24,7 @@ def _shape(node: Node, row: Spec) -> Ruling:
 
 
 def _same(node: Node) -> Ruling:
-    """Check that all shapes are equal, because Max does not broadcast before version 8."""
+    """Check that all shapes are equal, because ONNX's Max does not broadcast before version 8."""
     inputs = node.distinct_inputs
     if not inputs:
         return unknown("there are no inputs")

@@ -88,7 +88,7 @@ def _axis(node: Node, row: Spec) -> Ruling:
 
 
 def _axis_number(node: Node) -> int | None:
-    """Return the axis of ScatterElements as a non-negative integer, or None if it or the rank is unknown or invalid."""
+    """Return the axis of ScatterElements as a non-negative integer, or None if the axis or the rank is not known."""
     given, (data, _) = node.attributes.get("axis", 0), _shapes(node)
     if not isinstance(given, int) or data is None or not -len(data) <= given < len(data):
         return None

@@ -106,7 +106,7 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
 
 
 def _against_ids(node: Node, applies: Callable[[int, int], bool], word: str) -> Ruling:
-    """Check whether num_segments is smaller or larger, as `applies` decides, than the ids require."""
+    """Compare num_segments with max(segment_ids) + 1. `applies` is the comparison, and `word` describes it."""
     if node.input(2) is None:
         return holds("num_segments is omitted")
     number, ids = _integers(node.input(2)), _integers(node.input(1))

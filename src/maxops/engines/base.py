@@ -127,7 +127,7 @@ def is_imported(module: str) -> bool:
 
 
 def is_of(kind: type, named: str | type) -> bool:
-    """Return whether a class is a subclass of `named`: a class, or "module:class" in a module that is imported."""
+    """Return whether a class is a subclass of `named`. A name "module:class" matches only if the module is imported."""
     if isinstance(named, type):
         return issubclass(kind, named)
     module, _, name = named.partition(":")

@@ -51,7 +51,7 @@ def in_list(model: Model, count: int) -> tuple[Value, ...]:
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Return the arrays by the names of the inputs, in graph order. Inputs that are not required may be omitted."""
+    """Map the names of the inputs to arrays, in graph order. Inputs that are not required may be omitted."""
     values = in_list(model, len(inputs))
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"

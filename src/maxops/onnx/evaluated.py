@@ -53,7 +53,7 @@ def evaluator(
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator in a model, except Constant. `other` names the runtime of other operators."""
+    """Return the runtime of each operator in a model, except Constant. `other` runs all except the max operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))
@@ -88,7 +88,7 @@ class GraphEvaluator:
             raise ModelError(f"{source}: {REFERENCE} cannot run the model: {in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run the model on one value per input, and return the requested outputs."""
+        """Run the model on one value for each input, and return the requested outputs by name."""
         names = list(outputs)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):  # for example, ONNX allows division by zero

@@ -1,4 +1,4 @@
-"""Adds the inputs and outputs of max nodes to a model's outputs, so that maxops can check another runtime's results."""
+"""Adds the inputs and outputs of max operators to a model's outputs, so that maxops can check another runtime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maxops.spec import Spec
 
 
 class Judged(NamedTuple):
-    """A max node: the specification that its version follows, and a function that runs the node on maxops."""
+    """A node with a max operator: the specification of its version, and the step that runs the node on maxops."""
 
     row: Spec
     step: Step

@@ -227,7 +227,7 @@ def _forget_types(model: ModelProto, names: set[str]) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """Change a function, without changing its results, so that the inliner inlines it correctly and converts little."""
+    """Change a function, but not its results, so that the inliner handles it correctly, with few conversions."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
         if entry.domain not in versions:  # a conversion infers the types of the whole model, which requires all imports

@@ -215,7 +215,7 @@ def _is_plain(proto: ModelProto) -> bool:
 
 
 def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
-    """Return the name of a type's container, such as "sequence" (or "" for a tensor), and the type of its elements."""
+    """Return the name of a type's container, such as "sequence", or "" if it has none, and the type inside it."""
     is_optional = kind.HasField("optional_type")
     held = kind.optional_type.elem_type if is_optional else kind
     if held.HasField("sequence_type"):
@@ -269,7 +269,7 @@ def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
 
 
 def to_bytes(proto: ModelProto, source: str) -> bytes:
-    """Serialize a ModelProto to the bytes of a file. Raise ModelError if it is too large."""
+    """Serialize a ModelProto to bytes. Raise ModelError if it is too large for protobuf."""
     try:
         return bytes(proto.SerializeToString())
     except (ValueError, EncodeError) as error:

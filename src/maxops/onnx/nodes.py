@@ -82,7 +82,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 
 
 def step(node: NodeProto, where: str, opset: int) -> Step:
-    """Return the step that runs a node. The node must be a max operator or an Identity, and `check` must accept it."""
+    """Return the `Step` that runs a node. The node must be a max operator or an Identity that `check` accepts."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)

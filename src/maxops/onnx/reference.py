@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """Max. Its version is set by the model's operator set or, in the `maxops` domain, by ``since_version``."""
+    """The operator Max. The model's operator set or, in the `maxops` domain, ``since_version`` sets its version."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """ReduceMax. Its version is set like that of Max. In the `maxops` domain, axes are an input in every version."""
+    """The operator ReduceMax. Its version is set like that of Max. In the `maxops` domain, axes are always an input."""
 
     op_domain = ""
 
@@ -56,7 +56,7 @@ class SegmentMax(OpRun):
 
 
 class _Scatter(OpRun):
-    """ScatterElements or ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
+    """The base class of the scatters. maxops runs the reduction "max", and onnx runs all other reductions."""
 
     op_domain = ""
 
@@ -71,11 +71,11 @@ class _Scatter(OpRun):
 
 
 class ScatterElements(_Scatter, op_scatter_elements.ScatterElements):  # type: ignore[misc]
-    """ScatterElements. maxops runs the reduction "max", and onnx runs all other reductions."""
+    """The operator ScatterElements. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
 class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
-    """ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
+    """The operator ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
 def reference_ops() -> list[type[OpRun]]:

@@ -135,7 +135,7 @@ def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
 
 
 def counts(model: ModelProto) -> dict[str, int]:
-    """Count the nodes of each operator of the `maxops` domain."""
+    """Count the nodes of each operator in the `maxops` domain."""
     found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
     return {operator: found.count(operator) for operator in OPERATORS if operator in found}
 

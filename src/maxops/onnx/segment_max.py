@@ -110,7 +110,7 @@ class _Body:
         return self._add("Add", last, self._integers([1]))
 
     def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
-        """Correct zeros and NaNs. ScatterND returns the first zero of any sign, and some runtimes ignore NaN."""
+        """Correct zeros and NaNs, because ScatterND ignores the sign of zeros, and some runtimes ignore NaN."""
         zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
         minus_zero = self._bits(1 << self._dtype.bits - 1)
         is_plus_zero = self._add(

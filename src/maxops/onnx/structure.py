@@ -79,7 +79,7 @@ def _name_imports(holder: ModelProto | FunctionProto) -> None:
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """Return the domain, the name and the overload of a function, by which nodes call it."""
+    """Return the domain, name and overload of a function, which identify it in calls."""
     return function.domain, function.name, function.overload
 
 
@@ -89,7 +89,7 @@ def call_key(node: NodeProto) -> FunctionKey:
 
 
 def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs inside a node, such as the branches of an If, with the names of their attributes.
+    """Yield the graphs inside a node, such as the branches of an If, with the names of the attributes that hold them.
 
     For a function, yield the graphs in its default attributes.
     """
@@ -101,7 +101,7 @@ def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphPro
 
 
 def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Yield these nodes and all nodes in the graphs inside them."""
+    """Yield nodes and, recursively, all nodes of the graphs inside them, such as the branches of an If."""
     waiting = [*outer]
     while waiting:
         node = waiting.pop()

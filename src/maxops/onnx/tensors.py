@@ -72,7 +72,7 @@ def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
 
 
 def type_of(tensor: TensorProto) -> TypeProto:
-    """Return the type of a tensor."""
+    """Return the type of a tensor, which consists of its element type and its shape."""
     return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 

@@ -49,7 +49,7 @@ class SessionEvaluator:
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run the model on one value per input, and return the requested outputs."""
+        """Run the model on one value for each input, and return the requested outputs by name."""
         names = list(outputs)
         for name, array in self._fixed.items():
             if inputs[name].tobytes() != array.tobytes():

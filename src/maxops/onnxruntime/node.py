@@ -22,7 +22,7 @@ from maxops.spec import Spec
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a session, with the attributes that native code reads. To check and run a call, call the object."""
+    """A node of a session, with the attributes that native code reads. Calling the object checks and runs a call."""
 
     run: Callable[..., Array]
     broadcasts: bool
@@ -32,7 +32,7 @@ class Node:
     fill_mode: str | None
 
     def __call__(self, *inputs: Array | None) -> Array:
-        """Run a call on the inputs, and return the result as a C-contiguous array."""
+        """Run the node on the inputs, and return the result as a C-contiguous array."""
         return np.asarray(self.run(*inputs), order="C")
 
 

@@ -87,7 +87,7 @@ def session_with(
 def outputs_of(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
 ) -> list[Array]:
-    """Run a session like `InferenceSession.run`, which does not support bfloat16 inputs and outputs."""
+    """Run a session like `InferenceSession.run`, but with support for bfloat16 inputs and outputs."""
     if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
         return list(session.run(names, dict(inputs)))
     of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy
@@ -110,7 +110,7 @@ def _array_of(value: onnxruntime.OrtValue) -> Array:
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Return the value of an option, or "" if it is not set. onnxruntime treats both in the same way."""
+    """Return the value of an option, or "" if it is not set. onnxruntime treats "" like an option that is not set."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:

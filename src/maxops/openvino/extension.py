@@ -49,7 +49,7 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Return the operator's name, which must be OpenVINO's: otherwise, the plugin converts i64 outputs to i32."""
+        """Return OpenVINO's name of the operator. With other names, the plugin would convert i64 outputs to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
@@ -81,8 +81,8 @@ class _Operator(_Op):
 class Convert(_Operator):
     """An operator that converts its first input to the type of its second input, and ignores the second input's value.
 
-    A third input is also ignored. If it is an input of the model, it prevents constant folding: OpenVINO would convert
-    the type of the folded constant.
+    A third input is also ignored. If it is an input of the model, it prevents OpenVINO from folding the result to a
+    constant, whose type OpenVINO would convert.
     """
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
@@ -224,7 +224,10 @@ def register(core: Any) -> None:
 
 
 def _is_made_for_a_shape(port: Any) -> bool:
-    """Return whether a Parameter or Constant, which then has no name and no reader, exists only to infer a shape."""
+    """Return whether OpenVINO created a Parameter or Constant only to infer a shape.
+
+    Such a node has no explicit name, and no other node reads it.
+    """
     node = port.get_node()
     return (
         node.get_type_name() in ("Parameter", "Constant")

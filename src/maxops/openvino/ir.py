@@ -52,9 +52,9 @@ def load(path: str | PathLike[str]) -> Model:
     >>> folder.cleanup()
 
     Supported layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result. SegmentMax has the attribute
-    `fill_mode`, which OpenVINO writes, or `empty_segment_value`, which OpenVINO's documentation uses. The latter causes
-    an IRWarning. When the model runs, arrays must have the shapes and types of the Parameters. An unknown size matches
-    any size.
+    `fill_mode`, which OpenVINO writes, or `empty_segment_value`, which OpenVINO's documentation uses. The name
+    `empty_segment_value` causes an IRWarning. When the model runs, arrays must have the shapes and types of the
+    Parameters. An unknown size matches any size.
 
     Raises ModelError for other layers and malformed files, and AttributeValueError for invalid attributes of
     SegmentMax.
