@@ -153,7 +153,7 @@ class _Reader:
             shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
             if isinstance(kind := layers.element_type(layer), DType):
                 check_size(kind, shape, size, "")
-            with self._faults_at("net"):  # once for all constants
+            with self._faults_at("net"):  # reported once for all constants
                 self._weights.check_file()
             self._weights.check(offset, size, "the data")
 
@@ -174,7 +174,7 @@ class _Reader:
             if source is None or source.type != "Const" or layers.data_extent(source, "")[1] > LARGEST_READ:
                 return None
             return layers.constant(source, self._weights, "")
-        except ModelError:  # reported separately, or the weights are missing
+        except ModelError:  # the error is reported separately, or the weights file is missing
             return None
 
     # ------------------------------------------------------------------------------------------------- nodes

@@ -169,7 +169,7 @@ def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
 def _expected(node: Node, row: Spec) -> Dims | None:
     data, axes, keeps = node.input(0), _reduced_axes(node, row), flag(node, "keepdims")
     if _axes_of(node, row).absent and _noop(node, row) == 0 and keeps == 0:
-        return ()  # for any rank
+        return ()  # the result is a scalar, whatever the rank of data
     if data is None or data.dims is None or axes is None:
         return None
     if not axes:

@@ -65,7 +65,7 @@ def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | 
         ready.register(reading, select.POLLIN)
         while is_late and ready.poll(1000 * PATIENCE):
             parts.append(os.read(reading, 1 << 20))
-            is_late = parts[-1] != b""  # until the end of the output
+            is_late = parts[-1] != b""  # an empty read marks the end of the output
     finally:
         if is_late:
             os.kill(child, signal.SIGKILL)

@@ -143,7 +143,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
             raise OutputError(f"{target} cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
             try:
-                path.open("rb").close()  # because the error message of a failed copy would name the target
+                path.open("rb").close()  # check this here, because the error of a failed copy names the target
             except OSError as error:
                 raise ModelError(f"{path} cannot be read: {error.strerror}") from error
             copies_by_target[target] = path

@@ -237,7 +237,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
-    if on == "onnx":  # ONNX Runtime checks its own rules
+    if on == "onnx":  # ONNX Runtime has its own rules for hidden names
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else path.parent
     external = next(external_tensors(proto), None)

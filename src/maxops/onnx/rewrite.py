@@ -116,7 +116,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
     model = with_open_sizes(model)
     try:
         onnx.checker.check_model(without_external(model))
-        # the rest of the full check, with the shapes of external tensors
+        # the type inference that a full check would run, but with the shapes of external tensors
         return onnx.shape_inference.infer_shapes(with_external_inputs(model), check_type=True, strict_mode=True)
     except REFUSALS as error:
         said = " ".join(str(error).split())

@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 # The session option for the folder of external data, which ONNX Runtime requires for models that are in memory.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-# The SessionOptions that have the operators of maxops already. onnxruntime rejects a second registration.
+# The SessionOptions that already have the operators of maxops, because onnxruntime rejects a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
