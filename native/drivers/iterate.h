@@ -12,7 +12,8 @@
 namespace maxops {
 
 constexpr int kMaxRank = 64;  // NumPy's own limit
-// One word. An array of bool would take 5 ns more: a call clears it, and reads then wait for its stores.
+// One word, because an array of bool takes 5 ns more: a call clears it, and later reads wait for these
+// stores.
 using AxisSet = std::bitset<kMaxRank>;
 
 struct Shape {

@@ -1,4 +1,5 @@
-// SegmentMax of rows in any order. The output holds keys, and each row is folded into those of its segment.
+// SegmentMax with unsorted ids. The output contains keys, and each row is folded into the keys of its
+// segment.
 #include <atomic>
 #include <memory>
 

@@ -43,8 +43,8 @@ bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, s
     return !walk->is_unsorted;
 }
 
-// If most segments are empty, the whole output is filled first, because that runs in parallel. Gaps are
-// filled within a task.
+// If most segments are empty, the whole output is filled first, in parallel. Otherwise, each task fills the
+// gaps between its segments.
 bool is_mostly_empty(const SegmentRows& whole, const Segments& call) {
     return static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
 }

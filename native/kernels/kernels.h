@@ -43,14 +43,14 @@ struct SegmentWalk {
     std::ptrdiff_t out_stride;
     std::size_t width;  // the number of elements of each row that this walk processes
     std::int64_t num_segments;
-    std::uint64_t fill;     // bits of the value for empty segments
-    bool is_filled;         // the output already holds `fill`, so the walk skips gaps
-    bool gallops;           // skips over long runs without reading each id: the caller guarantees sorted ids
-    bool checks;            // checks the ids: the walk ends at a negative or a decreasing id
-    bool is_unsorted;       // the walk ended at such an id
-    std::int64_t last_id;   // of the last row, not clamped; 0 before the first row. Updated if `checks`
+    std::uint64_t fill;  // bits of the value for empty segments
+    bool is_filled;      // the output already holds `fill`, so the walk skips gaps
+    bool gallops;        // skips long runs without reading each id, because the caller guarantees sorted ids
+    bool checks;         // checks the ids: the walk ends at a negative or a decreasing id
+    bool is_unsorted;    // the walk ended at such an id
+    std::int64_t last_id;   // the last row's id, not clamped; initially 0. Updated only if `checks`
     std::int64_t previous;  // segment of the last row; -1 or num_segments if it is below or past the output
-    std::int64_t written;   // rows below it are written; if ids decrease, they are not filled as a gap again
+    std::int64_t written;   // all rows below it are written, and are not filled again if ids decrease
     char* target;           // maximum so far of the last row's segment; null outside the output
     void* scratch;          // kSegmentScratchBytes, aligned to 64; its content does not outlive a call
 };

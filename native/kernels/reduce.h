@@ -130,8 +130,8 @@ MAXOPS_INLINE V highest_lanes(V* v) {
     return v[0];
 }
 
-// As maxima_of(), without an early stop, for rows below kLongVectorRowBytes. Vectors of a whole cache line
-// are aligned and taken in pairs: unaligned, rows of 5000 bytes take 1.3 times as long.
+// Like maxima_of(), but without an early stop, for rows shorter than kLongVectorRowBytes. Vectors of a whole
+// cache line are aligned and taken in pairs: unaligned, rows of 5000 bytes take 1.3 times as long.
 template <class T>
 MAXOPS_INLINE Maxima<T> maxima_of_row(const Item<T>* items, std::size_t n) {
     using V = Vec<typename T::Bits>;
