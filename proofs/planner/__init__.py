@@ -60,9 +60,9 @@ RULES = {
         trials.python_scalars,
         "plain functions accept a Python scalar next to an array, as initial or as fill_value, if it is a float within "
         "the range of the array's type, or another value that the type represents exactly; they reject all others",
-        "each type: integers that differ by at most 1 from a power of two up to 2^67 or near the bounds of a float "
-        "format, floats around the precision and at both ends of each format, bools, fractions; also NumPy arrays and "
-        "scalars of every type instead of the Python scalar",
+        "each type: integers within 1 of a power of two, up to 2^67 and near the limits of the float formats; floats "
+        "near the precision and the limits of each format; bools and fractions; instead of the Python scalar, also "
+        "NumPy arrays and scalars of every type",
     ),
     "planner.types": Says(
         trials.types,
@@ -86,8 +86,8 @@ RULES = {
     ),
     "planner.ids": Says(
         trials.ids,
-        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options "
-        "specify",
+        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options of "
+        "the call specify",
         "both rows of SegmentMax: every list of up to 4 ids in -2..3 (of up to 3 in each integer type, swapped and "
         "strided), 7 numbers of segments, each sorted, out_of_range and check_ids, 3 row widths, with and without out, "
         "and rationals; uint64 around 2^63; every pair of shapes of up to 2 axes of sizes 0 to 3",
