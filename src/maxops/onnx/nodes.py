@@ -56,9 +56,9 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     """Reject unsupported operators, and nodes that violate the schema of their operator."""
     if not is_ours(node):
         raise ModelError(
-            f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS[:-1])} and {OPERATORS[-1]} of the default "
-            f'ONNX domain, and {" and ".join(SCATTERS)} with the reduction "max"; extract the part of the graph with '
-            "these operators (onnx.utils.extract_model), or run the model in another runtime"
+            f"{where}: unsupported operator; maxops runs {', '.join(OPERATORS[:-1])} and {OPERATORS[-1]} of the "
+            f'default ONNX domain, and {" and ".join(SCATTERS)} with the reduction "max"; extract the part of the '
+            "graph with these operators (onnx.utils.extract_model), or run the model in another runtime"
         )
     seen: set[str] = set()
     for attribute in node.attribute:
