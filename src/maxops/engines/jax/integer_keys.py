@@ -22,7 +22,8 @@ def dtype_of(array: jax.Array) -> DType:
 
 def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
     """Return integer keys that compare like the elements in the total order."""
-    keys: jax.Array = order.keys_of(jnp, array, dtype_of(array), nan)
+    # In releases before 0.10, a constant of a rematerialized function is an array without `view`.
+    keys: jax.Array = order.keys_of(jnp, jnp.asarray(array), dtype_of(array), nan)
     return keys
 
 
