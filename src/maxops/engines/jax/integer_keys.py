@@ -22,7 +22,7 @@ def dtype_of(array: jax.Array) -> DType:
 
 def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
     """Return integer keys that compare like the elements in the total order."""
-    # In releases before 0.10, a constant of a rematerialized function is an array without `view`.
+    # In JAX 0.9, a constant of a rematerialized function is an array without `view`.
     keys: jax.Array = order.keys_of(jnp, jnp.asarray(array), dtype_of(array), nan)
     return keys
 
