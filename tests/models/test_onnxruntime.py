@@ -436,7 +436,8 @@ def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Pa
     options = ort.SessionOptions()
     maxops_onnxruntime.session(tmp_path / "e.onnx", options)
     assert options.get_session_config_entry(name) == ""
-    with pytest.raises(Exception, match="External data path|model_path must not be empty"):  # a model in bytes has no folder
+    # A model in bytes has no folder.
+    with pytest.raises(Exception, match=r"External data path|model_path must not be empty"):
         maxops_onnxruntime.session((tmp_path / "e.onnx").read_bytes(), options)
 
 
