@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxops.conformance import onnx_model, onnx_text
+from maxops.conformance import onnx_model
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, Prepared, Runtime
 from maxops.counted import counted
@@ -77,7 +77,7 @@ class ThirdParty(Runtime):
             ]
         names = ", ".join(each.name for each in call.fed)
         return [
-            *onnx_text.lines(call),
+            *onnx_model.lines(call),
             *found,
             f"actual = np.asarray(backend.prepare(model, {DEVICE!r}).run([{names}])[0])",
         ]

@@ -17,7 +17,7 @@ import onnx
 from onnx import ModelProto
 
 from maxops.conformance import folder as case_folder
-from maxops.conformance import ir_model, onnx_text
+from maxops.conformance import ir_model, onnx_model
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import (
     BrokenRuntimeError,
@@ -132,7 +132,7 @@ class Command(Runtime):
                 *(["actual = actual.view(ml_dtypes.bfloat16)"] if call.dtype == BFLOAT16 else []),
             ]
         return [
-            *onnx_text.lines(call),
+            *onnx_model.lines(call),
             *start,
             'onnx.save(model, folder / "model.onnx")',
             f"for number, (name, array) in enumerate({named}.items()):",

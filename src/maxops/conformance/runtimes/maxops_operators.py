@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from maxops import _native
-from maxops.conformance import ir_model, onnx_text
+from maxops.conformance import ir_model, onnx_model
 from maxops.conformance.case import Call
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, require_no_constructs
@@ -71,7 +71,7 @@ class MaxopsOnnx(Scripted):
     def setup(self, call: Call) -> list[str]:
         """Return lines that load and check the model."""
         if call.row.standard != "OpenVINO":
-            return [*onnx_text.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
+            return [*onnx_model.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
         text, weights = ir_model.ir(call, one_line=True)
         return [
             "import maxops.openvino, pathlib, tempfile",

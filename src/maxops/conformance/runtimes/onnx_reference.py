@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from maxops.conformance import onnx_text
+from maxops.conformance import onnx_model
 from maxops.conformance.case import Call
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 
@@ -20,7 +20,7 @@ class OnnxReference(Scripted):
     def setup(self, call: Call) -> list[str]:
         """Return lines that create the model and its evaluator."""
         return [
-            *onnx_text.lines(call),
+            *onnx_model.lines(call),
             "from onnx.reference import ReferenceEvaluator",
             "evaluator = ReferenceEvaluator(model)",
         ]

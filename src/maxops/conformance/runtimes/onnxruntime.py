@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from maxops import dtypes
-from maxops.conformance import onnx_text
+from maxops.conformance import onnx_model
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.maxops_operators import own_version
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
@@ -31,7 +31,7 @@ class OnnxRuntime(Scripted):
     def setup(self, call: Call) -> list[str]:
         """Return lines that create the model and its session."""
         return [
-            *onnx_text.lines(call),
+            *onnx_model.lines(call),
             "import ctypes, onnxruntime" if call.dtype == dtypes.BFLOAT16 else "import onnxruntime",
             *(THREADED if call.elements >= MANY_ELEMENTS else OPTIONS),
             self.session("model.SerializeToString()"),

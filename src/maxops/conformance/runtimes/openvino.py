@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from maxops import dtypes
-from maxops.conformance import ir_model, onnx_text
+from maxops.conformance import ir_model, onnx_model
 from maxops.conformance.case import Call, Input
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.maxops_operators import own_version
@@ -41,7 +41,7 @@ class OpenVino(Scripted):
         if call.row.standard == "OpenVINO":
             return _built(call) or _read(call)
         return [
-            *onnx_text.lines(call),
+            *onnx_model.lines(call),
             "model = core.read_model(model.SerializeToString())",
         ]
 
