@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -117,30 +117,6 @@ class GivesNone(Good):
         return None
 
 
-class GivesTwo(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        return [maximum(arrays)] * 2
-
-
-class GivesText(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        return [np.array(["a", "b"])]
-
-
-class GivesComplex(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        return [maximum(arrays).astype(np.complex64)]
-
-
-class GivesFloat64(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        return [maximum(arrays).astype(np.float64)]
-
-
 class GivesWhatNobodyWrote(Good):
     """Leaves the last element uninitialized."""
 
@@ -157,34 +133,6 @@ class ReadsPastTheEnd(Good):
     def broken(cls, *arrays: Array) -> object:
         longer = np.lib.stride_tricks.as_strided(arrays[0], (arrays[0].size + 1,), (arrays[0].itemsize,))
         return [longer[1:].copy()]
-
-
-class ChangesItsInput(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        arrays[1][...] = maximum(arrays)
-        return [arrays[1]]
-
-
-class WritesBeside(Good):
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        longer = np.lib.stride_tricks.as_strided(arrays[0], (arrays[0].size + 1,), (arrays[0].itemsize,))
-        longer[-1] = 7
-        return [maximum(arrays)]
-
-
-class UsesItsBufferAgain(Good):
-    """Reuses its output buffer, which is valid, because the kit must copy results."""
-
-    buffer: ClassVar[dict[tuple[int, ...], Array]] = {}
-
-    @classmethod
-    def broken(cls, *arrays: Array) -> object:
-        right = maximum(arrays)
-        buffer = cls.buffer.setdefault(right.shape, np.zeros_like(right))
-        buffer[...] = right
-        return [buffer]
 
 
 class WrongAfterAnError(Good):

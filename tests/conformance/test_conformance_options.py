@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 from helpers.conformance_runs import careful, swift
 from maxops.cli.app import app
 from maxops.conformance import saved
-from maxops.conformance.matrix import matrix
 from maxops.conformance.result import Run
 
 
@@ -38,16 +37,6 @@ def test_what_would_be_passed_over_is_refused(
     assert result.exit_code == 2
     assert said in result.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_a_baseline_of_another_runtime_is_told(tmp_path: Path) -> None:
-    saved.write(tmp_path / "new.json", [swift()])
-    saved.write(tmp_path / "known.json", [careful()])
-    given = ["conform", "--from", str(tmp_path / "new.json"), "--baseline", str(tmp_path / "known.json")]
-    result = CliRunner().invoke(app, [*given, "--format", "text"])
-    assert result.exit_code == 1
-    assert "the baseline has no run of swiftmax, so all faults of swiftmax are new" in result.stderr
-    assert matrix([swift()]).title in result.stdout
 
 
 def compared(folder: Path, old: list[Run], *words: str) -> Result:

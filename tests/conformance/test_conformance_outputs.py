@@ -182,6 +182,7 @@ def test_a_case_of_one_run_alone(only: Verdict) -> None:
     now, then = compare.compare(short, longer), compare.compare(longer, short)
     assert (now.only_new, now.only_old, then.only_new, then.only_old) == ({cases[1]: only}, {}, {}, {cases[1]: only})
     assert f"1 new, including {int(only in FAULTS)} fault" in compare.summary(now)
+    assert [table.title for table in compare.tables(then)] == ["Only in told 1"]
     assert [each["case"] for each in compare.not_in_baseline(longer, short)] == cases[1:] * (only in FAULTS)
 
 
@@ -204,8 +205,12 @@ def test_what_each_report_says_of_two_in_each_order_and_of_three(first: Verdict,
 
 
 def _matrix(run: Run, by_case: dict[str, Verdict]) -> None:
-    table = matrix.matrix([run])
-    cells = {f"{row[0]}.{row[1]}.{row[2]}": row[3] for row in table.rows}
+    other, _ = _run(("conforms",), runtime="another")  # without the clauses of the other places
+    table = matrix.matrix([run, other])
+    assert table.columns == ("standard", "operator", "clause", "told 1", "another 1")
+    cells = {f"{row[0]}.{row[1]}.{row[2]}": row[3] for row in table.rows if row[3]}
+    assert len(table.rows) == len({row[:3] for row in table.rows})
+    assert {row[:3]: row[4] for row in table.rows if row[4]} == {("ONNX", "Max", "value"): "conforms 1"}
     own: dict[str, list[Verdict]] = {}
     for case, verdict in by_case.items():
         own.setdefault(case.partition("/")[0].replace("-13", ""), []).append(verdict)

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from defusedxml import ElementTree
 
-from helpers.conformance_runs import HOSTILE, careful, found, swift, swifter
+from helpers.conformance_runs import HOSTILE, careful, swift, swifter
 from maxops import spec
 from maxops.conformance import compare, junit, matrix
-from maxops.conformance.groups import groups
 from maxops.conformance.ids import case_name, clause_name, row
-from maxops.conformance.result import FAULTS, VERDICTS, Elements, Message, Run
+from maxops.conformance.result import Elements, Message, Run
 from maxops.conformance.wording import BY_SEVERITY, expected_to_actual, one_line
 from maxops.errors import OutputError, RunFileError
-
-
-def test_every_verdict_has_its_words() -> None:
-    assert sorted(BY_SEVERITY) == sorted(VERDICTS)
-
 
 # ------------------------------------------------------------------------------------------------- names
 
@@ -48,38 +41,6 @@ def test_what_names_no_case_is_an_error() -> None:
 # ------------------------------------------------------------------------------------------------ tables
 
 
-def test_the_matrix_has_each_clause_once_and_loses_no_case() -> None:
-    runs = [swift(), careful()]
-    table = matrix.matrix(runs)
-    assert table.columns[-2:] == ("swiftmax 2.1.0", "carefulmax 0.9")
-    assert len({each[:3] for each in table.rows}) == len(table.rows)
-    for column, run in enumerate(runs, 3):
-        numbers = Counter[str]()
-        for each in table.rows:
-            for part in filter(None, each[column].split(", ")):
-                if part != matrix.NOT_APPLICABLE:
-                    verdict, number = part.split(" of ")[0].rsplit(" ", 1)
-                    numbers[verdict] += int(number)
-        asked = Counter(run["cases"].values())
-        alone = asked["not applicable"] - numbers["not applicable"]
-        assert numbers | Counter({"not applicable": asked["not applicable"]}) == asked
-        assert alone == 0 or any(each[column] == "-" for each in table.rows)
-
-
-@pytest.mark.parametrize(
-    ("counts", "text"),
-    [
-        ({}, ""),
-        ({"not applicable": 3}, "-"),
-        ({"conforms": 128}, "conforms 128"),
-        ({"conforms": 128, "violates": 12}, "violates 12 of 140, conforms 128"),
-        ({"permitted": 4, "not applicable": 2, "crashes": 1}, "crashes 1 of 7, permitted 4, not applicable 2"),
-    ],
-)
-def test_a_cell_says_the_worst_first_and_merges_nothing(counts: Any, text: str) -> None:
-    assert matrix.cell(Counter(counts)) == text
-
-
 def test_rows_stand_in_the_order_of_the_spec_table() -> None:
     rows = [tuple(each[:3]) for each in matrix.matrix([careful(), swift()]).rows]
     operators = list(dict.fromkeys((standard, operator) for standard, operator, _ in rows))
@@ -102,12 +63,6 @@ def test_findings_that_look_the_same_are_one_row() -> None:
     assert zeros == [("violates", "SONNX Max value", "float16", "3", shown)]
     places = [list[str](BY_SEVERITY).index(each[0]) for each in table.rows]
     assert places == sorted(places)
-
-
-def test_one_verdict_never_stands_in_for_another() -> None:
-    for group in groups(swift()):
-        assert {finding["verdict"] for finding in group.findings} == {group.verdict}
-        assert {finding["clause"] for finding in group.findings} == {group.clause}
 
 
 def test_a_runtime_in_a_line() -> None:
@@ -156,24 +111,12 @@ def parsed(path: Path, runs: list[Run]) -> Any:
     return ElementTree.parse(path).getroot()
 
 
-def test_every_case_is_a_test_and_every_fault_a_failure(tmp_path: Path) -> None:
-    runs = [swift(), careful()]
-    root = parsed(tmp_path / "junit.xml", runs)
-    assert root.tag == "testsuites"
-    assert [suite.get("name") for suite in root] == ["swiftmax 2.1.0", "carefulmax 0.9"]
-    for suite, run in zip(root, runs, strict=True):
-        tests = suite.findall("testcase")
-        assert [test.get("name") for test in tests] == list(run["cases"])
-        for test in tests:
-            verdict = run["cases"][test.get("name")]
-            assert (test.find("failure") is not None) == (verdict in FAULTS)
-            assert (test.find("skipped") is not None) == (verdict == "not applicable")
-            assert (test.find("system-out") is not None) == (verdict == "permitted")
-        verdicts = Counter(run["cases"].values())
-        assert int(suite.get("tests")) == len(tests)
-        assert int(suite.get("failures")) == sum(verdicts[verdict] for verdict in FAULTS)
-        assert int(suite.get("skipped")) == verdicts["not applicable"]
-        assert suite.get("time") == "12.5"
+def test_each_runtime_is_a_suite_with_its_time(tmp_path: Path) -> None:
+    root = parsed(tmp_path / "junit.xml", [swift(), careful()])
+    assert (root.tag, root.get("time")) == ("testsuites", "25.0")
+    assert [(suite.get("name"), suite.get("time")) for suite in root] == [
+        ("swiftmax 2.1.0", "12.5"), ("carefulmax 0.9", "12.5"),
+    ]  # fmt: skip
 
 
 def test_a_failure_says_what_was_expected_and_how_to_see_it(tmp_path: Path) -> None:
@@ -206,14 +149,6 @@ def test_an_xml_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------- comparisons
-
-
-def test_a_run_against_itself_has_nothing_new() -> None:
-    same = compare.compare(swift(), swift())
-    assert (same.new_faults, same.fixed, same.changed) == ((), (), ())
-    assert same.unchanged == len(swift()["cases"])
-    assert compare.tables(same) == []
-    assert compare.not_in_baseline(swift(), swift()) == []
 
 
 def test_the_next_version_against_the_one_before() -> None:
@@ -258,28 +193,6 @@ def test_another_wrong_answer_is_a_change_and_an_errors_words_are_none() -> None
     assert {change.new for change in changed(bits).changed} == {"violates"}
 
 
-def test_a_fault_that_nobody_can_see_any_more_is_not_fixed() -> None:
-    case = swift()["findings"][-1]["case"]
-
-    def leave(run: Run) -> None:
-        run["findings"].pop()
-        run["cases"][case] = "not applicable"
-
-    made = changed(leave)
-    assert made.fixed == ()
-    assert [change.case for change in made.changed] == [case]
-
-
-def test_cases_of_one_run_alone_are_listed() -> None:
-    made = compare.compare(swift(), careful())
-    assert {case.split(".")[0] for case in made.only_old} == {"OpenVINO"}
-    assert made.only_new == {}
-    assert [table.title for table in compare.tables(made)][-1] == "Only in swiftmax 2.1.0"
-    back = compare.compare(careful(), swift())
-    faults = sum(verdict in FAULTS for verdict in back.only_new.values())
-    assert compare.summary(back).endswith(f"{len(back.only_new)} new, including {faults} faults")
-
-
 def test_runs_of_one_runtime_stand_side_by_side() -> None:
     old, new, other = swift(), swifter(), careful()
     assert compare.pairs([old], [other, new]) == [(None, other), (old, new)]
@@ -288,25 +201,3 @@ def test_runs_of_one_runtime_stand_side_by_side() -> None:
         RunFileError, match=r"expected one run for each runtime, got swiftmax 2\.1\.0 and swiftmax 2\.2\.0"
     ):
         compare.pairs([old, new], [old])
-
-
-def test_news_are_the_faults_that_the_baseline_does_not_have() -> None:
-    new = compare.not_in_baseline(swifter(), swift())
-    assert {finding["clause"] for finding in new} == {"ONNX.Max-8.value"}
-    everything = compare.not_in_baseline(swift(), None)
-    assert len(everything) == sum(verdict in FAULTS for verdict in swift()["cases"].values())
-    assert all(finding["verdict"] != "permitted" for finding in everything)
-
-
-def test_a_case_that_the_baseline_does_not_have_is_new() -> None:
-    baseline = swift()
-    finding = next(finding for finding in swift()["findings"] if finding["verdict"] == "crashes")
-    del baseline["cases"][finding["case"]]
-    assert compare.not_in_baseline(swift(), baseline) == [finding]
-
-
-def test_a_known_fault_that_is_now_a_crash_is_new() -> None:
-    run = swift()
-    case = next(finding["case"] for finding in run["findings"] if finding["verdict"] == "violates")
-    run["cases"][case] = found(run, case)["verdict"] = "crashes"
-    assert [finding["case"] for finding in compare.not_in_baseline(run, swift())] == [case]

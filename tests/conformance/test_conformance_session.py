@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -223,11 +222,6 @@ def test_a_version_is_printable_everywhere(faulty: Run) -> None:
     assert script.startswith(f"# faulty_backend:Faulty {version}, Max-13 of int8: ")
 
 
-def test_garbage_for_everything_is_one_line() -> None:
-    with pytest.raises(session.NoAnswersError, match=r"own_backend\.GivesTwo: run returned 2 outputs; the model has 1"):
-        run_of("own_backend.GivesTwo", f"{MAX_13}.T/int8/{PLAIN}")
-
-
 def test_scripts_reproduce_what_a_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Test a program with a relative path, although scripts run in another folder."""
     monkeypatch.setattr(session, "sanity_calls", lambda: [sanity_call(spec.MAX_13)])  # each starts the program twice
@@ -276,16 +270,6 @@ def test_who_hangs_is_not_asked_for_hours(monkeypatch: pytest.MonkeyPatch) -> No
     reproducer_of(run, "/int8/")
 
 
-def test_a_run_is_saved_as_it_is(faulty: Run, tmp_path: Path) -> None:
-    file = tmp_path / "run.json"
-    saved.write(file, [faulty])
-    assert saved.read(file) == [faulty]
-    raw: dict[str, Any] = json.loads(file.read_text())
-    assert raw["runtime"] == "faulty_backend:Faulty"
-    assert {"case", "clause", "verdict", "expected", "actual"} <= set(raw["findings"][0])
-    assert raw["findings"][0]["clause"] in raw["clauses"]
-
-
 def test_a_script_runs_by_itself(faulty: Run, tmp_path: Path) -> None:
     path = tmp_path / "reproducer.py"
     path.write_text(reproducer_of(faulty, "/uint64/")["script"])
@@ -324,14 +308,6 @@ def test_a_library_is_asked_the_newest_versions_and_refuses_nothing_it_does_not_
     assert run["version"] == np.__version__
 
 
-@pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan"), 1e300])
-def test_a_time_that_is_none(seconds: float) -> None:
-    with pytest.raises(
-        ConfigurationError, match=re.escape(f"the timeout must be between 0.1 and 1e+06 seconds, got {seconds}")
-    ):
-        conformance.conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"], seconds=seconds)
-
-
 @pytest.mark.parametrize(
     ("option", "value", "text"),
     [
@@ -343,6 +319,10 @@ def test_a_time_that_is_none(seconds: float) -> None:
         ("repeats", None, "the number of runs must be an integer, got None"),
         ("repeats", True, "the number of runs must be between 2 and 1000, got 1"),
         ("repeats", 1001, "the number of runs must be between 2 and 1000, got 1001"),
+        *(
+            ("seconds", seconds, f"the timeout must be between 0.1 and 1e+06 seconds, got {seconds}")
+            for seconds in (0, -1.0, float("inf"), float("nan"), 1e300)
+        ),
     ],
 )
 def test_an_option_of_a_wrong_type_or_size(option: str, value: Any, text: str) -> None:
@@ -374,6 +354,7 @@ def test_a_program_s_run_says_how_it_was_made(quick: bool | None) -> None:
     run = conformance.conform("numpy", only, repeats=3, progress=lambda *each: told.append(each), **options)
     assert run["cases"] == {case: "conforms"}
     assert told == [(1, 1, case)]
+    assert run["kit"]["bounds"]["Max"]["elements"] == 5
     assert {key: run["kit"][key] for key in ("quick", "only", "repeats")} == {
         "quick": bool(quick),
         "only": [case],

@@ -13,6 +13,7 @@ import pytest
 
 from maxops.conformance.resource_limits import memory_limit
 from maxops.conformance.subprocesses import Subprocesses
+from trials import ends
 
 # Starts a program that never ends, and waits for it.
 STARTS = ["sh", "-c", "sleep 600 & echo $! > number; wait"]
@@ -24,22 +25,10 @@ def number_in(folder: Path) -> int:
     return int(path.read_text())
 
 
-def has_ended(number: int) -> bool:
-    for _ in range(500):
-        try:
-            os.kill(number, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{number}/stat").exists() and ") Z " in Path(f"/proc/{number}/stat").read_text():
-            return True  # nothing has waited for the process
-        time.sleep(0.01)
-    return False
-
-
 def test_what_hangs_ends_with_what_it_started(tmp_path: Path) -> None:
     with Subprocesses() as programs, pytest.raises(subprocess.TimeoutExpired):
         programs.run(STARTS, str(tmp_path), os.environ, timeout=0.5)
-    assert has_ended(number_in(tmp_path))
+    assert ends(number_in(tmp_path))
 
 
 def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
@@ -49,7 +38,7 @@ def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
         number = number_in(tmp_path)
     thread.join(10)
     assert not thread.is_alive()
-    assert has_ended(number)
+    assert ends(number)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")

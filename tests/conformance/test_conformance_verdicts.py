@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from helpers.all_cases import ALL
 from maxops import dtypes, spec
 from maxops.cli.app import app
-from maxops.conformance import conform, limits, session
+from maxops.conformance import session
 from maxops.conformance.attempt import attempt
-from maxops.conformance.case import Case, Feed, Trial
+from maxops.conformance.case import Case, Trial
 from maxops.conformance.cases import NoSuchCaseError, select
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.judge import judge
@@ -23,7 +23,6 @@ from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory
 from maxops.conformance.result import FAULTS, OPEN, elements
 from maxops.conformance.runtimes.runtime import Runtime
-from maxops.errors import ConfigurationError
 from maxops.plan import Array
 from maxops.spec import Spec
 from trials import Does
@@ -66,20 +65,6 @@ def test_runs_that_differ_are_judged_one_by_one(names: tuple[str, str]) -> None:
         assert found.run == (0 if not first[1] else 1)
 
 
-@pytest.mark.parametrize("repeats", [2, 3, 7])
-def test_a_fault_of_the_last_run_alone_is_found(repeats: int) -> None:
-    case = BY_ID["ONNX.Max-13.T/float32/two-short-vectors"]
-    trial = case.make()
-    seen: list[Feed] = []
-
-    def run(feed: Feed) -> Array:
-        seen.append(feed)
-        return np.zeros(5, np.float32) if len(seen) == repeats else np.maximum(*feed)
-
-    found = judge(case, trial, attempt(Does(run), trial, Memory(), repeats))
-    assert (len(seen), found.verdict, found.run) == (repeats, "uninitialized memory", 1)
-
-
 @pytest.mark.parametrize("wrong", ["number", "another type", "another shape"])
 def test_a_fault_is_found_after_many_results_that_are_permitted(wrong: str) -> None:
     case = BY_ID[ONNX_NAN]
@@ -93,30 +78,6 @@ def test_a_fault_is_found_after_many_results_that_are_permitted(wrong: str) -> N
     assert found.verdict == "uninitialized memory"
     assert same_bits(outcome.runs[found.run][0], RESULTS[wrong][0])
     assert found.message.startswith("at least 9 different results in 22 runs, and one result is wrong: ")
-
-
-@pytest.mark.parametrize("refused", [*product((True, False), repeat=2)], ids=str)
-def test_an_invalid_call_is_refused_in_each_run(refused: tuple[bool, bool]) -> None:
-    case = BY_ID[REFUSAL]
-    trial, runs = case.make(), iter(refused)
-
-    def run(feed: Feed) -> Array:
-        if next(runs):
-            raise ValueError("no")
-        return np.zeros(1, np.float32)
-
-    verdict = judge(case, trial, attempt(Does(run), trial, Memory())).verdict
-    assert verdict == ("conforms" if all(refused) else "missing error")
-
-
-def test_inputs_that_change_before_an_error_are_seen() -> None:
-    def run(feed: Feed) -> Array:
-        feed[0][...] = 7
-        raise ValueError("no")
-
-    for name in (REFUSAL, "ONNX.Max-13.T/float32/two-short-vectors"):
-        trial = BY_ID[name].make()
-        assert judge(BY_ID[name], trial, attempt(Does(run), trial, Memory())).verdict == "violates"
 
 
 # ------------------------------------------------------------------------------------------ cases of one type
@@ -355,14 +316,6 @@ def test_a_selection_that_leaves_nothing_is_an_error(arguments: list[str], text:
     result = CliRunner().invoke(app, ["conform", *arguments])
     assert result.exit_code == 2
     assert text in " ".join(result.output.replace("│", " ").split())
-
-
-def test_the_number_of_runs_is_in_the_run() -> None:
-    run = conform("numpy", ["ONNX.Max-13.T/int8/two*"], repeats=5)
-    assert run["kit"]["repeats"] == 5
-    assert run["kit"]["bounds"]["Max"]["elements"] == 5
-    with pytest.raises(ConfigurationError, match="the number of runs must be between 2 and 1000"):
-        limits.check_repeats(1)
 
 
 def test_every_type_that_a_quick_run_judges_is_judged_by_the_new_families() -> None:

@@ -32,7 +32,7 @@ from maxops.conformance.sanity_calls import sanity_calls
 from maxops.conformance.worker import _Serving
 from maxops.conformance.worker_pool import WorkerPool
 from maxops.errors import MaxopsError
-from trials import GOOD, SANITY_CALLS, WRONG, returned, trial_of
+from trials import GOOD, SANITY_CALLS, WRONG, ends, returned, trial_of
 
 SECONDS = 20.0
 TESTS = Path(__file__).parent
@@ -56,16 +56,7 @@ ENDS = {
     "Raises": ("refused", "RuntimeError: not today"),
     "RaisesWhatHasNoText": ("refused", "Error: (converting the error to text raises ValueError)"),
     "GivesNone": ("garbage", "run must return a tuple or list of outputs, got None of type NoneType"),
-    "GivesTwo": ("garbage", "run returned 2 outputs; the model has 1"),
-    "GivesText": (
-        "garbage",
-        "run returned array(['a', 'b'], dtype='<U1') of type ndarray, which has the non-numeric dtype <U1",
-    ),
-    "GivesComplex": ("garbage", "returned an array of the unsupported dtype complex64"),
-    "GivesWhatNobodyWrote": ("nondeterministic", "two runs differ"),
     "ReadsPastTheEnd": ("nondeterministic", "two runs differ"),
-    "ChangesItsInput": ("overwrote", "modified its input b"),
-    "WritesBeside": ("overwrote", "wrote outside the bounds of its input a"),
     "WrongAfterAnError": (
         "corrupted state",
         "ValueError: no; Max-13 of float32 returns a different result after this call than before",
@@ -97,7 +88,7 @@ def test_what_goes_wrong_is_an_outcome(name: str, each: Process) -> None:
     wrong = trial_of(1.0, BAD, second=number(name))
     outcome = each.run(name, wrong, SECONDS)
     assert (outcome.kind, outcome.text) == (kind, text)
-    if kind in ("refused", "garbage", "overwrote", "nondeterministic"):
+    if kind in ("refused", "garbage", "nondeterministic"):
         assert outcome.feed == 1
 
 
@@ -115,16 +106,9 @@ def test_a_hang_ends_with_its_time_and_with_what_it_started() -> None:
         assert returned(running.run("after", GOOD, SECONDS), GOOD)
 
 
-@pytest.mark.parametrize("name", ["Prints", "UsesItsBufferAgain"])
-def test_what_is_not_wrong_is_no_finding(name: str, each: Process) -> None:
-    trial = trial_of(1.0, BAD, 3.0, second=number(name))
-    assert returned(each.run(name, trial, SECONDS), trial)
-
-
-def test_another_type_is_for_the_judge(each: Process) -> None:
-    outcome = each.run("float64", trial_of(1.0, BAD, second=number("GivesFloat64")), SECONDS)
-    assert outcome.kind == "returned"
-    assert [actual.dtype for actual in outcome.outputs] == [np.float32, np.float64]
+def test_what_a_runtime_prints_is_no_answer(each: Process) -> None:
+    trial = trial_of(1.0, BAD, 3.0, second=number("Prints"))
+    assert returned(each.run("prints", trial, SECONDS), trial)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")
@@ -354,23 +338,6 @@ def test_a_runtime_goes_with_its_parent(sent: signal.Signals) -> None:
     else:  # a killed process cannot clean up or end its child processes
         os.kill(int(started.read_text()), signal.SIGKILL)
         shutil.rmtree(directory)
-
-
-def ends(pid: int) -> bool:
-    """Return whether a killed process ends soon; the system may take a while."""
-    deadline = time.monotonic() + 30
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(pid)
-
-
-def alive(pid: int) -> bool:
-    """Return whether a process is running; a zombie is not."""
-    status = Path(f"/proc/{pid}/stat")
-    try:
-        return status.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_what_a_runtime_leaves_in_temporary_files_goes() -> None:

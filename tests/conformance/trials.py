@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import numpy as np
 
 from broken_backends import BAD
@@ -48,3 +51,20 @@ class Does(Runtime):
 def returned(outcome: Outcome, trial: Trial) -> bool:
     assert trial.expected is not None
     return outcome.kind == "returned" and all(map(np.array_equal, outcome.outputs, trial.expected))
+
+
+def ends(pid: int) -> bool:
+    """Return whether a killed process ends soon; the system may take a while."""
+    deadline = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process is running; a zombie is not."""
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
