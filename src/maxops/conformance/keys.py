@@ -59,16 +59,15 @@ def _keys(dtype: DType, array: Array) -> Any:
     native = np.array(array, dtype.numpy, order="C", copy=True)
     if dtype.kind != "float":
         return native
-    words: Any = native.reshape(-1).view(dtype.word).astype(np.uint64).reshape(native.shape)
-    magnitude = (words & np.uint64((1 << dtype.bits - 1) - 1)).astype(np.int64)
-    keys = np.where(words >> np.uint64(dtype.bits - 1), -1 - magnitude, magnitude)
-    return np.where(magnitude > dtype.infinity_bits, dtype.nan_bits, keys)
+    words: Any = native.reshape(-1).view(f"i{native.itemsize}").astype(np.int64).reshape(native.shape)
+    magnitude = words & (1 << dtype.bits - 1) - 1
+    return np.where(magnitude > dtype.infinity_bits, dtype.nan_bits, np.where(words < 0, -1 - magnitude, magnitude))
 
 
 def _values(dtype: DType, keys: Any) -> Array:
     if dtype.kind != "float":
         return np.asarray(keys, dtype.numpy)
-    magnitude = np.where(keys < 0, -1 - keys, keys).astype(np.uint64)
-    words = magnitude | np.where(keys < 0, np.uint64(1 << dtype.bits - 1), np.uint64(0))
-    result: Array = words.astype(dtype.word).reshape(-1).view(dtype.numpy).reshape(np.shape(keys))
+    # the sign bit of a negative key is that of the element
+    words = np.where(keys < 0, keys ^ (1 << dtype.bits - 1) - 1, keys).astype(f"i{dtype.bits // 8}")
+    result: Array = words.reshape(-1).view(dtype.numpy).reshape(np.shape(keys))
     return result

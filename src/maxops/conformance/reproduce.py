@@ -17,7 +17,7 @@ from maxops.conformance.input_buffers import MODIFIED, OUTSIDE
 from maxops.conformance.result import Verdict
 from maxops.conformance.runtimes.command import REFUSED
 from maxops.conformance.sanity_calls import sanity_call
-from maxops.conformance.script import ACTUAL, DIFFERING, Script, changed_line, line, outside_line, printed
+from maxops.conformance.script import ACTUAL, DIFFERING, INPUT, OUTSIDE_INPUT, Script, line, printed
 from maxops.conformance.shrink import Counterexample
 from maxops.conformance.subprocesses import Subprocesses
 from maxops.engines.native import usable_cpus
@@ -111,10 +111,9 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
         return outcome.text.partition(":")[0] in run.output
     if outcome.kind == "returned":
         return actual == _line(printed(counterexample, outcome.outputs[0]))
-    if outcome.text.startswith(MODIFIED):
-        return any(changed_line(each.name) in run.output.splitlines() for each in trial.call.fed)
-    if outcome.text.startswith(OUTSIDE):
-        return any(outside_line(each.name) in run.output.splitlines() for each in trial.call.fed)
+    for text, label in ((MODIFIED, INPUT), (OUTSIDE, OUTSIDE_INPUT)):
+        if outcome.text.startswith(text):
+            return any(f"{label} {each.name} changed: True" in run.output.splitlines() for each in trial.call.fed)
     # garbage: the script must not print the expected result
     return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 

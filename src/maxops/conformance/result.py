@@ -1,16 +1,4 @@
-"""The JSON schema of a run of the kit. Every report is generated from this JSON.
-
-runtime, version            the runtime under test
-kit                         {"maxops", "cases": the number of cases, "quick", "only", "repeats", "bounds"}
-machine                     the machine of the run
-seconds                     wall-clock time
-cases                       {case id: verdict}, every case that was run
-clauses                     {clause id: statement}, for the clauses of findings
-findings                    a list with an object for each case that is applicable and does not conform
-reproducers                 a list; findings name their reproducer by its index
-reasons                     {case id: reason}, for the cases that are not applicable
-notes                       observations of the runtime's processes that belong to no case
-"""
+"""The JSON schema of a run of the kit. Every report is generated from this JSON."""
 
 from __future__ import annotations
 
@@ -102,16 +90,16 @@ class Run(TypedDict):
 
     schema: int
     runtime: str
-    version: str
-    kit: dict[str, Any]
+    version: str  # of the runtime
+    kit: dict[str, Any]  # "maxops", "cases" (the number of cases), "quick", "only", "repeats" and "bounds"
     machine: dict[str, Any]
-    seconds: float
-    cases: dict[str, Verdict]
-    clauses: dict[str, str]
-    reasons: dict[str, str]
-    notes: list[str]
-    findings: list[Finding]
-    reproducers: list[Reproducer]
+    seconds: float  # wall-clock time
+    cases: dict[str, Verdict]  # by id, every case that was run
+    clauses: dict[str, str]  # the statements of the clauses of findings, by id
+    reasons: dict[str, str]  # by the ids of the cases that are not applicable
+    notes: list[str]  # observations of the runtime's processes that belong to no case
+    findings: list[Finding]  # one for each case that is applicable and does not conform
+    reproducers: list[Reproducer]  # findings name their reproducer by its index
 
 
 def elements(array: Array) -> Elements:

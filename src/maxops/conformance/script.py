@@ -25,6 +25,7 @@ PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcac
 MAX_PRINTED_WHOLE = 4096  # elements of a result with a wrong type or shape
 MAX_PRINTED = 4  # elements of any other result, from the first wrong one
 LINE_LENGTH = 120  # for wrapping arrays
+INPUT, OUTSIDE_INPUT = "input", "outside input"  # labels of what a runtime changed
 REPEATS = 5  # runs, for faults that depend on memory or state left by an earlier run
 
 
@@ -54,19 +55,26 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
         ]
     if found.outcome.kind == "overwrote" and found.outcome.text.startswith(OUTSIDE):
         guarded = [each.name for each, array in zip(call.fed, feed, strict=True) if not array.dtype.hasobject]
+        changed = [
+            f'print("{OUTSIDE_INPUT} {name} changed:", np.any(np.concatenate(memory_of_{name}) != 0x55))'
+            for name in guarded
+        ]
         lines = [
             *_GUARDED,
             *(f"{name}, memory_of_{name} = guarded({name})" for name in guarded),
             *_indented("try:", lines),
-            *_indented("finally:", [_outside(name) for name in guarded]),
+            *_indented("finally:", changed),
         ]
     elif found.outcome.kind == "overwrote":
         names = [each.name for each in call.fed]
+        changed = [
+            f'print("{INPUT} {name} changed:", state({name}) != before[{number}])' for number, name in enumerate(names)
+        ]
         lines = [
             "state = lambda array: (array.shape, array.dtype, array.tobytes())",
             f"before = [state(each) for each in ({', '.join(names)},)]",
             *_indented("try:", lines),  # it may raise an error after it modified its inputs
-            *_indented("finally:", [_comparison(name, number) for number, name in enumerate(names)]),
+            *_indented("finally:", changed),
         ]
     made = [_script(runtime, version, case, found, lines)]
     if judgement.verdict == "crashes":
@@ -130,16 +138,6 @@ def _printed_part(found: Counterexample) -> slice | None:
     return slice(first, min(first + MAX_PRINTED, outputs[0].size))
 
 
-def changed_line(name: str) -> str:
-    """Return the line that a script prints if the runtime modified an input."""
-    return f"input {name} changed: True"
-
-
-def outside_line(name: str) -> str:
-    """Return the line that a script prints if the runtime wrote outside the bounds of an input."""
-    return f"outside input {name} changed: True"
-
-
 _GUARDED = f"""\
 import ctypes
 def guarded(array):
@@ -151,17 +149,6 @@ def guarded(array):
     copy = np.ndarray(array.shape, array.dtype, memory, start + array.ctypes.data - low, array.strides)
     copy.flags.writeable = array.flags.writeable
     return copy, (memory[:start], memory[end:])""".splitlines()
-
-
-def _outside(name: str) -> str:
-    text, _, _ = outside_line(name).rpartition(" ")
-    memory = f"memory_of_{name}"
-    return f'print("{text}", np.any(np.concatenate({memory}) != 0x55))'
-
-
-def _comparison(name: str, number: int) -> str:
-    text, _, _ = changed_line(name).rpartition(" ")
-    return f'print("{text}", state({name}) != before[{number}])'
 
 
 def _indented(head: str, lines: list[str]) -> list[str]:

@@ -68,6 +68,12 @@ class Search:
         self.found = Counterexample(trial, outcome, judgement)
         return True
 
+    def smallest(self) -> tuple[Call, Whole]:
+        """Return the last call that shows the finding, and all of its inputs."""
+        assert self.found is not None
+        call = self.found.trial.call
+        return call, call.whole(self.found.trial.feeds[0])
+
 
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
     """Return the smallest call that shows a finding; None if its feed alone does not show it."""
@@ -80,7 +86,6 @@ def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial]
         return None
     if trial.expected is not None:
         _fewer_elements(search, call, whole, judgement.index)
-        assert search.found is not None
         if call.row.operator == "Max":
             _fewer_inputs(search)
     _plainer(search)
@@ -312,9 +317,7 @@ def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> 
 
 def _fewer_inputs(search: Search) -> None:
     """Remove inputs one by one, from the last to the first."""
-    found = search.found
-    assert found is not None
-    call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    call, whole = search.smallest()
     if len(whole) > FEW_INPUTS:
 
         def first(numbers: Sequence[int]) -> tuple[Call, Whole]:
@@ -366,9 +369,7 @@ def _plainer(search: Search) -> None:
 
 def _plainer_ids(search: Search) -> None:
     """Replace ids with simple ones: one segment for each row, for every two rows, or for all rows."""
-    found = search.found
-    assert found is not None
-    call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    call, whole = search.smallest()
     ids = whole[1]
     assert ids is not None
     for plain in (np.arange(len(ids)), np.arange(len(ids)) // 2, np.zeros(len(ids))):

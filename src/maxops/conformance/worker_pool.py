@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Lock
@@ -64,10 +64,14 @@ class WorkerPool:
                 results[number] = work(process, job)
 
         futures = [thread.submit(do_all, each) for thread, each in zip(self._threads, self._processes, strict=True)]
-        for done in self._until_done(futures):
+        working: Collection[Future[None]] = futures
+        while working:
+            done, working = wait(futures, POLL_SECONDS)
+            self._stopped |= any(future.exception() is not None for future in done)
+            if not working:
+                for future in futures:
+                    future.result()
             progress(len(results), jobs[min(len(results), len(jobs) - 1)])
-            if done:
-                break
         return [results[number] for number in range(len(jobs))]
 
     def amended(self) -> dict[str, Outcome]:
@@ -78,18 +82,6 @@ class WorkerPool:
         for future in [thread.submit(each.close) for thread, each in zip(self._threads, self._processes, strict=True)]:
             future.result()
         return {name: outcome for process in self._processes for name, outcome in process.amended.items()}
-
-    def _until_done(self, futures: Sequence[Future[None]]) -> Iterator[bool]:
-        while True:
-            done, working = wait(futures, POLL_SECONDS)
-            for future in done:
-                if future.exception() is not None:
-                    self._stopped = True
-                    if not working:
-                        future.result()
-            yield not working
-            if not working:
-                return
 
     def _end(self, *, graceful: bool) -> None:
         self._stopped = True

@@ -63,11 +63,8 @@ class ThirdParty(Runtime):
     def script(self, call: Call, feed: Feed) -> list[str]:
         """Return lines that run the call through the module or class."""
         del feed
-        module, _, name = self.name.partition(":")
-        if "." in name:
+        if ":" in self.name:
             found = [f"import pkgutil; backend = pkgutil.resolve_name({self.name!r})"]
-        elif name:
-            found = [f"from {module} import {name} as backend"]
         else:  # only an import shows whether the name is a module or a class
             found = [
                 f"import pkgutil; found = pkgutil.resolve_name({self.name!r})",

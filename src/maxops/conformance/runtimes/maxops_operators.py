@@ -14,12 +14,20 @@ from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
 from maxops.machine import installed
 
 
-class MaxopsOperators(Scripted):
+class _Maxops(Scripted):
+    package = "maxops"
+    versioned = True
+
+    @property
+    def version(self) -> str:
+        """Return the package's version."""
+        return own_version()
+
+
+class MaxopsOperators(_Maxops):
     """Runs `maxops.operator` with the row's standard and version."""
 
-    package = "maxops"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
-    versioned = True
 
     def __init__(self, isa: str) -> None:
         self.name: str = f"maxops:{isa}"
@@ -34,11 +42,6 @@ class MaxopsOperators(Scripted):
             raise BrokenRuntimeError(
                 f"{self.name} requires a process with MAXOPS_ISA={self.isa}, but this process uses {_native.isa()}"
             )
-
-    @property
-    def version(self) -> str:
-        """Return the package's version."""
-        return own_version()
 
     def setup(self, call: Call) -> list[str]:
         """Return lines that define the operator and the constants."""
@@ -55,18 +58,11 @@ class MaxopsOperators(Scripted):
         return [f"actual = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
 
 
-class MaxopsOnnx(Scripted):
+class MaxopsOnnx(_Maxops):
     """Runs ONNX models with `maxops.onnx.Backend`, and IRs with `maxops.openvino.load`."""
 
     name = "maxops:onnx"
-    package = "maxops"
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
-    versioned = True
-
-    @property
-    def version(self) -> str:
-        """Return the package's version."""
-        return own_version()
 
     def setup(self, call: Call) -> list[str]:
         """Return lines that load and check the model."""
