@@ -228,7 +228,6 @@ def cases(run: Json) -> list[Table]:
 
 
 def _others(case: Json) -> str:
-    """Return the results of the other libraries."""
     notes, unable = [], []
     for name, entry in case["libraries"].items():
         if entry["status"] in ("unsupported", "not installed"):

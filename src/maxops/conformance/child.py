@@ -146,7 +146,6 @@ class Child:
         return f"{how}: {line}" if line else how
 
     def _last_line(self) -> str:
-        """Return the last line that the process printed."""
         size = os.fstat(self._output.fileno()).st_size
         text = os.pread(self._output.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace")
         printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(text.splitlines()))

@@ -93,12 +93,7 @@ def conform(
     repeats: int = limits.REPEATS,
     progress: Progress | None = None,
 ) -> Run:
-    """Run every case on a runtime, and return the JSON of the run.
-
-    `kit` describes the selection of the cases, and is copied into the JSON. `seconds` is the timeout of two runs of a
-    trial, and `repeats` is the number of runs. Raises a MaxopsError if the runtime cannot be started or does not return
-    arrays, or if no case applies to it.
-    """
+    """Run every case on a runtime, as `maxops.conformance.conform` does; `kit` is copied into the JSON of the run."""
     started = time.monotonic()
     seconds, repeats = limits.check_seconds(seconds), limits.check_repeats(repeats)
     runtime = runtimes.resolve(name)

@@ -42,10 +42,7 @@ class NoSuchCaseError(MaxopsError, LookupError):
 
 
 def select(every: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return the cases that match any pattern, or all cases by default; `quick` keeps only those of a quick run.
-
-    A pattern is a substring of an id or, with `*`, `?` or `[...]`, a glob for a whole id. Case is ignored, and commas
-    separate several patterns. Raises NoSuchCaseError for a pattern that no case matches, and if all patterns are blank.
+    """Return the cases that `maxops.conformance.select` selects from others; upper and lower case are the same.
 
     >>> [case.id for case in select(cases(), ["onnx.max-13.t/int8/two*"])]
     ['ONNX.Max-13.T/int8/two-short-vectors']

@@ -123,7 +123,6 @@ def _inputs(row: Spec) -> Iterator[Case]:
 
 
 def _reduce_max(row: Spec) -> Iterator[Case]:
-    """Yield cases of axes and attributes."""
     below = BELOW if row.negative_axes else [(1, [-1]), (2, [0, -1]), *BELOW]
     wrong = [("axes.range", *each) for each in (*OUTSIDE, *below)]
     wrong += [("axes.unique", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
@@ -169,7 +168,6 @@ def _no_list(row: Spec) -> Iterator[Case]:
 
 
 def _segment_max(row: Spec) -> Iterator[Case]:
-    """Yield cases of ids, numbers of segments and modes."""
     for meaning, sentence, call, feed in (*_ids(row), *_shapes(row), *_types(row), *_numbers(row), *_modes(row)):
         yield from refuse(meaning, sentence, call, feed, quick=sentence in QUICK_SEGMENTS)
 

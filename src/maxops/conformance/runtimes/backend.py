@@ -163,6 +163,5 @@ def _checked(backend: Any, name: str) -> Any:
 
 
 def _described(value: object) -> str:
-    """Describe a value briefly."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
