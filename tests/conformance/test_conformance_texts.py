@@ -219,14 +219,16 @@ def by_onnx(call: Call) -> onnx.ModelProto:
     for name, value in call.attributes:
         kind = onnx.AttributeProto.INTS if value == [] else None
         node.attribute.append(onnx.helper.make_attribute(name, value, attr_type=kind))
-    described = [(each.name, each.dtype, each.dims) for each in call.fed]
+    described: list[tuple[str, DType, Any]] = [(each.name, each.dtype, each.dims) for each in call.fed]
     described.append(("y", call.dtype, None if call.rank is None else (None,) * call.rank))
     *inputs, output = (
         onnx.helper.make_tensor_value_info(name, types[str(dtype)], dims) for name, dtype, dims in described
     )
     tensors = [numpy_helper.from_array(array, name) for name, array in call.constants.items()]
     graph = onnx.helper.make_graph([node], "case", inputs, [output], tensors)
-    return onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", call.row.version)])
+    return onnx.helper.make_model(
+        graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", call.row.version or 0)]
+    )
 
 
 @pytest.mark.parametrize("name", CALLS)

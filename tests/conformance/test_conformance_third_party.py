@@ -137,7 +137,7 @@ def test_a_module_that_is_not_there_is_an_unknown_runtime(folder: Path) -> None:
         (("text",), "run must return arrays, got 'text' of type str"),
         (([1.0, 2.0],), r"run must return arrays, got \[1\.0, 2\.0\] of type list"),
         ((np.array(["a"]),), "the non-numeric dtype <U1"),
-        ((np.ma.array([1.0, 2.0], mask=[0, 1]),), "an array with masked elements"),
+        ((np.ma.array([1.0, 2.0], mask=[False, True]),), "an array with masked elements"),
         ((np.array([None]),), "the non-numeric dtype object"),
     ],
     ids=str,

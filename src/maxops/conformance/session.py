@@ -23,16 +23,7 @@ from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.outcome import Kind, Outcome
 from maxops.conformance.process import Process
 from maxops.conformance.reproduce import Reproduction, reproduce
-from maxops.conformance.result import (
-    NO_FINDING,
-    SCHEMA,
-    Elements,
-    Finding,
-    Message,
-    Reproducer,
-    Run,
-    elements,
-)
+from maxops.conformance.result import NO_FINDING, SCHEMA, Elements, Finding, Message, Reproducer, Run, elements
 from maxops.conformance.runtimes.runtime import Runtime
 from maxops.conformance.sanity_calls import sanity_calls
 from maxops.conformance.script import Script, scripts

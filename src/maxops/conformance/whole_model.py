@@ -147,19 +147,16 @@ def _on_onnx_reference(module: Any, model: Path | bytes, inputs: Inputs) -> list
     return list(evaluator(proto).run(None, dict(inputs)))
 
 
-def _on_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
-    core = module.Core()
-    return _compiled(module, core, core.read_model(model), inputs)
-
-
 def _on_maxops_in_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
-    core = module.Core()
-    return _compiled(module, core, importlib.import_module("maxops.openvino").rewrite(core.read_model(model)), inputs)
+    return _on_openvino(module, model, inputs, importlib.import_module("maxops.openvino").rewrite)
 
 
-def _compiled(module: Any, core: Any, model: Any, inputs: Inputs) -> list[Any]:
+def _on_openvino(
+    module: Any, model: Path | bytes, inputs: Inputs, rewrite: Callable[[Any], Any] = lambda model: model
+) -> list[Any]:
     """Run the model in its own types; by default the plugin may use narrower types."""
-    compiled = core.compile_model(model, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+    core = module.Core()
+    compiled = core.compile_model(rewrite(core.read_model(model)), "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
     request = compiled.create_infer_request()
     for port in compiled.inputs:
         (name,) = {*port.get_names(), port.node.get_friendly_name()} & set(inputs)

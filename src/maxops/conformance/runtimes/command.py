@@ -19,12 +19,7 @@ from onnx import ModelProto
 from maxops.conformance import folder as case_folder
 from maxops.conformance import ir_model, onnx_model
 from maxops.conformance.case import Call, Feed
-from maxops.conformance.runtimes.runtime import (
-    BrokenRuntimeError,
-    GarbageError,
-    ProcessEndedError,
-    Runtime,
-)
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, ProcessEndedError, Runtime
 from maxops.conformance.subprocesses import signal_name
 from maxops.dtypes import BFLOAT16
 from maxops.errors import ModelInputError
