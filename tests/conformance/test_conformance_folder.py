@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from typer.testing import CliRunner
 
 from helpers import bits
 from helpers.all_cases import ALL
 from maxops import dtypes, openvino
 from maxops import onnx as maxops_onnx
 from maxops.atomic_files import atomic_write
+from maxops.cli.app import app
 from maxops.conformance.case import Case
 from maxops.conformance.folder import REFUSAL, folder_name, spread, write
 from maxops.conformance.runtimes.runtime import NotApplicableError
@@ -58,14 +58,13 @@ def test_a_saved_case_is_a_test_folder_that_agrees(case: Case, tmp_path: Path) -
 
 def test_maxops_run_agrees_with_a_saved_case(tmp_path: Path) -> None:
     folder = save(BY_ID["ONNX.Max-13.shape/bfloat16/matrices-a-size-of-1-on-either-side"], tmp_path)
-    command = [sys.executable, "-m", "maxops", "run", str(folder)]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert CliRunner().invoke(app, ["run", str(folder)]).exit_code == 0
     expected = folder / "test_data_set_3" / "output_0.pb"
     tensor = onnx.load_tensor(expected)
     array = onnx.numpy_helper.to_array(tensor).copy()
     array[0, 0] = 127
     onnx.save_tensor(onnx.numpy_helper.from_array(array, "y"), expected)
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+    assert CliRunner().invoke(app, ["run", str(folder)]).exit_code == 1
 
 
 def test_a_saved_refusal_has_no_outputs_and_says_why(tmp_path: Path) -> None:
@@ -120,8 +119,7 @@ def test_the_command_saves_a_few_data_sets_and_says_so(tmp_path: Path) -> None:
     name = "ONNX.Max-13.value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-97-to-130"
     folder = tmp_path / "saved"
     words = ["conform", "--only", f"{name},onnx.max-13.t/int8/two", "--save", str(folder), "--parents"]
-    message = subprocess.run([sys.executable, "-m", "maxops", *words], capture_output=True, text=True, check=True)
-    assert message.stdout.endswith("2 cases\n1 case is limited to 50 evenly spaced data sets\n")
+    assert CliRunner().invoke(app, words).stdout.endswith("2 cases\n1 case is limited to 50 evenly spaced data sets\n")
     assert len(list((folder / folder_name(BY_ID[name])).glob("test_data_set_*"))) == 50
 
 

@@ -258,15 +258,10 @@ def test_rare_faults_are_reproduced(backend: str, message: str) -> None:
         reproducer_of(run, case)
 
 
-def test_who_hangs_is_not_asked_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MAX_HANGS", 1)
+def test_a_hang_is_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxops.conformance.reproduce.TIMEOUT_SECONDS", 1)
-    chosen = select(ALL, [f"{MAX_13}.T/int*/{PLAIN}", f"{MAX_13}.*/int8/one-input", f"{MAX_13}.*/int8/3-inputs"])
-    run = session.conform("own_backend.Hangs", chosen, seconds=1)
-    verdicts = {case: verdict for case, verdict in run["cases"].items() if "/int8/" in case}
-    assert sorted(verdicts.values()) == ["hangs", "not applicable", "not applicable"]
-    assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
-    assert set(run["reasons"].values()) == {"not run: 1 similar calls timed out"}
+    run = session.conform("own_backend.Hangs", select(ALL, [f"{MAX_13}.T/int8/{PLAIN}"]), seconds=1)
+    assert [*run["cases"].values()] == ["hangs"]
     reproducer_of(run, "/int8/")
 
 

@@ -78,14 +78,11 @@ class Stopwatch:
         return once
 
 
-def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
+def fastest(candidate: Candidate) -> float:
     """Return the shortest time per call in seconds, which other load affects least; short calls get extra samples."""
     watch = Stopwatch(candidate)
-    best = watch.warm_up()
-    end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
-    while few > 0 or perf_counter() < end:
-        best, few = min(best, watch.seconds()), few - 1
-    return best
+    first = watch.warm_up()
+    return min(first, *(watch.seconds() for _ in range(EXTRA_SAMPLES))) if first < SHORT_SECONDS else first
 
 
 def paired(ours: Any, theirs: Any, seconds: float) -> Json:

@@ -127,6 +127,6 @@ def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 
-def tiled(array: Array, more: int = MAX_LENGTH) -> Array:
+def tiled(array: Array) -> Array:
     """Repeat the array so that every rotation is a slice."""
-    return np.concatenate([array] * (-(-(len(array) + more) // len(array))))
+    return np.concatenate([array] * (-(-(len(array) + MAX_LENGTH) // len(array))))
