@@ -385,6 +385,25 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     assert np.load(tmp_path / "out" / "b.npy").tolist() == ["xx", "éé"]
 
 
+@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
+@pytest.mark.parametrize("kind", ["string", "int4", "float8e4m3fn"])
+def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:
+    if on == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    made = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[n] x, {kind}[2] s) => (float[n] y, float[2] z)
+        {{ y = Max(x, x) z = Cast <to = 1> (s) }}"""
+    )
+    values: Any = [b"1", b"-2"] if kind == "string" else [1, -2]
+    declared = made.graph.input[1].type.tensor_type
+    made.graph.initializer.append(helper.make_tensor("s", declared.elem_type, [2], values))
+    loaded = mx.from_proto(made, on=on)
+    assert loaded.run({"x": np.ones(1, np.float32)})["z"].tolist() == [1, -2]
+    declared.shape.dim[0].dim_value = 1
+    with pytest.raises(errors.ModelError, match=rf"'s' is \w+ \(2,\), but the input is declared as 's': {kind}"):
+        mx.from_proto(made, on=on)
+
+
 OF_SEQUENCES = (
     OPSET_18
     + """

@@ -18,9 +18,8 @@ from google.protobuf.message import DecodeError, EncodeError  # type: ignore[imp
 from onnx import ModelProto, OperatorSetIdProto, TypeProto, ValueInfoProto
 from onnx.external_data_helper import load_external_data_for_model
 
-from maxops import dtypes
 from maxops.errors import ConfigurationError, MaxopsError, ModelError
-from maxops.model import Container, Model, Other, Step, Value, warn_caller
+from maxops.model import Container, Model, Other, Step, Value, type_name, warn_caller
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
 from maxops.onnx.external import external_tensors, without_external
@@ -249,7 +248,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     outputs = _values(proto.graph.output, source, "output", any_type=True)
     names = {value.name for value in inputs}
     defaults = {
-        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder)
+        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder, any_type=True)
         for tensor in proto.graph.initializer
         if tensor.name in names
     }
@@ -316,6 +315,6 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
 def _check_default(source: str, value: Value, default: Array) -> None:
     if not value.admits(default):
         raise ModelError(
-            f"{source}: initializer {value.name!r} is {dtypes.of(default.dtype)} {default.shape}, but the input is "
+            f"{source}: initializer {value.name!r} is {type_name(default)} {default.shape}, but the input is "
             f"declared as {value}"
         )

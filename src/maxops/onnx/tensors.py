@@ -84,20 +84,22 @@ def without_folder(where: str) -> ModelError:
     )
 
 
-def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
+def to_array(tensor: TensorProto, where: str, folder: Path | None = None, *, any_type: bool = False) -> Array:
     """Convert a TensorProto to a read-only array. Error messages start with `where`.
 
-    External data is read only from files inside `folder`. If `folder` is None, external data raises ModelError.
+    External data is read only from files inside `folder`. If `folder` is None, external data raises ModelError. With
+    `any_type`, the tensor may have a type that no max operator supports.
     """
     dtype = DTYPES.get(tensor.data_type)
-    if dtype is None:
+    if dtype is None and not (any_type and other_type(tensor.data_type)):
         raise unsupported_type(where, tensor.data_type)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external and folder is None:
         raise without_folder(where)
     if external:
         check_keys(tensor, where)
-    check_size(tensor, dtype, where, external=external)
+    if dtype is not None:
+        check_size(tensor, dtype, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
     except (ValidationError, ValueError, OSError, RuntimeError) as error:  # RuntimeError is from onnx's C++ code

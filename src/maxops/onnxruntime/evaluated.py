@@ -45,6 +45,7 @@ class SessionEvaluator:
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
+        self._defaults = defaults
         # in models of IR version 3 or older, ONNX Runtime treats the defaults of inputs as constants
         self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
@@ -57,8 +58,12 @@ class SessionEvaluator:
                     f"{self._source}: input {name!r} has a default, which ONNX Runtime treats as a constant in models "
                     f"of IR version 3 or older; {_ELSEWHERE}"
                 )
-        given = {name: _in_order(value) for name, value in inputs.items()}
-        given = {name: array for name, array in given.items() if name in self._taken}
+        # onnxruntime has the defaults itself, and accepts no arrays of some types, such as int4
+        given = {
+            name: _in_order(value)
+            for name, value in inputs.items()
+            if name in self._taken and not (name in self._defaults and value is self._defaults[name])
+        }
         try:
             return dict(zip(names, outputs_of(self._session, given, names), strict=True))
         except Exception as error:  # onnxruntime's exceptions have no common base class
