@@ -161,6 +161,13 @@ def test_a_node_without_an_output() -> None:
         mx.rewrite(model)
 
 
+def test_a_required_input_that_is_omitted() -> None:
+    model = parser.parse_model(TWO)
+    model.graph.node[0].input[1] = ""
+    with pytest.raises(errors.InputCountError, match=r"input 1 of Max-13 is required.*\[ONNX\.Max-13\.inputs\]"):
+        mx.rewrite(model)
+
+
 @pytest.mark.parametrize(
     ("attribute", "words"),
     [

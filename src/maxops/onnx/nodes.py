@@ -86,16 +86,21 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
-    optional = {1} if node.op_type == "ReduceMax" else set()
+    check_inputs(node, row, where)
+    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+    operator = ops.Operator(row)
+    return Step(label(node), tuple(node.input), node.output[0], lambda inputs: operator(*inputs, **attributes))
+
+
+def check_inputs(node: NodeProto, row: Spec, where: str) -> None:
+    """Reject a max operator that omits a required input. Only the axes of ReduceMax may be omitted."""
+    optional = {1} if row.operator == "ReduceMax" else set()
     for number, name in enumerate(node.input):
         if not name and number not in optional:
             raise InputCountError(
                 f"{where}: input {number} of {row.name} is required, but its name is empty",
                 row.clause("inputs"),
             )
-    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
-    operator = ops.Operator(row)
-    return Step(label(node), tuple(node.input), node.output[0], lambda inputs: operator(*inputs, **attributes))
 
 
 def _value(attribute: AttributeProto) -> Any:

@@ -164,6 +164,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
         actual = len(node.input)
         raise ModelError(f"{where}: {row.name} takes one input, got {actual}", row.clause("inputs"))
+    nodes.check_inputs(node, row, where)
     kept = [helper.make_attribute(SINCE_VERSION, row.version)]
     for number, attribute in enumerate(node.attribute):
         if any(attribute.name == other.name for other in node.attribute[:number]):
