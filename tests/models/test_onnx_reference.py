@@ -175,11 +175,24 @@ def test_a_model_of_another_domain_alone() -> None:
     assert mx.from_proto(made).run({"x": np.array([0.25, 1], np.float32)})["y"].tolist() == [0, 1]
 
 
-def test_an_error_names_the_model_and_the_clause() -> None:
-    text = OPSET_18 + "g (float[n] a, float[m] b) => (float[k] y) { t = Max(a, b) y = Abs(t) }"
-    loaded = mx.from_proto(parser.parse_model(text), "some.onnx")
-    with pytest.raises(errors.ShapeError, match=r"^some\.onnx: .*\[ONNX\.Max-13\.shape\]$"):
-        loaded.run({"a": np.array([1, 2], np.float32), "b": np.array([1, 2, 3], np.float32)})
+@pytest.mark.parametrize("is_inner", [False, True])
+@pytest.mark.parametrize(
+    ("b", "clause", "kind"),
+    [("float", "Max-8.shape", errors.ShapeError), ("double", "Max-8.T", errors.DTypeError)],
+)
+def test_an_error_names_the_node_and_the_clause(b: str, clause: str, kind: type[Exception], is_inner: bool) -> None:
+    """Test an error that onnx passes on, and a TypeError, which onnx replaces once for each node around it."""
+    body = "t = Max(a, b)"
+    if is_inner:
+        body = f"""c = Constant <value = bool {{1}}> () t = If (c) <
+            then_branch = g1 () => (float[k] t1) {{ {body.replace("t =", "t1 =")} }},
+            else_branch = g2 () => (float[k] t2) {{ t2 = Identity(a) }}>"""
+    head = f'<ir_version: 8, opset_import: ["": 11]> g (float[n] a, {b}[m] b) => (float[k] y)'
+    loaded = mx.from_proto(parser.parse_model(f"{head} {{ {body} y = Abs(t) }}"), "some.onnx")
+    given = {"a": np.array([1, 2], np.float32), "b": np.array([1, 2, 3], np.dtype(b if b == "double" else "f4"))}
+    name = "t1" if is_inner else "t"
+    with pytest.raises(kind, match=rf"^some\.onnx: node \(Max\) with output '{name}': .*\[ONNX\.{clause}\]$"):
+        loaded.run(given)
 
 
 # ------------------------------------------------------------------------------------------------- SegmentMax

@@ -94,10 +94,10 @@ class GraphEvaluator:
             with warnings.catch_warnings(), np.errstate(all="ignore"):  # for example, ONNX allows division by zero
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
-        except MaxopsError as error:
-            raise error.at(self._source) from error
         except Exception as error:  # operators of onnx may raise any exception
             failed = label(node) if (node := _failed(error)) else "the model"
+            if isinstance(error, MaxopsError):
+                raise error.at(f"{self._source}: {failed}") from error
             raise ModelError(f"{self._source}: {failed} failed on {REFERENCE}: {in_words(error)}") from error
         found = dict(zip(names, results, strict=True))
         for name, holds_list in self._optional.items():  # onnx's Optional returns its value in a list

@@ -10,7 +10,7 @@ from onnx.reference.ops import op_scatter_elements, op_scatternd
 
 from maxops import ops, spec
 from maxops.calls import MaxCall, ReduceCall, ScatterCall, SegmentCall
-from maxops.errors import ModelError
+from maxops.errors import MaxopsError, ModelError
 from maxops.onnx import schemas
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -90,7 +90,8 @@ def reference_ops() -> list[type[OpRun]]:
 
     onnx's evaluator also uses these operators inside If, Loop and Scan, but not inside the functions of a model.
     `maxops.onnx.ReferenceEvaluator` also uses them inside functions. Arrays may have any shape, and any type that the
-    version of the operator supports. A call that violates a clause of a specification raises the error of the clause.
+    version of the operator supports. A call that violates a clause of a specification raises the error of the clause
+    or, if this error is a TypeError, a TypeError of onnx, whose cause is the error of the clause.
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
@@ -113,6 +114,16 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
     def __init__(self, proto: Any, *, new_ops: list[type[OpRun]] | None = None, **more: Any) -> None:
         # onnx creates an evaluator of the same class for each function, but does not pass new_ops to it
         super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
+
+    def run(self, *args: Any, **more: Any) -> Any:
+        """Run the model as onnx's evaluator does. A call that violates a clause raises the error of the clause."""
+        try:
+            return super().run(*args, **more)
+        except TypeError as error:
+            cause: BaseException | None = error  # each node around the call replaces a TypeError with another one
+            while cause is not None and not isinstance(cause, MaxopsError):
+                cause = cause.__cause__
+            raise cause or error
 
 
 def _row(node: OpRun, since_version: int | None) -> Spec:
