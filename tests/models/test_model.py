@@ -84,6 +84,12 @@ def test_models_of_wrong_types(act: Callable[[Any], object], given: object) -> N
         act(given)
 
 
+def _move_to_constant(proto: ModelProto) -> None:
+    """Replace the initializer by a Constant."""
+    constant = helper.make_node("Constant", [], ["w"], "constant", value=proto.graph.initializer.pop())
+    proto.graph.node.insert(0, constant)
+
+
 @pytest.mark.parametrize("is_attribute", [False, True])
 @pytest.mark.parametrize("others", [False, True])
 def test_external_data_needs_a_file(
@@ -91,8 +97,7 @@ def test_external_data_needs_a_file(
 ) -> None:
     proto = external(location="good.bin", length=16)
     if is_attribute:
-        constant = helper.make_node("Constant", [], ["w"], "constant", value=proto.graph.initializer.pop())
-        proto.graph.node.insert(0, constant)
+        _move_to_constant(proto)
     if others:
         proto.graph.node.append(helper.make_node("Relu", ["y"], ["unused"]))
     (tmp_path / "good.bin").write_bytes(Y.tobytes())
@@ -104,14 +109,18 @@ def test_external_data_needs_a_file(
 # ----------------------------------------------------------------------------------------------- external data
 
 
+@pytest.mark.parametrize("is_attribute", [False, True])
 @pytest.mark.parametrize(
     ("location", "offset"), [("good.bin", 0), ("good.bin", 8), ("./good.bin", 0), ("sub/../good.bin", 0)]
 )
-def test_external_data_in_the_folder_is_read(location: str, offset: int, tmp_path: Path) -> None:
+def test_external_data_in_the_folder_is_read(location: str, offset: int, is_attribute: bool, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "good.bin").write_bytes(bytes(offset) + Y.tobytes() + bytes(8))
     path = tmp_path / "model.onnx"
-    path.write_bytes(external(location=location, offset=offset, length=16).SerializeToString())
+    proto = external(location=location, offset=offset, length=16)
+    if is_attribute:
+        _move_to_constant(proto)
+    path.write_bytes(proto.SerializeToString())
     assert_same_bits(load(path).run({"x": X})["y"], reference.maximum(X, Y))
 
 

@@ -145,7 +145,7 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
     structure.check_names(graph, source)
     if not _is_plain(proto):
         return _evaluated(proto, source, path, opset, on)
-    for node in graph.node:
+    for node in without_external(proto).graph.node:  # onnx.checker would search the current folder for external data
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     structure.check_order(graph, source)
     folder = None if path is None else path.parent
