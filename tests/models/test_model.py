@@ -24,6 +24,7 @@ from maxops import errors, reference
 from maxops.checker import check
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.onnx import Backend, from_proto, load, portable, rewrite
+from maxops.onnx.exposed import expose
 from maxops.onnx.tensors import DTYPES, read_tensor_file, to_array
 from maxops.plan import Array
 
@@ -122,6 +123,23 @@ def test_external_data_in_the_folder_is_read(location: str, offset: int, is_attr
         _move_to_constant(proto)
     path.write_bytes(proto.SerializeToString())
     assert_same_bits(load(path).run({"x": X})["y"], reference.maximum(X, Y))
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_model_and_its_data_that_are_links(others: bool, tmp_path: Path) -> None:
+    """Test links as in Hugging Face's cache, where the files have other names."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    proto = external(location="w.bin", length=16)
+    if others:
+        proto.graph.node.append(helper.make_node("Relu", ["y"], ["unused"]))
+    for folder in (here, there):
+        folder.mkdir()
+    for name, data in (("w.bin", Y.tobytes()), ("m.onnx", proto.SerializeToString())):
+        (there / f"blob of {name}").write_bytes(data)
+        (here / name).symlink_to(there / f"blob of {name}")
+    assert_same_bits(load(here / "m.onnx").run({"x": X})["y"], reference.maximum(X, Y))
+    assert not check(here / "m.onnx").broken
+    assert_same_bits(expose(here / "m.onnx", "m").constants["w"], Y)
 
 
 # ------------------------------------------------------------------------------------------------ broken inputs

@@ -11,6 +11,7 @@ from onnx import ModelProto
 from maxops.checker import ir_model, onnx_checker, onnx_model, standards
 from maxops.checker.onnx_faults import take_small_integers_in
 from maxops.checker.report import Report, judge
+from maxops.onnx.external import follow_links
 from maxops.onnx.load import read
 from maxops.onnx.structure import canonical, with_open_sizes
 
@@ -43,7 +44,8 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
         return Report(str(model), chosen, tuple(faults), tuple(map(judge, nodes)))
     source, folder, proto = "model", None, model
     if not isinstance(proto, ModelProto):
-        source, folder, proto = str(model), Path(model).parent, read(Path(model))
+        source, proto = str(model), read(Path(model))
+        folder = follow_links(proto, Path(model))
     proto = with_open_sizes(canonical(proto))
     if folder is not None:
         take_small_integers_in(proto, folder)

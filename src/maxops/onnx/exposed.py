@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Step
 from maxops.onnx import nodes
+from maxops.onnx.external import follow_links
 from maxops.onnx.inline import by_key, inlined
 from maxops.onnx.load import opset_of, parse, read, take_data_in, to_bytes
 from maxops.onnx.structure import with_inner
@@ -45,8 +46,8 @@ def expose(model: Path | bytes, source: str) -> Exposed:
 
     Raises ModelError for a model without max nodes outside of subgraphs.
     """
-    folder = model.parent if isinstance(model, Path) else None
     proto = read(model) if isinstance(model, Path) else parse(model, source)
+    folder = follow_links(proto, model) if isinstance(model, Path) else None
     if folder is not None:
         take_data_in(proto, source, folder)
     try:

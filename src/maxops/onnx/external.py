@@ -157,6 +157,8 @@ def follow_links(model: ModelProto, path: Path) -> Path:
     locations in the model's tensors are then updated, because the targets may have other names.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
+    if real == beside:
+        return path.parent
     found = [
         (
             tensor,
@@ -166,8 +168,8 @@ def follow_links(model: ModelProto, path: Path) -> Path:
         )
         for tensor in external_tensors(model)
     ]
-    if real == beside or not all(data.is_relative_to(real) for _, data in found):
-        return beside
+    if not all(data.is_relative_to(real) for _, data in found):
+        return path.parent
     for tensor, data in found:
         for entry in tensor.external_data:
             if entry.key == "location":

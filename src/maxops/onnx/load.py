@@ -22,7 +22,7 @@ from maxops.errors import ConfigurationError, MaxopsError, ModelError
 from maxops.model import Container, Model, Other, Step, Value, type_name, warn_caller
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
-from maxops.onnx.external import external_tensors, without_external
+from maxops.onnx.external import external_tensors, follow_links, without_external
 from maxops.onnx.rewrite import moved
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, unsupported_type, without_folder
 from maxops.plan import Array
@@ -148,7 +148,7 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
     for node in without_external(proto).graph.node:  # onnx.checker would search the current folder for external data
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     structure.check_order(graph, source)
-    folder = None if path is None else path.parent
+    folder = None if path is None else follow_links(proto, path)
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
     }
@@ -238,7 +238,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     _check_model(proto, source)
     if on == "onnx":  # ONNX Runtime has its own rules for hidden names
         structure.check_shadowing(proto.graph, source)
-    folder = None if path is None else path.parent
+    folder = None if path is None else follow_links(proto, path)
     external = next(external_tensors(proto), None)
     if external is not None and folder is None:
         raise without_folder(f"{source}: tensor {external.name!r}")
