@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 from helpers.bits import assert_same_bits
 from helpers.models import BAD_MODELS, FLOAT, MAX, BadModel, external, model, node, tensor, value

@@ -123,7 +123,9 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
             cause: BaseException | None = error  # each node around the call replaces a TypeError with another one
             while cause is not None and not isinstance(cause, MaxopsError):
                 cause = cause.__cause__
-            raise cause or error
+            if cause is None:
+                raise
+            raise cause from cause.__cause__
 
 
 def _row(node: OpRun, since_version: int | None) -> Spec:
