@@ -186,6 +186,24 @@ def test_each_call_has_its_own_types() -> None:
     assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}
 
 
+@pytest.mark.parametrize("more", [[], [""]], ids=str)
+@pytest.mark.parametrize(
+    ("operator", "clause", "verdict"),
+    [("Max", "ONNX.Max-13.inputs", "broken"), ("ReduceMax", "ONNX.ReduceMax-18.axes", "holds")],
+)
+def test_a_call_that_omits_an_input(operator: str, clause: str, verdict: str, more: list[str]) -> None:
+    """Test that nodes of the body omit it, too, even inside an If."""
+    made = parsed(
+        f"""g (float[2,3] a, bool c) => (float[p,q] y) {{ y = own.f(c, a) }}
+        <domain: "own", opset_import: ["": 18]> f (c, a, b) => (r) {{
+            s = {operator}(a, b)
+            r = If (c) <then_branch = t () => (float[p,q] u) {{ u = {operator}(a, b) }},
+                        else_branch = e () => (float[p,q] v) {{ v = Identity(a) }}> }}"""
+    )
+    made.graph.node[0].input.extend(more)
+    assert [each.verdict for each in check(made).findings if each.clause == clause] == [verdict] * 2
+
+
 @pytest.mark.parametrize("declares", [True, False])
 @pytest.mark.parametrize(("keeps", "sizes"), [(0, [2]), (1, [2, 1]), (None, [2, 1])], ids=str)
 def test_a_reference_to_an_attribute_that_a_function_does_not_declare(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 
@@ -75,11 +75,17 @@ def name_of(key: FunctionKey) -> str:
     return ".".join(str(part) for part in key if part)
 
 
-def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:
+def body(
+    function: FunctionProto,
+    given: Mapping[str, AttributeProto] | None,
+    ir_version: int,
+    omitted: Collection[str] = (),
+) -> ModelProto:
     """Return a model with a function's nodes, in which values replace the references to the function's attributes.
 
     The model has no inputs and outputs. `given` contains the attributes of a call, or is None if the call is unknown.
-    For an unknown call, only default values replace references.
+    For an unknown call, only default values replace references. Nodes also omit the inputs of the function that the
+    call omits.
     """
     model = ModelProto(ir_version=ir_version, opset_import=function.opset_import)
     model.graph.node.extend(function.node)
@@ -90,6 +96,9 @@ def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir
             attributes = [*_with_values(node, values, keep=given is None)]
             del node.attribute[:]
             node.attribute.extend(attributes)
+        for number, name in enumerate(node.input):
+            if name in omitted:
+                node.input[number] = ""
     return model
 
 

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from maxops import spec
 from maxops.checker import standards
@@ -91,13 +91,26 @@ class _Graph:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function call whose body is still to be read. `attributes` is None if the caller is unknown."""
+    """A function call whose body is still to be read. An omitted input is None.
+
+    `attributes` is None if the caller is unknown.
+    """
 
     path: str
     key: FunctionKey
-    inputs: tuple[Value, ...] = ()
+    inputs: tuple[Value | None, ...] = ()
     outputs: tuple[Value, ...] = ()
     attributes: Mapping[str, AttributeProto] | None = None
+
+    def given(self, function: FunctionProto) -> dict[str, Value]:
+        """Return the inputs that the call does not omit, by name."""
+        pairs = zip(function.input, self.inputs, strict=False)
+        return {name: value for name, value in pairs if value is not None}
+
+    def body(self, function: FunctionProto, ir_version: int) -> ModelProto:
+        """Return the function's nodes as a model, with the call's attributes, and without inputs."""
+        omitted = () if self.attributes is None else {*function.input} - self.given(function).keys()
+        return body(function, self.attributes, ir_version, omitted)
 
 
 def read_nodes(proto: ModelProto, folder: Path | None, standard: str | None) -> tuple[list[Node], list[Finding]]:
@@ -286,12 +299,12 @@ class _Reader:
                 )
         if self._functions.fault:
             return
-        inputs = tuple(scope.get(name, Value()).without_large_tensor() for name in node.input)
+        inputs = tuple(scope.get(name, Value()).without_large_tensor() if name else None for name in node.input)
         outputs = tuple(value if (value := scope.get(name, Value())).declared else Value() for name in node.output)
         attributes = {attribute.name: attribute for attribute in node.attribute}
         call = (
             key,
-            tuple(value.fingerprint for value in inputs),
+            tuple(value and value.fingerprint for value in inputs),
             tuple(value.fingerprint for value in outputs),
             *sorted(attribute.SerializeToString() for attribute in node.attribute),
         )
@@ -308,10 +321,10 @@ class _Reader:
     def _body_with_types(self, call: _Call) -> ModelProto:
         """Return a model of a function's body with the types and constants of a call, and the functions it calls."""
         function = self._functions.by_key[call.key]
-        model = body(function, call.attributes, self._proto.ir_version)
+        model = call.body(function, self._proto.ir_version)
         if not self._functions.fault:
             model.functions.extend(self._functions.needed(call.key))
-        for name, value in dict(zip(function.input, call.inputs, strict=False)).items():
+        for name, value in call.given(function).items():
             if isinstance(name, str) and value.type is not None:
                 model.graph.input.add(name=name).type.CopyFrom(value.type)
             if isinstance(name, str) and value.tensor is not None:
@@ -330,9 +343,9 @@ class _Reader:
                 function.node,
                 lambda: imported_opset(function.opset_import, ""),
             )
-        graph = body(function, call.attributes, self._proto.ir_version).graph
+        graph = call.body(function, self._proto.ir_version).graph
         inferred = graph if found is None else self._inferred(call.path, graph, found)
-        given = {name: Value() for name in function.input} | dict(zip(function.input, call.inputs, strict=False))
+        given = {name: Value() for name in function.input} | call.given(function)
         for name in function.input:
             if isinstance(name, str):
                 graph.input.add(name=name)
