@@ -417,6 +417,11 @@ def test_a_faulty_member_of_a_npz_is_called_what_it_is(member: str, tmp_path: Pa
         pytest.param(_npz_of(X, slice(0, 60)), ["not a .npz file"], id="truncated"),
         pytest.param(_corrupt_npz, ["broken"], id="corrupt"),
         pytest.param(_npz(x=b"text"), ["'x'", "not a .npy file"], id="no_npy_in_it"),
+        pytest.param(
+            _npz(**dict.fromkeys(["x", "x.npy"], npy_bytes(X))),
+            ["two arrays named 'x'", "np.savez"],
+            id="two_of_a_name",
+        ),
         pytest.param(_npz_of(np.array([None], object), slice(None)), ["pickled"], id="objects"),
         pytest.param(lambda path: np.savez(path, w=X), ["input 'w' is unknown", "'x': float32 (4,)"], id="other_name"),
     ],

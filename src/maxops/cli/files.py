@@ -133,7 +133,10 @@ def _members(file: IO[bytes], source: str) -> dict[str, Array]:
                     )
                 with archive.open(member) as opened_member:
                     array = npy_format.read_array(opened_member, allow_pickle=False)
-                arrays[member.filename.removesuffix(".npy")] = array
+                name = member.filename.removesuffix(".npy")
+                if name in arrays:
+                    raise ModelInputError(f"{source}: the file contains two arrays named {name!r}; {SAVE_NPZ_AGAIN}")
+                arrays[name] = array
     except ModelInputError:  # names the member and the problem
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
