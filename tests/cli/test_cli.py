@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -866,3 +867,14 @@ def test_first_values() -> None:
     assert table.first_values(np.zeros((0, 2))) == ""
     assert table.first_values(np.array(-0.0)) == "-0.0"
     assert table.first_values(np.asfortranarray([[1, 2], [3, 4]])) == "1, 2, 3, 4"
+
+
+def test_first_values_need_little_memory() -> None:
+    large = np.broadcast_to(np.float32(1), (1 << 22, 3))
+    tracemalloc.start()
+    try:
+        assert table.first_values(large) == "1.0, 1.0, 1.0, 1.0, 1.0, 1.0, ..."
+        assert table.describe("y", large)["first_values"] == ["1.0"] * table.FIRST
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

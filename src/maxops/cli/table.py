@@ -130,7 +130,7 @@ def say(text: str, indent: int = 0) -> None:
 def describe(name: str, array: Array) -> dict[str, Any]:
     """Describe an array for JSON: its type, its shape, and its first values with their bits."""
     dtype = dtypes.of(array.dtype)
-    first = [array[index] for index in islice(np.ndindex(array.shape), FIRST)]
+    first = _first(array)
     found = {
         "output": name,
         "type": type_name(array),
@@ -158,8 +158,14 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 def first_values(array: Array) -> str:
     """Return the first values in row-major order, within a third of the terminal width, with "..." for the rest."""
-    # array.flat supports at most 32 axes
-    values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
+    values = [str(value) for value in _first(array)]
     while len(values) > 1 and len(", ".join(values)) > _width() // 3:
         values.pop()
     return ", ".join([*values, "..."] if array.size > len(values) else values)
+
+
+def _first(array: Array) -> list[Any]:
+    """Return the first elements in row-major order, which are all in a corner of the array."""
+    # np.ndindex needs memory for every index along each axis, and array.flat supports at most 32 axes
+    corner = np.asarray(array[(slice(FIRST),) * array.ndim], array.dtype)
+    return [corner[index] for index in islice(np.ndindex(corner.shape), FIRST)]
