@@ -98,6 +98,21 @@ def test_axes_are_integers_even_if_there_are_none(kind: str, size: int, count: i
         model.run({"x": np.ones((2, 3), np.float32), "b": np.ones(3, np.float32)})
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_inputs_and_outputs_have_the_order_of_the_file(reverse: bool, tmp_path: Path) -> None:
+    layers = [
+        layer(0, "x", "Parameter", 'shape="2" element_type="f32"', outputs=[(0, (2,))]),
+        layer(1, "b", "Parameter", 'shape="2" element_type="f32"', outputs=[(0, (2,))]),
+        layer(2, "m", "Maximum", "", [(0, (2,)), (1, (2,))], [(2, (2,))]),
+        layer(3, "y", "Result", inputs=[(0, (2,))]),
+        layer(4, "z", "Result", inputs=[(0, (2,))]),
+    ]
+    edges = [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (0, 0, 4, 0)]
+    made = load(saved(tmp_path, net(layers[::-1] if reverse else layers, edges)))
+    assert [value.name for value in made.inputs] == ["x", "b"][:: -1 if reverse else 1]
+    assert [value.name for value in made.outputs] == ["y", "z"][:: -1 if reverse else 1]
+
+
 @pytest.mark.parametrize("kind", ["Maximum", "Result"])
 def test_a_constant_gives_its_type_to_what_reads_it(kind: str, tmp_path: Path) -> None:
     layers = [

@@ -68,8 +68,8 @@ def load(path: str | PathLike[str]) -> Model:
         add_edge(edge, found, sources, source)
     weights = Weights(path.with_suffix(".bin"))
     constants: dict[str, Array] = {}
-    inputs: list[Value] = []
-    outputs: list[Value] = []
+    inputs: dict[str, Value] = {}  # by layer id
+    outputs: dict[str, Value] = {}
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port
     types: dict[str, DType | OtherType] = {}  # the types of these values, by name
@@ -79,14 +79,13 @@ def load(path: str | PathLike[str]) -> Model:
         if layer.type == "Result":
             start = sources[layer.id, next(iter(layer.inputs))]
             sizes = found[start[0]].outputs[start[1]]
-            outputs.append(layers.result(layer, types[fed[0]], sizes, where))
-            steps.append(Step(str(layer), (fed[0],), outputs[-1].name, identity))
+            outputs[layer.id] = layers.result(layer, types[fed[0]], sizes, where)
+            steps.append(Step(str(layer), (fed[0],), outputs[layer.id].name, identity))
             continue
         port = layers.output_port(layer, where)
         name = made[layer.id, port] = f"{layer.id}:{port}"
         if layer.type == "Parameter":
-            value = layers.parameter(layer, where)
-            inputs.append(value)
+            value = inputs[layer.id] = layers.parameter(layer, where)
             types[name] = value.dtype
             steps.append(Step(str(layer), (value.name,), name, identity))
         elif layer.type == "Const":
@@ -98,12 +97,14 @@ def load(path: str | PathLike[str]) -> Model:
             steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, said.append)))
             for text in said:
                 warnings.warn(text, IRWarning, stacklevel=2)
-    for values, kind in ((inputs, "Parameters"), (outputs, "Results")):
+    # in the order of the file, as in OpenVINO
+    takes, gives = (tuple(values[name] for name in found if name in values) for values in (inputs, outputs))
+    for values, kind in ((takes, "Parameters"), (gives, "Results")):
         if len({value.name for value in values}) < len(values):
             raise ModelError(f"{source}: {kind} must have distinct names, got {', '.join(map(str, values))}")
     if not outputs:
         raise ModelError(f"{source}: the model has no Result layer, so it has no outputs")
-    return Model(source, 0, tuple(inputs), tuple(outputs), constants, tuple(steps))
+    return Model(source, 0, takes, gives, constants, tuple(steps))
 
 
 def parse_net(path: Path, source: str) -> Element:
