@@ -398,6 +398,26 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     assert np.load(tmp_path / "out" / "b.npy").tolist() == ["xx", "éé"]
 
 
+def test_data_sets_of_types_that_no_max_takes(tmp_path: Path) -> None:
+    onnx.save(parser.parse_model(STRINGS), tmp_path / "model.onnx")
+    folder = tmp_path / "test_data_set_0"
+    folder.mkdir()
+    floats, complexes = np.array([1, 2], np.float32), np.array([1j, 2], np.complex64)
+    for name, arrays in (
+        ("input", [np.array(["x", "é"], object), floats, complexes]),
+        ("output", [np.array(["xx", "éé"], object), floats, complexes]),
+    ):
+        for number, array in enumerate(arrays):
+            (folder / f"{name}_{number}.pb").write_bytes(
+                numpy_helper.from_array(array, "acx"[number]).SerializeToString()
+            )
+    words = ["run", str(tmp_path), "--on", "onnx"]
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, "3 of 3 outputs agree bit for bit" in result.stdout) == (0, True)
+    words += [f"--input={name}={folder}/input_{number}.pb" for number, name in enumerate("axc")]
+    assert "xx, éé" in CliRunner().invoke(app, words).stdout
+
+
 @pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 @pytest.mark.parametrize("kind", ["string", "int4", "float8e4m3fn"])
 def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:

@@ -589,7 +589,7 @@ def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
             raise ModelInputError(f"--input {argument}: a .npy file contains no input name; pass --input NAME={path}")
         yield name, read_npy(path)
     else:
-        own_name, array = read_tensor_file(path)
+        own_name, array = read_tensor_file(path, any_type=True)
         if not name and not own_name:
             raise ModelInputError(f"--input {argument}: the tensor has no name; pass --input NAME={path}")
         yield name or own_name, array

@@ -61,4 +61,6 @@ def _numbered(folder: Path, kind: str) -> list[Path]:
 
 
 def _read(file: Path, value: Value | None) -> Any:
-    return read_held_file(file, value.container) if value and value.container else read_tensor_file(file)[1]
+    if value and value.container:
+        return read_held_file(file, value.container)
+    return read_tensor_file(file, any_type=True)[1]

@@ -159,8 +159,11 @@ def _check_range(stored: Array, dtype: DType, where: str) -> None:
         raise ModelError(f"{where} contains {odd}, but values stored for {dtype} must be between {low} and {high}")
 
 
-def read_tensor_file(path: Path) -> tuple[str, Array]:
-    """Return the name and the data of the tensor in a TensorProto file. The name may be empty."""
+def read_tensor_file(path: Path, *, any_type: bool = False) -> tuple[str, Array]:
+    """Return the name and the data of the tensor in a TensorProto file. The name may be empty.
+
+    With `any_type`, the tensor may have a type that no max operator supports.
+    """
     tensor = TensorProto()
     try:
         tensor.ParseFromString(path.read_bytes())
@@ -170,7 +173,7 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
         raise ModelInputError(f"{path} is truncated or not a TensorProto file") from error
     if tensor.data_type == TensorProto.UNDEFINED:
         raise ModelInputError(f"{path} is empty or not a TensorProto file: it has no element type")
-    return tensor.name, _held(tensor, path)
+    return tensor.name, _held(tensor, path, any_type=any_type)
 
 
 def read_held_file(path: Path, container: Container) -> Any:
@@ -190,17 +193,17 @@ def read_held_file(path: Path, container: Container) -> Any:
         raise ModelInputError(f"{path} is {'' if data else 'empty, '}not a {kind} file")
     if isinstance(message, OptionalProto):
         if message.HasField("tensor_value"):
-            return _held(message.tensor_value, path)
+            return _held(message.tensor_value, path, any_type=True)
         if not message.HasField("sequence_value"):
             return None
         message = message.sequence_value
     if message.elem_type != SequenceProto.TENSOR:
         raise ModelInputError(f"{path} is not a sequence of dense tensors")
-    return [_held(tensor, path) for tensor in message.tensor_values]
+    return [_held(tensor, path, any_type=True) for tensor in message.tensor_values]
 
 
-def _held(tensor: TensorProto, path: Path) -> Array:
+def _held(tensor: TensorProto, path: Path, *, any_type: bool) -> Array:
     try:
-        return to_array(tensor, f"{path}: the tensor")
+        return to_array(tensor, f"{path}: the tensor", any_type=any_type)
     except MaxopsError as error:
         raise ModelInputError(str(error)) from error
