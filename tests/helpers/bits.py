@@ -64,6 +64,13 @@ def assert_same_bits(got: Any, expected: Array) -> None:
     )
 
 
+def assert_new(result: Array) -> None:
+    """Raise unless an array may be a new result: native, writable, and with its own memory."""
+    assert result.dtype.isnative
+    assert result.flags.writeable
+    assert result.flags.owndata
+
+
 # --------------------------------------------------------------------------------------------------- values
 
 

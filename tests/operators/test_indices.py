@@ -72,18 +72,6 @@ def test_rows_and_columns_of_every_length(dtype: DType) -> None:
         _assert_right(_few(dtype, (3, width), width), (0,))
 
 
-@each_size
-def test_every_place(dtype: DType) -> None:
-    """Test a unique maximum at each position."""
-    highest = of_words(dtype, [0x7B])[0]
-    for length in (5, 33, 64, 150):
-        data = np.zeros((length, length), dtype.numpy)
-        np.fill_diagonal(data, highest)
-        for axis in (0, 1):
-            places = mo.reduce_max(data, axis, keepdims=False, return_indices=True)[1]
-            assert_same_bits(places, np.arange(length))
-
-
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_nans_and_zeros(dtype: DType) -> None:
     """Test that any NaN matches the quiet NaN, and that -0 does not match +0."""
@@ -133,14 +121,6 @@ def test_threads(threads: int) -> None:
         got, found = mo.reduce_max(data, axes, return_indices=True)
         assert_same_bits(got, values)
         assert_same_bits(found, indices)
-
-
-def test_the_last_element_of_many(threads: int) -> None:
-    data = np.zeros(3_000_000, np.uint8)
-    data[-1] = 1
-    assert mo.reduce_max(data, return_indices=True)[1] == 2_999_999
-    data[1_234_567] = 1
-    assert mo.reduce_max(data, return_indices=True)[1] == 1_234_567
 
 
 def test_outputs() -> None:

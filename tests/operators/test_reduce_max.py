@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import chain, combinations
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from numpy.lib.stride_tricks import as_strided
 
 import maxops as mo
 from helpers.bits import (
@@ -20,12 +19,10 @@ from helpers.bits import (
     LAYOUTS,
     STORED,
     Array,
-    Guarded,
     arrays,
+    assert_new,
     assert_same_bits,
-    at_offset,
     contiguous,
-    distinct,
     fast_reduce_max,
     mixed,
     of_words,
@@ -35,9 +32,7 @@ from helpers.bits import (
 )
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import reference
-from maxops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, DType
-from maxops.engines import table
-from maxops.errors import AxesError
+from maxops.dtypes import FLOAT16, FLOAT32, INT8, INT64, UINT8, UINT16, DType
 from maxops.typing import Axes
 
 pytestmark = pytest.mark.usefixtures("isa")
@@ -52,41 +47,6 @@ def subsets(rank: int) -> list[tuple[int, ...]]:
     return list(chain.from_iterable(combinations(range(rank), count) for count in range(1, rank + 1)))
 
 
-@cache
-def _lengths(dtype: DType) -> list[tuple[Array, Array]]:
-    """Return (row, maximum) for every length from 0 to 130; NaNs are rare, so that other values are maxima too."""
-    row = mixed(dtype, 130, 1, nans=0.01)
-    return [(row[-n:] if n else row[:0], reference.reduce_max(row[-n:] if n else row[:0])) for n in range(131)]
-
-
-def spelled_axes(axes: list[int]) -> Iterator[Any]:
-    """Yield the axes as lists, tuples and arrays of every integer type, byte order and stride."""
-    yield axes
-    yield tuple(axes)
-    yield [np.int8(axis) for axis in axes]
-    for dtype in (row for row in STORED if row.kind in ("int", "uint")):
-        if min(axes) >= 0 or dtype.kind == "int":
-            array = np.array(axes, dtype.numpy)
-            yield array
-            yield swapped(array)
-            yield np.repeat(array, 2)[::2]
-
-
-@by_itself
-@pytest.mark.parametrize("axes", [[0], [1, 0], [2, 0], [-1], [-1, 0], [2, 1, 0]], ids=str)
-def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    data = mixed(FLOAT32, (2, 3, 4))
-    expected = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
-    monkeypatch.setattr(table, "run", None)  # the core must not leave any call to it
-    calls = list(spelled_axes(axes))
-    if axes == [0]:
-        calls += [0, np.uint8(0), range(1)]
-    for each in calls:
-        assert_same_bits(mo.reduce_max(data, each), expected)
-        assert_same_bits(mo.reduce_max(data, axis=each, keepdims=True), expected)
-        assert mo.reduce_max(data, axis=each).ndim == 3 - len(axes)
-
-
 @by_itself
 def test_a_list_of_axes_that_changes_while_it_is_read() -> None:
     class Shrinks(np.int64):
@@ -97,44 +57,6 @@ def test_a_list_of_axes_that_changes_while_it_is_read() -> None:
     axes: list[int | np.int64] = [Shrinks(0), *(10**6 + i for i in range(7))]
     data = mixed(FLOAT32, (2,) * 8)
     assert_same_bits(mo.reduce_max(data, axes), reference.reduce_max(data, (0,)))
-
-
-@by_itself
-@pytest.mark.parametrize("axes", [b"\0", bytearray(b"\0"), memoryview(b"\0"), "0"], ids=type)
-def test_bytes_are_no_axes(axes: Any) -> None:
-    with pytest.raises(AxesError, match="axes must be integers"):
-        mo.reduce_max(mixed(FLOAT32, (2, 3)), axes)
-
-
-@by_itself
-@pytest.mark.parametrize("dtype", [UINT8, INT8, INT32, INT64], ids=str)
-def test_axes_of_a_standard_are_of_its_type(dtype: DType) -> None:
-    data, axes = mixed(FLOAT32, (2, 3)), np.array([1], dtype.numpy)
-    operator = mo.operator("ONNX", "ReduceMax", 18)
-    if dtype is INT64:
-        assert_same_bits(operator(data, axes), reference.reduce_max(data, (1,)))
-    else:
-        with pytest.raises(AxesError, match=f"axes must be a 1-D array of int64, got {dtype} of shape .1,."):
-            operator(data, axes)
-
-
-@each_type
-def test_every_length(dtype: DType) -> None:
-    for row, expected in _lengths(dtype):
-        assert_same_bits(mo.reduce_max(row), expected)
-        assert_same_bits(mo.reduce_max(row[::-1]), expected)
-        assert_same_bits(mo.reduce_max(np.stack([row, row, row]), (1,), False), np.repeat(expected, 3))
-        assert_same_bits(mo.reduce_max(np.stack([row, row], 1), (0,), False), np.repeat(expected, 2))
-
-
-@each_type
-def test_every_length_writes_no_more(dtype: DType) -> None:
-    data = mixed(dtype, (3, 130), 2)
-    for n in range(131):
-        guarded = Guarded(dtype, (n,))
-        assert mo.reduce_max(data[:, :n], (0,), False, out=guarded.array) is guarded.array
-        assert_same_bits(guarded.array, fast_reduce_max(data[:, :n], (0,), False))
-        guarded.check()
 
 
 @each_float
@@ -167,30 +89,6 @@ def test_zeros_of_either_sign_at_every_place(dtype: DType) -> None:
             assert_same_bits(mo.reduce_max(mixture), plus)
 
 
-@each_width
-def test_the_highest_at_every_place(dtype: DType) -> None:
-    """Test one element above the lowest value: it must reach its own result, and no other."""
-    shape = (5, 3, 7)
-    lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)
-    for place in np.ndindex(shape):
-        data = np.full(shape, lowest)
-        data[place] = one
-        for axes in subsets(3):
-            expected = np.full([size for axis, size in enumerate(shape) if axis not in axes], lowest)
-            expected[tuple(at for axis, at in enumerate(place) if axis not in axes)] = one
-            assert_same_bits(mo.reduce_max(data, axes, False), expected)
-
-
-@pytest.mark.parametrize("shape", [(240,), (15, 16), (6, 5, 8), (2, 3, 4, 5)], ids=str)
-@each_type
-def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
-    data = distinct(dtype, shape)
-    for axes in subsets(len(shape)):
-        for keepdims in (True, False):
-            expected = reference.reduce_max(data, axes, keepdims=keepdims)
-            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @each_type
 def test_layouts(dtype: DType, layout: str) -> None:
@@ -199,22 +97,14 @@ def test_layouts(dtype: DType, layout: str) -> None:
         data = LAYOUTS[layout](values)
         for axes in [(), *subsets(len(shape))]:
             expected = fast_reduce_max(values, axes)
-            assert_same_bits(mo.reduce_max(data, axes), expected)
+            result = mo.reduce_max(data, axes)
+            assert_same_bits(result, expected)
+            assert_new(result)
+            assert_same_bits(data, values)  # the input is not written
             if layout != "read_only":
                 out = LAYOUTS[layout](np.zeros(expected.shape, dtype.numpy))
                 assert mo.reduce_max(values, axes, out=out) is out
                 assert_same_bits(out, expected)
-
-
-@each_type
-def test_a_new_result_is_native_and_writable(dtype: DType) -> None:
-    for layout in LAYOUTS.values():
-        for axes in [(), (0,), (1,)]:
-            result = mo.reduce_max(layout(mixed(dtype, (3, 4))), axes)
-            assert result.dtype == dtype.numpy
-            assert result.dtype.isnative
-            assert result.flags.writeable
-            assert result.flags.owndata
 
 
 @each_type
@@ -296,27 +186,6 @@ def test_nothing_to_reduce(dtype: DType, shape: tuple[int, ...], axes: tuple[int
         assert_same_bits(out, expected)
 
 
-@each_type
-def test_rank_0(dtype: DType) -> None:
-    for value in spread(dtype, 40):
-        data = np.array(value, dtype.numpy)
-        expected = reference.maximum(data)
-        for keepdims in (True, False):
-            assert_same_bits(mo.reduce_max(data, keepdims=keepdims), expected)
-            assert_same_bits(mo.reduce_max(data, (), keepdims), expected)
-
-
-@pytest.mark.parametrize("rank", range(65))
-def test_rank(rank: int) -> None:
-    shape = tuple(3 if axis in (0, rank // 2, rank - 1) else 1 for axis in range(rank))
-    data = mixed(INT16, shape, 6)
-    for axes in {(), tuple(range(0, rank, 2)), tuple(range(rank // 2, rank)), tuple(range(rank))}:
-        for keepdims in (True, False):
-            expected = fast_reduce_max(data, axes, keepdims)
-            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
-            assert_same_bits(mo.reduce_max(data.T.copy().T, axes, keepdims), expected)
-
-
 def test_many_axes_that_do_not_merge() -> None:
     data = mixed(FLOAT32, (2,) * 13, 7).transpose(np.random.default_rng(7).permutation(13))
     for axes in [tuple(range(0, 13, 2)), tuple(range(1, 13, 2)), (0, 1, 2, 12), (5,)]:
@@ -324,21 +193,6 @@ def test_many_axes_that_do_not_merge() -> None:
 
 
 # ------------------------------------------------------------------------------------------- blocks and shares
-
-
-@each_width
-def test_every_byte_offset(dtype: DType) -> None:
-    size = dtype.numpy.itemsize
-    for count in (13, 64, 2048 // size, 8192 // size + 77):
-        row = mixed(dtype, count, 8, nans=0)
-        expected = fast_reduce_max(row)
-        for offset in range(65):
-            assert_same_bits(mo.reduce_max(at_offset(row, offset)), expected)
-    for count in (3, 77):
-        data = mixed(dtype, (9, count), 9)
-        for offset in range(9):
-            for axes in [(0,), (1,)]:
-                assert_same_bits(mo.reduce_max(at_offset(data, offset), axes), fast_reduce_max(data, axes))
 
 
 @each_type
@@ -359,7 +213,7 @@ def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
                     assert_same_bits(mo.reduce_max(LAYOUTS[layout](row)), expected)
 
 
-@pytest.mark.parametrize("inner", [1, 2, 3, 4, 5, 7, 8, 9, 16, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1025])
+@pytest.mark.parametrize("inner", [1, 3, 8, 129, 513])
 @each_width
 def test_widths(dtype: DType, inner: int) -> None:
     """Test short contiguous rows, which are reduced like long rows, and rows of 2, 3, 4 and 8 elements."""
@@ -372,17 +226,6 @@ def test_widths(dtype: DType, inner: int) -> None:
     for axes in subsets(3):
         cube = data[: outer // 5 * 5].reshape(5, -1, inner)
         assert_same_bits(mo.reduce_max(cube, axes), fast_reduce_max(cube, axes))
-
-
-@pytest.mark.parametrize("turns", range(1, 14))
-@pytest.mark.parametrize("inner", [1, 2, 3, 100, 200])
-def test_short_columns_in_groups(inner: int, turns: int) -> None:
-    """Test groups of 512 // inner rows, with every remainder."""
-    for outer in (512 // inner * turns // 4 + 1, 512 // inner * turns // 2, 512 // inner * turns + 1):
-        data = distinct(INT32, (outer, inner), turns)
-        assert_same_bits(mo.reduce_max(data, (0,)), fast_reduce_max(data, (0,)))
-        cube = np.stack([data, data[::-1] - 1])
-        assert_same_bits(mo.reduce_max(cube, (0, 1)), fast_reduce_max(cube, (0, 1)))
 
 
 @cache
@@ -410,16 +253,16 @@ LONG: dict[str, Callable[[Array], tuple[Array, tuple[int, ...]]]] = {
 MEBIBYTES = (2, 4)  # the size of the data with every second element
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("case", LONG)
-@each_width
-def test_long_data_in_shares(dtype: DType, case: str, threads: int) -> None:
+@pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
+def test_long_data_in_shares(dtype: DType, case: str) -> None:
     """Test data above 1 MiB, of which threads share the outputs or, if outputs are few, the reduced axes."""
     data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
     expected = _expected_of_long(dtype, case)
     assert_same_bits(mo.reduce_max(data, axes), expected)
     out = swapped(np.zeros(expected.shape, dtype.numpy))
     assert_same_bits(mo.reduce_max(swapped(data), axes, out=out), expected)
-    del threads
 
 
 @cache
@@ -428,36 +271,7 @@ def _expected_of_long(dtype: DType, case: str) -> Array:
     return fast_reduce_max(data, axes)
 
 
-@each_width
-def test_one_high_element_in_long_data(dtype: DType, threads: int) -> None:
-    """Test maxima at the ends of shares and parts, which a wrong boundary would miss."""
-    n = (4 << 20) // dtype.numpy.itemsize + 3
-    row = np.full(n, of_words(dtype, [dtype.lowest_bits])[0])
-    share = (256 << 10) // dtype.numpy.itemsize
-    parts = 4 * 4  # of 4 MiB in 256 KiB
-    places = {0, n - 1, share - 1, share, 2 * share, n // 2, n // 3}
-    places |= {n * part // parts - back for part in range(1, parts) for back in (0, 1)}
-    expected = np.ones((1,), dtype.numpy)
-    for place in places:
-        row[place] = 1
-        assert_same_bits(mo.reduce_max(row), expected)
-        row[place] = of_words(dtype, [dtype.lowest_bits])[0]
-    del threads
-
-
 # ------------------------------------------------------------------------------------------- repeats, overlap
-
-
-@each_width
-def test_repeated_data(dtype: DType) -> None:
-    row, column = mixed(dtype, (1, 9), 12), mixed(dtype, (9, 1), 13)
-    for values in (
-        np.broadcast_to(row, (300, 9)),
-        np.broadcast_to(column, (9, 300)),
-        np.broadcast_to(row[0, 0], (4, 5)),
-    ):
-        for axes in subsets(2):
-            assert_same_bits(mo.reduce_max(values, axes), fast_reduce_max(values, axes))
 
 
 def test_repeats_are_looked_at_once() -> None:
@@ -465,18 +279,6 @@ def test_repeats_are_looked_at_once() -> None:
     data = as_strided(np.array([-0.0, 0.0, -1.0]), (1 << 30, 3, 1 << 28), (0, 8, 0))
     assert_same_bits(mo.reduce_max(data), np.array([[[0.0]]]))
     assert_same_bits(mo.reduce_max(data, (0, 2), False), np.array([-0.0, 0.0, -1.0]))
-
-
-@each_width
-def test_windows_that_overlap_each_other(dtype: DType) -> None:
-    values = mixed(dtype, 1500, 14, nans=1e-3)
-    for width in (1, 2, 3, 4, 8, 130, 600):
-        windows = sliding_window_view(values, width)
-        for axes in subsets(2):
-            assert_same_bits(mo.reduce_max(windows, axes, False), fast_reduce_max(windows, axes, False))
-            assert_same_bits(mo.reduce_max(windows.T, axes, False), fast_reduce_max(windows.T, axes, False))
-    image = sliding_window_view(mixed(dtype, (20, 21), 15), (3, 4))
-    assert_same_bits(mo.reduce_max(image, (2, 3), False), fast_reduce_max(image, (2, 3), False))
 
 
 OVERLAPS: dict[str, Callable[[Array], tuple[Array, tuple[int, ...], Array]]] = {
@@ -495,12 +297,11 @@ OVERLAPS: dict[str, Callable[[Array], tuple[Array, tuple[int, ...], Array]]] = {
 }
 
 
-@pytest.mark.parametrize("side", [5, 90], ids="side-{}".format)
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @each_width
-def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
+def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
     """Test that the result is as without overlap, and that the rest of the buffer is unchanged."""
-    start = mixed(dtype, (side, side), 16)
+    start = mixed(dtype, (90, 90), 16)
     for wrap in (contiguous, swapped):
         buffer, expected = wrap(start), wrap(start)
         data, axes, out = OVERLAPS[overlap](buffer)
@@ -509,36 +310,6 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
         assert mo.reduce_max(data, axes, out=out) is out
         assert_same_bits(out, correct)
         assert_same_bits(buffer, expected)
-
-
-@pytest.mark.parametrize("n", [3, 100, 5000])
-@each_width
-def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
-    """Test that the last element read is the first one written, or the reverse."""
-    start = mixed(dtype, 3 * n - 1, 18, nans=1e-3)
-    for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
-        buffer, expected = start.copy(), start.copy()
-        data = buffer[first : first + 2 * n].reshape(n, 2)
-        expected[begin : begin + n] = fast_reduce_max(data, (1,), False)
-        mo.reduce_max(data, (1,), False, out=buffer[begin : begin + n])
-        assert_same_bits(buffer, expected)
-
-
-def test_out_overlaps_itself() -> None:
-    data = np.arange(30, dtype=np.int32).reshape(10, 3)
-    buffer = np.full(10, -1, np.int32)
-    out = as_strided(buffer, (10,), (0,), writeable=True)
-    mo.reduce_max(data, (1,), False, out=out)
-    assert buffer[0] in data.max(axis=1)
-    assert (buffer[1:] == -1).all()
-
-
-def test_data_is_left_alone() -> None:
-    values = mixed(FLOAT64, (6, 7), 17, nans=1)
-    for layout in LAYOUTS.values():
-        data = layout(values)
-        mo.reduce_max(data, (0,))
-        assert_same_bits(data, values)
 
 
 # ------------------------------------------------------------------------------------------------- hypothesis

@@ -83,19 +83,6 @@ def test_long_runs_are_galloped_over(dtype: DType) -> None:
     assert_same_bits(got, fast_segment_max(rows, ids, int(ids[-1]) + 1, "ZERO"))
 
 
-def test_unsorted_ids_that_are_not_checked_write_every_row_and_no_other() -> None:
-    """Test that unchecked unsorted ids write exactly the rows of the output; only the values are wrong."""
-    random = np.random.default_rng(0)
-    data = np.ones(5_000, np.float32)
-    for spread in (3, 40, 10_000):
-        ids = random.integers(-spread, 5_000 + spread, 5_000)
-        around = np.full(6_000, 7, np.float32)
-        mo.segment_max(data, ids, 5_000, fill_mode="ZERO", out=around[500:5_500], check_ids=False)
-        assert set(around[500:5_500].tolist()) <= {0.0, 1.0}
-        assert (around[:500] == 7).all()
-        assert (around[5_500:] == 7).all()
-
-
 _LIMITS: list[dict[str, Any]] = [{"sorted": False}, {"out_of_range": "error"}, {}]
 
 

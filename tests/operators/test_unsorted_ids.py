@@ -18,14 +18,13 @@ from helpers.bits import (
     Guarded,
     arrays,
     assert_same_bits,
-    distinct,
     fast_first_in_segments,
     fast_unsorted_max,
     mixed,
     of_words,
 )
 from helpers.instruction_sets import by_itself, on_each_isa
-from maxops import _native, dtypes
+from maxops import dtypes
 from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT64, UINT8, DType
 from maxops.errors import AttributeValueError, SegmentIdsError
 from maxops.typing import FillMode
@@ -172,17 +171,6 @@ def test_an_output_that_shares_memory_with_the_input() -> None:
     assert ids.tolist() == [8, 2, 9, 0, 7]
 
 
-@each_size
-def test_outputs_of_every_alignment(dtype: DType) -> None:
-    data, ids = mixed(dtype, (300, 3), 6), _ids(300, 20)
-    expected = fast_unsorted_max(data, ids, 20, "LOWEST")
-    for offset in range(16):
-        memory = np.zeros(expected.nbytes + 16, np.uint8)[offset : offset + expected.nbytes]
-        out = memory.view(dtype.numpy).reshape(expected.shape)
-        mo.segment_max(data, ids, 20, fill_mode="LOWEST", sorted=False, out_of_range="drop", out=out)
-        assert_same_bits(out, expected)
-
-
 @each_id_type
 @pytest.mark.parametrize("dtype", [INT8, FLOAT32], ids=str)
 def test_hostile_ids_touch_nothing_outside(dtype: DType, ids_as: type[np.signedinteger], threads: int) -> None:
@@ -220,16 +208,6 @@ def test_the_checks_find_what_the_planner_finds() -> None:
     assert len(mo.segment_max(data[:0], ids[:0], fill_mode="ZERO", sorted=False)) == 0
 
 
-def test_the_core_alone_is_asked_for_plain_calls() -> None:
-    data, ids = np.array([3, 1, 2], np.float32), np.array([1, 0, 1])
-    assert _native.segment_max(data, ids, fill_mode="ZERO", sorted=False) is not None
-    assert _native.segment_max(data, ids, 1, fill_mode="ZERO", sorted=False) is None
-    assert _native.segment_max(data, ids, fill_mode="ZERO") is None
-    assert _native.segment_max(data, offsets=np.array([0, 2, 3]), fill_mode="ZERO") is not None
-    assert _native.segment_max(data, offsets=np.array([0, 2, 3]), initial=np.array(1, np.float32)) is not None
-    assert _native.segment_max(data, ids, offsets=np.array([0, 2, 3]), fill_mode="ZERO") is None
-
-
 @by_itself
 @given(st.data())
 def test_any_call(draw: st.DataObject) -> None:
@@ -239,27 +217,6 @@ def test_any_call(draw: st.DataObject) -> None:
     data = draw.draw(arrays(dtype, (rows, *row)))
     ids = np.array(draw.draw(st.lists(st.integers(-2, 13), min_size=rows, max_size=rows)), np.int64)
     on_each_isa(lambda: _assert_right(np.array(data), ids, count, given=data))
-
-
-def test_large_keys_are_called_for_ahead() -> None:
-    """Test more keys than the cache holds, with one segment per row in random order."""
-    data = distinct(FLOAT32, (130_000,))
-    ids = np.random.default_rng(5).permutation(130_000)
-    values, rows, empty = _all(data, ids, 130_000)
-    assert_same_bits(values[ids], data)
-    assert_same_bits(rows[ids], np.arange(130_000))
-    assert not empty.any()
-
-
-@pytest.mark.parametrize("kind", [bool, int, np.bool])
-def test_sorted_as_any_flag(kind: type) -> None:
-    """Test the option `sorted` as 0, 1 and NumPy bools, such as the result of numpy.all."""
-    data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
-    with pytest.raises(SegmentIdsError, match="must be non-decreasing, got 0 after 2 at position 1"):
-        mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))
-    with pytest.raises(SegmentIdsError, match=r"must be less than num_segments \(2\), got 2 at position 0"):
-        mo.segment_max(data, ids, 2, fill_mode="ZERO", sorted=kind(False))
-    assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(False)), np.array([2.0, 3.0, 1.0]))
 
 
 @pytest.mark.parametrize("options", [{"sorted": np.array([1, 0])}, {"out_of_range": np.array(["drop", "error"])}])
