@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import platform
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -26,15 +24,13 @@ from helpers.bits import (
     fast_segment_max,
     mixed,
 )
-from helpers.float_modes import float_modes
 from helpers.instruction_sets import on_each_isa
 from maxops import _native, calls
 from maxops.dtypes import FLOAT32
-from maxops.errors import AttributeValueError, AxesError, DTypeError, OutputTooLargeError, SegmentIdsError, ShapeError
+from maxops.errors import DTypeError, SegmentIdsError
 from maxops.plan import LARGEST_OUTPUT
 
 BLOCK = 1 << 20  # ids between two polls (native/api_segments.cpp)
-FLUSHES = 0x8040  # flush to zero, and denormals are zero
 
 
 def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
@@ -43,40 +39,6 @@ def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ segment ids
-
-
-def test_dropped_negative_ids_do_not_hide_a_decrease() -> None:
-    assert segments([-1, 0, 2], sorted=True, out_of_range="drop").tolist() == [1, 0, 1]
-    with pytest.raises(
-        SegmentIdsError, match=r"got 2 after 3 at position 2; pass sorted=False .* \[maxops.segment_max.ids\]"
-    ):
-        segments([-1, 3, 2], sorted=True, out_of_range="drop")
-
-
-def test_sorted_ids_past_num_segments() -> None:
-    with pytest.raises(SegmentIdsError, match=r"got 3 at position 1.*\[maxops.segment_max.out_of_range\]"):
-        segments([0, 3], num_segments=2, out_of_range="error")
-    assert segments([0, 3], num_segments=4, out_of_range="error").tolist() == [1, 0, 0, 1]
-    assert segments([0, 3], out_of_range="error").tolist() == [1, 0, 0, 1]  # all ids lie below what they give
-    with pytest.raises(
-        SegmentIdsError, match=r"got 1 after 3 at position 1; pass sorted=False .* \[maxops.segment_max.ids\]"
-    ):
-        segments([3, 1], out_of_range="error")
-
-
-@pytest.mark.parametrize("rows", [100, 5000])
-def test_a_long_run_after_one_of_a_higher_id(rows: int) -> None:
-    for ids in ([5, 3], [0, 5, 3, 7]):
-        with pytest.raises(
-            SegmentIdsError, match=r"got 3 after 5 at position \d+; pass sorted=False .* \[maxops.segment_max.ids\]"
-        ):
-            segments(np.repeat(ids, rows))
-
-
-@pytest.mark.parametrize("sorted", [True, False])
-def test_the_highest_id_there_is(sorted: bool) -> None:
-    with pytest.raises(OutputTooLargeError, match=r"\[maxops.segment_max.shape\]"):
-        segments([0, 2**63 - 1], sorted=sorted)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -99,21 +61,7 @@ def test_indices_of_strided_rows_that_fill_the_buffer() -> None:
     assert_same_bits(rows, fast_first_in_segments(data.copy(), ids, values))
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc", reason="of x86-64 and glibc")
-def test_a_long_run_of_subnormals_where_the_processor_would_flush_them() -> None:
-    data = np.arange(1, 513, dtype=np.uint32).view(np.float32)
-    with float_modes(FLUSHES):
-        result = mo.segment_max(data, np.repeat([0, 1], 256), fill_mode="ZERO")
-    assert result.view(np.uint32).tolist() == [256, 512]
-
-
 # ------------------------------------------------------------------------------------------------ layouts
-
-
-def test_an_output_that_begins_where_a_smaller_input_does() -> None:
-    data, other = np.array([3, 1, 2, 5], np.float32), np.array([0, 4, 0, 0], np.float32)
-    assert mo.maximum(data[:1], other, out=data) is data
-    assert data.tolist() == [3, 4, 3, 3]
 
 
 def test_columns_of_long_rows_in_reverse() -> None:
@@ -136,20 +84,6 @@ def test_reduced_rows_that_are_long_and_apart() -> None:
         assert_same_bits(mo.reduce_max(data, (0, 1)), fast_reduce_max(data.copy(), (0, 1)))
 
 
-def test_every_second_of_many() -> None:
-    data, other = mixed(FLOAT32, (3, 1000)), mixed(FLOAT32, (3, 500), 1)
-    expected = fast_maximum(data[:, ::2].copy(), other)
-    on_each_isa(lambda: assert_same_bits(mo.maximum(data[:, ::2], other), expected))
-
-
-@pytest.mark.parametrize("rows", [2, 3, 5])
-@pytest.mark.parametrize("length", [4, 8])
-def test_few_short_rows(rows: int, length: int) -> None:
-    data = mixed(FLOAT32, (rows, length))
-    expected = fast_reduce_max(data, (1,))
-    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data, (1,)), expected))
-
-
 # ------------------------------------------------------------------------------------------------ types
 
 
@@ -157,17 +91,6 @@ def test_cs_other_name_of_int64() -> None:
     data = np.array([1, 5], np.int64)
     assert_same_bits(mo.maximum(data, np.longlong(3)), fast_maximum(data, np.array([3, 3])))
     assert_same_bits(mo.reduce_max(data, initial=np.longlong(7)), np.array([[7]][0]))
-
-
-def test_types_and_scalars_that_are_none_of_ours() -> None:
-    with pytest.raises(DTypeError, match=r"\[maxops.maximum.types\]"):
-        mo.maximum(np.zeros(2, ml_dtypes.float8_e5m2), np.zeros(2, ml_dtypes.float8_e5m2))
-    with pytest.raises(DTypeError, match=r"\[maxops.reduce_max.initial\]"):
-        mo.reduce_max(np.zeros(2, np.int64), initial=np.uint64(7))
-
-
-def test_an_instruction_set_that_is_none() -> None:
-    assert not _native.use_isa("z80")
 
 
 def test_a_build_says_what_it_is_made_of() -> None:
@@ -187,107 +110,6 @@ DATA = np.array([[1, 5, 2], [7, 2, 3]], np.float32)
 
 def of_segments(**options: Any) -> Any:
     return ANYHOW.segment_max(DATA, **{"segment_ids": np.array([0, 1]), "fill_mode": "ZERO"} | options)
-
-
-class RaisingInteger(np.int64):
-    """An np.int64 subclass whose conversion raises."""
-
-    def __index__(self) -> int:
-        raise ZeroDivisionError("it has no value")
-
-
-class HugeInteger(np.int64):
-    """An np.int64 subclass that returns a value beyond its type."""
-
-    def __index__(self) -> int:
-        return 2**70
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
-        (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties must be .*, got 'last' .*maximum.ties]"),  # type: ignore[call-overload]
-        (
-            lambda: ANYHOW.segment_max(DATA, np.zeros(len(DATA), np.int64), fill_mode="\ud800"),
-            AttributeValueError,
-            "fill_mode",
-        ),
-        (lambda: ANYHOW.maximum(DATA, ties=5), AttributeValueError, "ties must be .*, got 5 .*maximum.ties]"),
-        (lambda: mo.maximum(np.ones(2), 2**63 - 1), DTypeError, "float64, .* cannot represent exactly.*scalars]"),
-        (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "got 'first ' .*reduce_max.ties]"),  # type: ignore[call-overload]
-        (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "got dim='x' .*reduce_max.dim]"),  # type: ignore[call-overload]
-        (
-            lambda: ANYHOW.reduce_max(DATA, return_indices=2),
-            AttributeValueError,
-            "return_indices must be True, False, 1 or 0, got 2",
-        ),
-        (lambda: mo.reduce_max(DATA, 0, axis=1), AxesError, "axes 0 and axis 1; pass only one of them"),
-        (lambda: mo.reduce_max(DATA, range(65)), AxesError, "data of rank 2, got 2"),
-        (lambda: mo.reduce_max(DATA, (0,) * 65), AxesError, "got axis 0 twice"),
-        (lambda: mo.reduce_max(DATA, np.zeros(65, np.int64)), AxesError, "got axis 0 twice"),
-        (lambda: mo.reduce_max(DATA, np.zeros(1, complex)), AxesError, "got complex128 of shape"),
-        (lambda: mo.reduce_max(DATA, RaisingInteger(0)), ZeroDivisionError, "it has no value"),
-        (lambda: mo.reduce_max(DATA, HugeInteger(0)), AxesError, f"data of rank 2, got {2**70}"),
-        (lambda: mo.reduce_max(DATA, initial="x"), DTypeError, "initial must be a NumPy array, got str"),  # type: ignore[call-overload]
-        (lambda: mo.reduce_max(DATA, initial=DATA[0, :1]), ShapeError, r"initial must be a scalar, got shape \(1,\)"),
-        (lambda: of_segments(initial=1.0), AttributeValueError, "fill_mode 'ZERO' and initial"),
-        (
-            lambda: of_segments(initial=1.0, fill_mode=None, fill_value=2.0),
-            AttributeValueError,
-            "fill_value and initial",
-        ),
-        (lambda: of_segments(initial="x", fill_mode=None), DTypeError, "initial must be a NumPy array, got str"),
-        (lambda: of_segments(fill_value=2.0), AttributeValueError, "fill_mode 'ZERO' and fill_value"),
-        (lambda: of_segments(fill_value="x", fill_mode=None), DTypeError, "fill_value must be a NumPy array, got str"),
-        (
-            lambda: of_segments(fill_mode="ZER0"),
-            AttributeValueError,
-            "fill_mode must be 'ZERO' or 'LOWEST', got 'ZER0'",
-        ),
-        (
-            lambda: of_segments(fill_mode="ZERA"),
-            AttributeValueError,
-            "fill_mode must be 'ZERO' or 'LOWEST', got 'ZERA'",
-        ),
-        (
-            lambda: of_segments(fill_mode="zer\u00f6"),
-            AttributeValueError,
-            "fill_mode must be 'ZERO' or 'LOWEST', got 'zer\u00f6'",
-        ),
-        (lambda: of_segments(check_ids=2), AttributeValueError, "check_ids must be True, False, 1 or 0, got 2"),
-        (
-            lambda: of_segments(return_indices=2),
-            AttributeValueError,
-            "return_indices must be True, False, 1 or 0, got 2",
-        ),
-        (
-            lambda: of_segments(return_empty="x"),
-            AttributeValueError,
-            "return_empty must be True, False, 1 or 0, got 'x'",
-        ),
-        (lambda: of_segments(ties="odd"), AttributeValueError, "got 'odd' .*segment_max.ties]"),
-        (
-            lambda: of_segments(out_of_range="errors"),
-            AttributeValueError,
-            "out_of_range must be 'error' or 'drop', got 'errors'",
-        ),
-        (
-            lambda: of_segments(segment_ids=None, offsets=np.array([0, 1, 2]), out_of_range="drop"),
-            AttributeValueError,
-            "out_of_range= require segment_ids; omit them with offsets",
-        ),
-        (
-            lambda: of_segments(segment_ids=None, offsets=np.array([0, 1, 2]), sorted=False),
-            AttributeValueError,
-            "sorted=False and .* require segment_ids; omit them",
-        ),
-    ],
-)
-def test_arguments_that_the_native_way_in_leaves_to_the_planner(
-    call: Callable[[], object], error: type[Exception], says: str
-) -> None:
-    with pytest.raises(error, match=says):
-        call()
 
 
 def test_names_and_words_that_are_spelled_when_called() -> None:
@@ -391,42 +213,6 @@ def test_settings_that_are_wrong(call: Callable[[], object], error: type[Excepti
     with pytest.raises(error, match=says):
         call()
     assert (NATIVE.get_num_threads(), NATIVE.cache_info()[0], NATIVE.isa()) == before
-
-
-IDS = np.array([0, 1])
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ([0, 1], False, True, True, None, 2),
-        (IDS.astype(complex), False, True, True, None, 2),
-        (IDS.reshape(1, 2), False, True, True, None, 2),
-        (IDS, 2, True, True, None, 2),
-        (IDS, False, 2, True, None, 2),
-        (IDS, False, True, 2, None, 2),
-        (IDS, False, True, True, "x", 2),
-        (IDS, False, True, True, None, "x"),
-        (IDS.astype(np.int8), False, True, True, None, 2),
-        (IDS[:0], True, True, True, None, 2),
-    ],
-    ids=str,
-)
-def test_ids_that_cannot_be_looked_at(arguments: tuple[Any, ...]) -> None:
-    with pytest.raises(
-        TypeError, match=r"check_indices\(\) expects a 1-D array of int32, int64 or uint64, and its rules"
-    ):
-        NATIVE.check_indices(*arguments)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
-def test_ids_that_are_looked_at(dtype: type) -> None:
-    ids: Array = np.array([0, 3, 1], dtype)
-    assert NATIVE.check_indices(ids, False, False, True, None, 3) is None
-    assert NATIVE.check_indices(ids[:0], False, True, True, None, 0) is None
-    assert NATIVE.check_indices(ids, False, True, True, 4, 3)[1:] == (2, 1, 3)
-    assert NATIVE.check_indices(ids, False, False, True, 3, 3)[1:3] == (1, 3)
 
 
 LONG_LOOK = """
