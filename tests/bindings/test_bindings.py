@@ -346,18 +346,6 @@ class _Text(str):
 # ------------------------------------------------------------------------------- unchecked offsets that are wrong
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("step", [1, 2, -1])
-def test_wrong_offsets_in_every_layout(step: int, swapped: bool) -> None:
-    data = np.array([5, 7, 6], np.int32)
-    for wrong in product(range(-1, 5), repeat=3):
-        offsets = np.repeat(np.array(wrong, ">i8" if swapped else "<i8"), abs(step))[::step]
-        values, rows, empty = mo.segment_max(
-            data, offsets=offsets, fill_mode="ZERO", check_ids=False, return_indices=True, return_empty=True
-        )
-        assert (values == 0).tolist() == (rows == -1).tolist() == empty.tolist(), wrong
-
-
 # ------------------------------------------------------------------------------------------------------ torch's out
 
 

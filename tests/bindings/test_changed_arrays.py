@@ -49,29 +49,17 @@ CALLS: dict[str, tuple[str, list[str], dict[str, str], dict[str, Any]]] = {
     "reduce": ("reduce_max", ["rows", "axes"], {"out": "out of rows", "initial": "scalar"}, {"return_indices": True}),
     "noop": ("reduce_max", ["rows"], {}, {"axes": [], "noop_with_empty_axes": True, "return_indices": True}),
     "noop to out": ("reduce_max", ["row"], {"out": "out of row"}, {"axes": [], "noop_with_empty_axes": True}),
-    "segments": (
-        "segment_max",
-        ["rows", "ids"],
-        {"out": "out of segments"},
-        {"fill_mode": "ZERO", "return_indices": True, "return_empty": True},
-    ),
+    "segments": ("segment_max", ["rows", "ids"], {"out": "out of segments"},
+     {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}),
     "counted": ("segment_max", ["rows", "ids", "count"], {"fill_value": "scalar"}, {}),
     "short": ("segment_max", ["rows", "short ids"], {"initial": "scalar"}, {}),
-    "dropped": (
-        "segment_max",
-        ["rows", "unsigned ids"],
-        {},
-        {"sorted": False, "out_of_range": "drop", "fill_mode": "ZERO"},
-    ),
+    "dropped": ("segment_max", ["rows", "unsigned ids"], {},
+                {"sorted": False, "out_of_range": "drop", "fill_mode": "ZERO"}),
     "negative": ("segment_max", ["rows", "negative ids"], {}, {"fill_mode": "ZERO"}),
     "falling": ("segment_max", ["rows", "falling ids"], {}, {"fill_mode": "ZERO"}),
-    "offsets": (
-        "segment_max",
-        ["rows"],
-        {"offsets": "offsets", "out": "out of segments"},
-        {"fill_mode": "ZERO", "return_empty": True},
-    ),
-}
+    "offsets": ("segment_max", ["rows"], {"offsets": "offsets", "out": "out of segments"},
+     {"fill_mode": "ZERO", "return_empty": True}),
+}  # fmt: skip
 
 
 def _reshape(array: np.ndarray[Any, Any]) -> None:

@@ -107,14 +107,8 @@ def test_number_of_threads(count: int, configure: Callable[..., tuple[str, int]]
     assert configure(MAXOPS_NUM_THREADS=str(count))[1] == count
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "1025", "two", "1.5", "0x2", "1e3", "1,2", "99999999999999999999"])
-def test_a_wrong_number_of_threads_is_an_error(count: str, configure: Callable[..., tuple[str, int]]) -> None:
-    message = f"MAXOPS_NUM_THREADS must be an integer from 1 to 1024, got {count!r}"
-    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
-        configure(MAXOPS_NUM_THREADS=count)
-
-
-NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # int() accepts most of these
+# int() accepts most of these.
+NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "1.5", "1,2", "٢", "²", "9" * 5000]
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text[:12]))
@@ -124,9 +118,13 @@ def test_what_is_no_number_in_digits_is_an_error(
 ) -> None:
     """Test that text other than digits is an error of maxops."""
     threads = mo.get_num_threads()
-    for unit in [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]:
-        with pytest.raises(ConfigurationError, match=f"{name} must be "):
-            configure(**{name: text + unit})
+    if name == "MAXOPS_NUM_THREADS":
+        wrong, expected = [text, "0", "1025"], "an integer from 1 to 1024, got "
+    else:
+        wrong, expected = [text, f"{text}k", f"{text}M"], ""
+    for given in wrong:
+        with pytest.raises(ConfigurationError, match=f"^{name} must be {expected}"):
+            configure(**{name: given})
     assert mo.get_num_threads() == threads
 
 

@@ -75,22 +75,6 @@ def test_python_scalars_beside_rationals() -> None:
             mo.maximum(data, value)
 
 
-def test_rank_0() -> None:
-    data = np.array(Fraction(1, 3), object)
-    assert_same(mo.maximum(data), np.array(Fraction(1, 3), object))
-    assert_same(mo.maximum(data, np.array(1, object)), np.array(1, object))
-    assert_same(mo.reduce_max(data), np.array(Fraction(1, 3), object))
-
-
-def test_reduce_max() -> None:
-    data = real([Fraction(n, d) for n in range(-2, 3) for d in (1, 2, 3, 7)], (5, 2, 2))
-    for axes in [(), (0,), (1,), (2,), (0, 2), (0, 1, 2)]:
-        for keepdims in (True, False):
-            expected = reference.reduce_max(data, axes, keepdims=keepdims)
-            assert_same(mo.reduce_max(data, axes, keepdims), expected)
-    assert_same(mo.reduce_max(data, (), noop_with_empty_axes=True), data)
-
-
 def test_reduce_max_of_nothing() -> None:
     """Test that the maximum of no elements is an error, because rationals have no lowest value."""
     for shape, axes in [((0,), ()), ((0, 3), (0,)), ((3, 0), ()), ((2, 0, 3), (1,))]:
@@ -180,27 +164,6 @@ def test_anything_goes(data: st.DataObject) -> None:
     assert_same(mo.reduce_max(inputs[0]), np.full([1] * inputs[0].ndim, max(inputs[0].reshape(-1).tolist()), object))
 
 
-def test_options() -> None:
-    """Test indices, initial, unsorted ids and offsets, as for other types."""
-    data = np.array([[1, Fraction(7, 2)], [3, Fraction(7, 2)], [3, -1]], object)
-    values, places = mo.reduce_max(data, 0, keepdims=False, initial=Fraction(10, 3), return_indices=True)
-    assert_same(values, real([Fraction(10, 3), Fraction(7, 2)]))
-    assert places.tolist() == [-1, 0]
-    assert_same(mo.reduce_max(data[:0], 0, keepdims=False, initial=5), real([5, 5]))
-    ids = np.array([2, 0, 2])
-    values, rows, empty = mo.segment_max(
-        data, ids, fill_mode="ZERO", sorted=False, return_indices=True, return_empty=True
-    )
-    assert_same(values, np.array([[3, Fraction(7, 2)], [0, 0], [3, Fraction(7, 2)]], object))
-    assert rows.tolist() == [[1, 1], [-1, -1], [2, 0]]
-    assert empty.tolist() == [False, True, False]
-    values, rows = mo.segment_max(data, offsets=np.array([0, 0, 3]), initial=Fraction(16, 5), return_indices=True)
-    assert_same(values, np.array([[Fraction(16, 5), Fraction(16, 5)], [Fraction(16, 5), Fraction(7, 2)]], object))
-    assert rows.tolist() == [[-1, -1], [-1, 0]]
-    with pytest.raises(EmptyReductionError, match="fill_mode 'LOWEST' cannot fill the empty segments"):
-        mo.segment_max(data, offsets=np.array([0, 0, 3]), fill_mode="LOWEST")
-
-
 def test_places_with_an_output_over_the_data() -> None:
     """Test that indices are found in the original data, although the output overwrites it."""
     data = real([1, 5, 2, 7])
@@ -213,13 +176,6 @@ def test_places_with_an_output_over_the_data() -> None:
     assert rows.tolist() == [1, 3]
     assert_same(data, real([5, 7, 2, 7]))
     assert np.shares_memory(values, data)
-
-
-@pytest.mark.parametrize("offsets", [[0, 3, 1, 4], [0, 2], [-5, 2, 9], [2, 1, 0]])
-def test_bad_offsets_that_are_not_checked(offsets: list[int]) -> None:
-    """Test that unchecked invalid offsets give a wrong result without an error, as for other types."""
-    values = mo.segment_max(real([1, 5, 2, 7]), offsets=np.array(offsets), fill_mode="ZERO", check_ids=False)
-    assert_same(values, real([0] * (len(offsets) - 1)))
 
 
 # The first of equal values is kept; its Python type identifies it.

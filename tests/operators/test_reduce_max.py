@@ -147,7 +147,7 @@ def test_no_axes_and_noop_give_the_data_bit_for_bit(dtype: DType) -> None:
         assert not np.shares_memory(result, data)
         assert result.dtype.isnative
         out = swapped(np.zeros(values.shape, dtype.numpy))
-        mo.reduce_max(data, noop_with_empty_axes=True, out=out)
+        assert mo.reduce_max(data, noop_with_empty_axes=True, out=out) is out
         assert_same_bits(out, values)
     assert_same_bits(mo.reduce_max(values, (0,), noop_with_empty_axes=True), fast_reduce_max(values, (0,)))
     buffer = values.copy()
