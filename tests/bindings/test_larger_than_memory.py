@@ -20,10 +20,15 @@ def run(script: str, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
-def test_the_store_and_its_maxima(tmp_path: Path) -> None:
-    path = str(tmp_path / "heat.zarr")
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("store") / "heat.zarr")
     assert "0.06 GB in 8 chunks" in run("make_store.py", path, "--gigabytes", "0.06")
-    said = run("maximum_of_store.py", path, "--limit", "600 MB")
+    return path
+
+
+def test_the_store_and_its_maxima(store: str) -> None:
+    said = run("maximum_of_store.py", store, "--limit", "600 MB")
     assert "0.06 GB in 8 chunks, on two workers of 600 MB" in said
     assert "100% Completed" in said
     # 128 hours in January: the maximum is in the afternoon, at the equator
@@ -34,10 +39,8 @@ def test_the_store_and_its_maxima(tmp_path: Path) -> None:
     assert re.search(r"peak memory of each worker: \d+ MB \d+ MB", said)
 
 
-def test_a_limit_that_workers_reach_without_data_is_an_error(tmp_path: Path) -> None:
-    path = str(tmp_path / "heat.zarr")
-    run("make_store.py", path, "--gigabytes", "0.02")
-    command = [sys.executable, str(FOLDER / "maximum_of_store.py"), path, "--limit", "100 MB"]
+def test_a_limit_that_workers_reach_without_data_is_an_error(store: str) -> None:
+    command = [sys.executable, str(FOLDER / "maximum_of_store.py"), store, "--limit", "100 MB"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert re.search(r'of the 100 MB of each worker, .*; pass --limit "\d{3} MB" or more\n$', done.stderr)

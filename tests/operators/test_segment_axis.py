@@ -112,8 +112,7 @@ def test_named_standards_have_no_axis() -> None:
 # ------------------------------------------------------------------------------------------------ other arrays
 
 
-@pytest.mark.parametrize("ties", ["even", "first"])
-@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize(("axis", "ties"), [(1, "even"), (-1, "first")])
 def test_gradients_and_batches_of_torch(axis: int, ties: Any) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("maxops.engines.torch")
@@ -148,10 +147,10 @@ def test_gradients_and_batches_of_torch(axis: int, ties: Any) -> None:
         assert torch.equal(got, expected)
 
 
-@pytest.mark.parametrize("axis", [1, -1])
-def test_gradients_and_batches_of_jax(axis: int, lowering: str) -> None:
+def test_gradients_and_batches_of_jax(lowering: str) -> None:
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
+    axis = 1 if lowering == "custom-calls" else -1
     values = jnp.asarray(np.random.default_rng(1).integers(0, 3, (2, 6, 3)).astype(np.float32))
     ids = jnp.array([0, 0, 2, 2, 2, 3])[: values.shape[axis]]
 

@@ -19,8 +19,7 @@ from maxops.plan import Array
 
 ROWS = np.array([[-5.0, -0.0], [-4.0, np.nan], [-7.0, 0.0]], np.float32)
 OFFSETS = [np.array(offsets) for length in (1, 2, 3) for offsets in product(range(-1, 5), repeat=length)]
-OF_FOUR = [np.array(offsets) for offsets in product(range(-1, 5), repeat=4)]
-FAST = ("numpy", "torch", "torch-any-device", "jax", "jax-integer-keys")  # these are tested with all cases
+FAST = ("numpy", "torch", "torch-any-device")  # these are tested with all offsets, the others with some of each length
 LONGER = [np.array(offsets) for offsets in ([0, 1, 1, 3], [0, 2, 1, 3], [0, 9, -9, 3], [1, 2, 3, 3], [0, 0, 0, 0])]
 OPTIONS: dict[str, Any] = {"fill_mode": "ZERO", "check_ids": False, "return_indices": True, "return_empty": True}
 
@@ -45,12 +44,11 @@ def expected(data: Array, offsets: Array, count: int | None) -> list[Array]:
 def test_every_engine_agrees(adapter: Adapter, count: int | None, layout: str) -> None:
     adapter.need()
     data = {"rows": ROWS, "one column": ROWS[:, 0].copy(), "no rows": ROWS[:0]}[layout]
-    is_fast = adapter.name in FAST
-    every = OFFSETS if layout == "rows" and (count is None or (count == 2 and is_fast)) else []
-    every = [*every, *OF_FOUR] if every and adapter.name == "numpy" else every
+    step = 1 if adapter.name in FAST else 17
+    every = OFFSETS[::step] if layout == "rows" and count in (None, 2) else []
     with adapter.around():
-        for kind, offsets in product((np.int64, np.int32) if is_fast else (np.int64,), (*every, *LONGER)):
-            given = adapter.given({"data": data, "offsets": offsets.astype(kind)})
+        for number, offsets in enumerate((*every, *LONGER)):
+            given = adapter.given({"data": data, "offsets": offsets.astype(np.int32 if number % 2 else np.int64)})
             result = mo.segment_max(**given, num_segments=count, **OPTIONS)
             for got, part in zip(result, expected(data, offsets, count), strict=True):
                 assert_same_bits(adapter.take(got), part)
@@ -73,7 +71,7 @@ def test_every_type_of_offsets(adapter: Adapter, offset_type: Any) -> None:
 @pytest.mark.parametrize("chunks", [1, 2, -1, (0, 3), (2, 0, 1)])
 def test_dask_arrays_beside_offsets_of_either_kind(chunks: Any, in_memory: bool) -> None:
     da = pytest.importorskip("dask.array")
-    for offsets in (*OFFSETS[::5], *LONGER):
+    for offsets in (*OFFSETS[::31], *LONGER):
         lazy = da.from_array(ROWS, chunks=(chunks, 1))
         result = mo.segment_max(lazy, offsets=offsets if in_memory else da.from_array(offsets, chunks=2), **OPTIONS)
         for got, part in zip(result, expected(ROWS, offsets, None), strict=True):
