@@ -306,9 +306,7 @@ def test_every_id_is_checked(position: int, layout: str) -> None:
 
 @pytest.mark.parametrize("threads_count", [1, 7])
 def test_every_id_is_checked_where_shares_meet(threads_count: int) -> None:
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads_count)
-    try:
+    with mo.num_threads(threads_count):
         n = (5 << 20) // 8
         share = (256 << 10) // 8
         data, given_ids = np.zeros(n, np.int8), np.arange(n)
@@ -319,8 +317,6 @@ def test_every_id_is_checked_where_shares_meet(threads_count: int) -> None:
             ):
                 mo.segment_max(data, given_ids, 10, fill_mode="ZERO")
             given_ids[position] = position
-    finally:
-        mo.set_num_threads(before)
 
 
 @pytest.mark.parametrize(

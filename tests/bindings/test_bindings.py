@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,6 +17,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import Array
+from helpers.programs import run
 from maxops import _native
 from maxops.errors import AxesError, DTypeError, MaxopsError, OffsetsError, OutputError, SegmentIdsError
 
@@ -452,12 +452,10 @@ print(len(CALLS))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
 def test_the_cache_gives_back_what_a_call_needs() -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", LIMITED]
     # For AddressSanitizer (make sanitize), which would end the process if malloc fails.
     options = f"{os.environ.get('ASAN_OPTIONS', '')}:allocator_may_return_null=1"
-    environment = os.environ | {"MAXOPS_OUTPUT_CACHE": "1G", "MALLOC_MMAP_THRESHOLD_": "65536", "ASAN_OPTIONS": options}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.stdout, done.returncode) == ("15\n", 0), done.stderr
+    variables = {"MAXOPS_OUTPUT_CACHE": "1G", "MALLOC_MMAP_THRESHOLD_": "65536", "ASAN_OPTIONS": options}
+    assert run(LIMITED, **variables) == "15\n"
 
 
 # -------------------------------------------------------------------------------------------------------------- forks
@@ -482,6 +480,4 @@ print("done")
 
 
 def test_a_child_sweeps_memory_with_threads_of_its_own() -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", FORKED]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    assert run(FORKED) == "done\n"

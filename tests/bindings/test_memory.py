@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -13,6 +12,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
+from helpers.programs import run
 from maxops import _native
 from maxops.engines.native import _configure
 from maxops.errors import ConfigurationError
@@ -137,9 +137,7 @@ def test_a_wrong_limit_is_an_error(text: str) -> None:
 
 def test_an_import_reads_the_limit() -> None:
     code = "import maxops; print(maxops.memory_info().limit)"
-    environment = os.environ | {"MAXOPS_OUTPUT_CACHE": "64k"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{64 << 10}\n"), done.stderr
+    assert run(code, MAXOPS_OUTPUT_CACHE="64k") == f"{64 << 10}\n"
 
 
 MIB = 1 << 20

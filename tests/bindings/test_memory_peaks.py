@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.programs import run
 
 ALLOWED = 8 * 2**20  # for stacks of threads, partial results, and the first use of the pool
 
@@ -55,7 +55,6 @@ CALLS = {
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 def test_a_call_takes_a_few_megabytes() -> None:
-    command = [sys.executable, "-c", PROGRAM, *map("; ".join, CALLS.values())]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    peaks = dict(zip(CALLS, map(int, done.stdout.split()), strict=True))
+    said = run(PROGRAM, *map("; ".join, CALLS.values()))
+    peaks = dict(zip(CALLS, map(int, said.split()), strict=True))
     assert [name for name, peak in peaks.items() if peak > ALLOWED] == ["a copy, which is noticed"], peaks

@@ -8,7 +8,6 @@ turn, because small allocations succeed under any limit.
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
@@ -17,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.programs import run
 from maxops import _native
-
-HANGS_AFTER = 120.0  # seconds
 
 # Calls that write to `out`, with its shape and type, for every code path that allocates memory.
 CALLS = """
@@ -365,15 +363,6 @@ for name, (call, shape, dtype) in CALLS.items():
     assert errors > 0 and out.tobytes() != kept.tobytes(), name
 print("right")
 """
-
-
-def run(code: str, *arguments: str, **variables: str) -> str:
-    """Run code in a new process, which must succeed, and return its output."""
-    command = [sys.executable, "-X", "faulthandler", "-c", code, *arguments]
-    environment = os.environ | variables
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")

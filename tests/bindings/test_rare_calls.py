@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import inspect
 import re
-import subprocess
 import sys
 import weakref
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from helpers.bits import (
     mixed,
 )
 from helpers.instruction_sets import on_each_isa
+from helpers.programs import run
 from maxops import _native, calls
 from maxops.dtypes import FLOAT32
 from maxops.errors import DTypeError, SegmentIdsError
@@ -253,10 +253,7 @@ for name, look in LOOKS.items():
 
 def test_a_signal_ends_a_look_at_ids() -> None:
     """Test that a signal ends the validation of ids, which would otherwise take hours."""
-    command = [sys.executable, "-X", "faulthandler", "-c", LONG_LOOK]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    looks = re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE)
-    assert (done.stdout.splitlines(), done.stderr) == (looks, "")
+    assert run(LONG_LOOK).splitlines() == re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE)
 
 
 LOCKED = """
@@ -278,10 +275,7 @@ except mo.errors.OutputError as error:
 
 
 def test_an_output_that_is_read_only_when_its_values_are_there() -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", LOCKED]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    expected = "reduce_max out is read-only; pass a writeable array [maxops.reduce_max.out] 0\n"
-    assert (done.stdout, done.stderr) == (expected, "")
+    assert run(LOCKED) == "reduce_max out is read-only; pass a writeable array [maxops.reduce_max.out] 0\n"
 
 
 def test_a_planned_call_says_that_memory_ended() -> None:
@@ -338,10 +332,7 @@ print(load().isas() != [])
 
 def test_an_import_beside_modules_that_lack_something() -> None:
     """Test that importing the core raises the error of a missing module or attribute, and succeeds afterwards."""
-    command = [sys.executable, "-X", "faulthandler", "-c", BROKEN_IMPORTS, _native.__file__]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert run(BROKEN_IMPORTS, _native.__file__).splitlines() == [
         "_ARRAY_API ImportError numpy._core.multiarray failed to import",
         "memmap AttributeError module 'numpy' has no attribute 'memmap'",
         "main_thread AttributeError module 'threading' has no attribute 'main_thread'",

@@ -5,18 +5,15 @@ Each test runs in a separate process, because a failure would end it by a signal
 
 from __future__ import annotations
 
-import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.instruction_sets import OWN_SOURCE
+from helpers.programs import run
 from maxops import _native
-
-HANGS_AFTER = 120.0  # seconds
 
 # Arrays between two inaccessible pages.
 FENCED = """
@@ -297,23 +294,6 @@ print("left")
 """
 
 
-def run(code: str, *arguments: str) -> str:
-    """Run code in a new process, which must succeed, and return its output."""
-    command = [sys.executable, "-X", "faulthandler", "-c", code, *arguments]
-    # For AddressSanitizer (make sanitize), which would keep freed memory, so that the test would report a leak.
-    options = f"{os.environ.get('ASAN_OPTIONS', '')}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
-    done = subprocess.run(
-        command,
-        env=os.environ | {"ASAN_OPTIONS": options},
-        capture_output=True,
-        text=True,
-        timeout=HANGS_AFTER,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("isa", OWN_SOURCE)
 def test_nothing_beside_the_arrays_is_touched(isa: str) -> None:
     assert int(run(FENCED + FENCES, isa)) == 13 * 2 * 43
@@ -351,7 +331,5 @@ def test_calls_in_a_subinterpreter() -> None:
 )
 def test_arguments_are_reshaped_the_moment_the_gil_is_released() -> None:
     """Test the same for each array of each call that releases the GIL, at a fixed moment."""
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(Path(__file__).with_name("released.py"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) == 61
+    program = Path(__file__).with_name("released.py").read_text(encoding="utf-8")
+    assert int(run(program, warnings="ignore::DeprecationWarning")) == 61

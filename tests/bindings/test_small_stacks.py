@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import platform
-import subprocess
-import sys
 
 import pytest
 
 from helpers.instruction_sets import EACH
-
-HANGS_AFTER = 120.0  # seconds
+from helpers.programs import run
 
 CODE = """
 import ctypes, sys, threading
@@ -108,7 +105,4 @@ print(done)
 
 @pytest.mark.parametrize("isa", EACH)
 def test_every_call_in_a_thread_with_a_small_stack(isa: str) -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", CODE, isa, platform.libc_ver()[0]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 3000
+    assert int(run(CODE, isa, platform.libc_ver()[0])) > 3000

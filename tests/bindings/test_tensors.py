@@ -5,8 +5,7 @@ The framework is made with ctypes in a separate process, because a registered ta
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from helpers.programs import run
 
 SCRIPT = """
 import ctypes as c
@@ -327,5 +326,4 @@ print("done")
 
 
 def test_each_function_of_a_table() -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT], capture_output=True, text=True, check=False)
-    assert done.stdout == "done\n", done.stdout + done.stderr
+    assert run(SCRIPT, warnings="error") == "done\n"

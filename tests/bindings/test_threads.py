@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -21,12 +20,11 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 import maxops as mo
+from helpers import programs
 from helpers.bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed
 from maxops import _native
 from maxops.dtypes import FLOAT16, FLOAT32, INT64
 from maxops.errors import ConfigurationError
-
-HANGS_AFTER = 120.0  # seconds
 
 PRELUDE = """
 import os, signal, sys, threading, warnings
@@ -44,11 +42,8 @@ def right():
 
 
 def run(code: str) -> str:
-    """Run code in a new process with warnings as errors; it must succeed. Return its output."""
-    command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PRELUDE + code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Run code after the prelude, with warnings as errors."""
+    return programs.run(PRELUDE + code, warnings="error")
 
 
 # ---------------------------------------------------------------------------------------- numbers of threads
@@ -104,17 +99,13 @@ def test_many_python_threads_at_once() -> None:
 
 
 def test_the_number_of_threads_may_change_during_calls() -> None:
-    before = mo.get_num_threads()
     calls = _calls()
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            running = [pool.submit(call) for _ in range(6) for call, _ in calls]
-            for count in list(range(1, 9)) * 20:
-                mo.set_num_threads(count)
-            for number, future in enumerate(running):
-                assert_same_bits(future.result(), calls[number % len(calls)][1])
-    finally:
-        mo.set_num_threads(before)
+    with mo.num_threads(1), ThreadPoolExecutor(4) as pool:
+        running = [pool.submit(call) for _ in range(6) for call, _ in calls]
+        for count in list(range(1, 9)) * 20:
+            mo.set_num_threads(count)
+        for number, future in enumerate(running):
+            assert_same_bits(future.result(), calls[number % len(calls)][1])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux lists them")
@@ -124,13 +115,9 @@ def test_one_thread_starts_no_other() -> None:
 
 
 def test_more_threads_than_work() -> None:
-    before = mo.get_num_threads()
-    try:
-        mo.set_num_threads(1024)
+    with mo.num_threads(1024):
         for call, expected in _calls():
             assert_same_bits(call(), expected)
-    finally:
-        mo.set_num_threads(before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux lists them")
@@ -368,7 +355,7 @@ def test_a_signal_from_outside() -> None:
             assert process.stdout.readline() == "ready\n"
             threading.Event().wait(0.3)  # usually long enough for the call to start; the test also passes if it has not
             process.send_signal(signal.SIGINT)
-            printed, _ = process.communicate(timeout=HANGS_AFTER)
+            printed, _ = process.communicate(timeout=programs.HANGS_AFTER)
         finally:
             process.kill()
     assert (printed, process.returncode) == ("done\n", 0)
@@ -380,11 +367,9 @@ def test_a_signal_from_outside() -> None:
 @pytest.mark.parametrize("threads_count", [1, 2])
 def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
     """Test that other threads run during a call: they see that some, but not all, of its tasks are done."""
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads_count)
     windows = sliding_window_view(np.zeros(40_000, np.float32), 20_000)
     seen: set[int] = set()
-    try:
+    with mo.num_threads(threads_count):
         for _ in range(20):
             call = threading.Thread(target=mo.reduce_max, args=(windows, (1,)))
             call.start()
@@ -394,8 +379,6 @@ def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
                     seen.add(done)
             if len(seen) >= 3:
                 break
-    finally:
-        mo.set_num_threads(before)
     assert len(seen) >= 3
 
 
@@ -405,10 +388,8 @@ def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
 @pytest.fixture
 def four() -> Iterator[None]:
     """Set four threads, and restore the number afterwards."""
-    before = mo.get_num_threads()
-    mo.set_num_threads(4)
-    yield
-    mo.set_num_threads(before)
+    with mo.num_threads(4):
+        yield
 
 
 @pytest.mark.usefixtures("four")
@@ -530,11 +511,4 @@ def test_threadpoolctl_sees_and_sets_the_number() -> None:
 )
 def test_maxops_does_without_threadpoolctl(module: str) -> None:
     code = f"import sys, types; sys.modules['threadpoolctl'] = {module}; import maxops; print(maxops.get_num_threads())"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env=os.environ | {"MAXOPS_NUM_THREADS": "3"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("3\n", "")
+    assert programs.run(code, warnings="error", MAXOPS_NUM_THREADS="3") == "3\n"

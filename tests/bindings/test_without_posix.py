@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.programs import run
 
 pytest.importorskip("typer")
 EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "detector")
@@ -56,20 +56,13 @@ LIMITS = {
 }
 
 
-def run(code: str, *words: str) -> str:
-    command = [sys.executable, "-c", WITHOUT + code, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def test_the_operators() -> None:
-    assert run(ARRAYS) == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
+    assert run(WITHOUT + ARRAYS) == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
 
 
 def test_commands() -> None:
     """Test that commands that need resource limits report that these are unavailable."""
-    done = json.loads(run(COMMANDS, json.dumps([*WELL, *LIMITS.values()])))
+    done = json.loads(run(WITHOUT + COMMANDS, json.dumps([*WELL, *LIMITS.values()])))
     assert done[: len(WELL)] == [[0, ""]] * len(WELL)
     for what, (code, said) in zip(LIMITS, done[len(WELL) :], strict=True):
         assert code == 2

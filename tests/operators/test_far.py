@@ -96,9 +96,7 @@ def test_reductions_of_far_data(space: Array, dtype: Any) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_far_rows(space: Array, threads: int) -> None:
     """Test enough elements for several tasks, with rows that are far apart."""
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads)
-    try:
+    with mo.num_threads(threads):
         values = small(np.float32, (5, 120_000))
         for distance in (2 * GIB + 64, -4 * GIB):
             for strides in ((distance, 4), (distance, 8)):
@@ -116,8 +114,6 @@ def test_many_far_rows(space: Array, threads: int) -> None:
                     again, also = mo.segment_max(values, **options, fill_mode="ZERO", return_indices=True)
                     assert_same_bits(got, again)
                     assert_same_bits(places, also)
-    finally:
-        mo.set_num_threads(before)
 
 
 ROUTES: dict[str, Callable[[Array, bool], dict[str, Any]]] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -11,18 +9,9 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
+from helpers.programs import run
 from maxops import reference
 from maxops.errors import SegmentIdsError
-
-HANGS_AFTER = 120.0  # seconds
-
-
-def run(code: str) -> str:
-    """Run code in a new process, which must succeed, and return its output."""
-    command = [sys.executable, "-X", "faulthandler", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_ids_that_another_thread_changes_stay_in_bounds(isa: str) -> None:

@@ -142,9 +142,7 @@ def test_streaming_stores_of_broadcast_and_strided_inputs(threads_used: int) -> 
     rows, length = 6000, 1501
     data = np.tile(mixed(FLOAT32, (1, length), 7), (rows, 1))
     column = np.resize(mixed(FLOAT32, 60, 8), (rows, 1))
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads_used)
-    try:
+    with mo.num_threads(threads_used):
         for other in (column, data[0], data[::-1], np.array(column[0, 0])):
             expected = fast_maximum(data[:60], np.broadcast_to(other, data.shape)[:60].copy())
             out = np.zeros_like(data)
@@ -153,8 +151,6 @@ def test_streaming_stores_of_broadcast_and_strided_inputs(threads_used: int) -> 
             in_place = data.copy()
             mo.maximum(in_place, other, out=in_place)
             assert_same_bits(in_place, out)
-    finally:
-        mo.set_num_threads(before)
 
 
 # ------------------------------------------------------------------------------------- ReduceMax: many rows

@@ -205,9 +205,7 @@ def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
     task, rows_each = _native.parameters()["kTaskBytes"][0], _native.parameters()["kSharesEnough"][0]
     total = _native.parameters()["kThreadedBytes"][0] // (4 * width + 8) + 1000
     share = max(total // rows_each, task // (4 * width + 8)) + 1
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads)
-    try:
+    with mo.num_threads(threads):
         for first in (share - 1, share, share + 1):
             for kind in runs.KINDS[:4]:
                 for resumes in (False, True):
@@ -220,8 +218,6 @@ def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
                     data = every[:, 0] if width == 1 else np.repeat(every, 3, axis=1)[:, :width]
                     data = np.ascontiguousarray(data)
                     _check(word, ids, data, isas, _definition(data, ids))
-    finally:
-        mo.set_num_threads(before)
 
 
 def test_a_new_parameter_is_a_new_length() -> None:

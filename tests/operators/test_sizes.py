@@ -112,9 +112,7 @@ def test_maximum_of_rows(kind: type, isa: str) -> None:
 def test_shares_of_threads(threads: int) -> None:
     """Test data for several threads, with the maximum on both sides of each boundary of parts or tasks."""
     parameters = {name: value for name, (value, _) in _native.parameters().items()}
-    before = mo.get_num_threads()
-    mo.set_num_threads(threads)
-    try:
+    with mo.num_threads(threads):
         for size in (parameters["kThreadedBytes"] // 4 + step for step in (-1, 0, 1, 5000)):
             data = np.full(size, -3, np.float32)
             parts = min(
@@ -131,5 +129,3 @@ def test_shares_of_threads(threads: int) -> None:
                 assert mo.maximum(data, other).tobytes() == data.tobytes()
                 assert mo.reduce_max(data.reshape(-1, 1).repeat(2, 1), 0, keepdims=False).tolist() == [5, 5]
                 data[place + side] = -3
-    finally:
-        mo.set_num_threads(before)
