@@ -361,15 +361,11 @@ def test_an_out_of_torch_that_is_refused_keeps_its_version() -> None:
     count = 0
     for (name, call), gradient in product(calls.items(), (False, True)):
         bad = [
-            torch.zeros(7),
-            torch.zeros((1, *shapes[name])),
-            torch.zeros(shapes[name], dtype=torch.float64),
-            torch.zeros(shapes[name], dtype=torch.int32),
-            torch.zeros(shapes[name], dtype=torch.complex64),
-            torch.zeros(1).expand(3, 3),
-            torch.zeros(shapes[name], device="meta"),
+            torch.zeros(7), torch.zeros((1, *shapes[name])), torch.zeros(shapes[name], dtype=torch.float64),
+            torch.zeros(shapes[name], dtype=torch.int32), torch.zeros(shapes[name], dtype=torch.complex64),
+            torch.zeros(1).expand(3, 3), torch.zeros(shapes[name], device="meta"),
             torch.zeros(shapes[name], requires_grad=True),
-        ]
+        ]  # fmt: skip
         for out in bad:
             with pytest.raises(MaxopsError):
                 call(data.clone().requires_grad_(gradient), out)

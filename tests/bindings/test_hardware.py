@@ -32,17 +32,8 @@ def compiled(source: str, into: Path, *options: str) -> Path:
         pytest.skip("not installed: a C++ compiler")
     program = into / Path(source).stem
     command = [
-        COMPILER,
-        "-O1",
-        "-std=c++17",
-        "-w",
-        f"-I{NATIVE}",
-        f"-I{into}",
-        "-pthread",
-        *options,
-        "-o",
-        str(program),
-    ]
+        COMPILER, "-O1", "-std=c++17", "-w", f"-I{NATIVE}", f"-I{into}", "-pthread", *options, "-o", str(program),
+    ]  # fmt: skip
     subprocess.run([*command, str(PROGRAMS / source)], check=True, timeout=300)
     return program
 

@@ -20,15 +20,10 @@ from maxops.spec import SEGMENT_MAX
 DATA = np.array([[3.0, -0.0], [np.nan, 1.0], [2.0, 5.0]])
 NAMES = ["segment_ids", "offsets"]
 OPTIONS: list[dict[str, Any]] = [
-    {"fill_mode": "ZERO"},
-    {"fill_value": np.nan},
-    {"initial": 4.0},
-    {"fill_mode": "LOWEST", "check_ids": False},
-    {"fill_mode": "ZERO", "return_indices": True, "return_empty": True},
-    {"fill_mode": "ZERO", "num_segments": 2},
-    {"fill_mode": "ZERO", "sorted": False},
-    {"fill_mode": "ZERO", "out_of_range": "drop", "num_segments": 2},
-]
+    {"fill_mode": "ZERO"}, {"fill_value": np.nan}, {"initial": 4.0}, {"fill_mode": "LOWEST", "check_ids": False},
+    {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}, {"fill_mode": "ZERO", "num_segments": 2},
+    {"fill_mode": "ZERO", "sorted": False}, {"fill_mode": "ZERO", "out_of_range": "drop", "num_segments": 2},
+]  # fmt: skip
 
 
 def outcome(call: Any) -> Any:
@@ -104,20 +99,8 @@ def test_no_rows() -> None:
 
 
 WRONG: list[Any] = [
-    True,
-    np.True_,
-    1.0,
-    np.float32(1),
-    None,
-    "a",
-    b"a",
-    [0],
-    (1,),
-    np.zeros(1),
-    1j,
-    2**63,
-    -(2**63) - 1,
-]
+    True, np.True_, 1.0, np.float32(1), None, "a", b"a", [0], (1,), np.zeros(1), 1j, 2**63, -(2**63) - 1,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("item", WRONG, ids=repr)

@@ -87,11 +87,21 @@ CALLS = {
 }
 """
 
-FAILING = """
-import ctypes, sys
+# Functions of failing_malloc.c: the allocations that fail, and how many failed.
+PRELUDE = """
+import ctypes
 library = ctypes.CDLL(None)
 fail, failed = library.fail_allocations, library.failed_allocations
 fail.argtypes, failed.restype = [ctypes.c_long] * 2, ctypes.c_long
+def stop_failing():
+    while True:
+        try:
+            return fail(0, 0)
+        except (MemoryError, ctypes.ArgumentError):  # the last injected failure was in this call
+            pass
+"""
+
+FAILING = """
 # NumPy's own functions that return no result and no error where memory ends; the planner uses them.
 NUMPYS = ("numpy.ufunc", "error return without exception set")
 FAILS, ERRORS = 0, (MemoryError, SystemError)  # a tuple asks for memory, too
@@ -111,12 +121,7 @@ for name, (call, shape, dtype) in CALLS.items():
                     error = caught
             except MemoryError as caught:  # Python's own, on its way into the handler
                 error = caught
-            while True:
-                try:
-                    fail(0, 0)
-                    break
-                except MemoryError:  # what was left to fail was this
-                    pass
+            stop_failing()
             where = (name, first, count)
             if error is None:
                 assert out.tobytes() == right.tobytes(), where
@@ -134,13 +139,10 @@ print(FAILS)
 # The import of the native module, its functions, and calls that create Python objects last. Each of Python's own
 # allocations fails as well, because its free lists are empty.
 OBJECTS = """
-import ctypes, gc, ml_dtypes
+import gc, ml_dtypes
 import numpy as np
 import maxops as mo
 from maxops import _native, ops
-library = ctypes.CDLL(None)
-fail, failed = library.fail_allocations, library.failed_allocations
-fail.argtypes, failed.restype = [ctypes.c_long] * 2, ctypes.c_long
 gc.disable()
 in_use = []
 def use_up():
@@ -170,12 +172,7 @@ for name, call in CALLS.items():
             result = call()
         except BaseException as caught:
             error = caught
-        while True:
-            try:
-                fail(0, 0)
-                break
-            except (MemoryError, ctypes.ArgumentError):
-                pass
+        stop_failing()
         if error is None:
             assert result == right, (name, first, result)
             if failed() == 0:
@@ -189,13 +186,10 @@ for name, call in CALLS.items():
 
 # The same for the import of the native module, in one process per failure, because types are initialized only once.
 IMPORT = """
-import _imp, ctypes, gc, importlib.util, os, sys, threading
+import _imp, gc, importlib.util, os, sys, threading
 import ml_dtypes
 import numpy as np
 spec = importlib.util.spec_from_file_location("maxops._native", sys.argv[1])
-library = ctypes.CDLL(None)
-fail, failed = library.fail_allocations, library.failed_allocations
-fail.argtypes, failed.restype = [ctypes.c_long] * 2, ctypes.c_long
 data = np.ones((4, 2), np.float32)
 ENDED, ERROR, RIGHT = 10, 11, 12
 def begin(first):
@@ -209,12 +203,7 @@ def begin(first):
         _imp.exec_dynamic(module)
     except BaseException as caught:
         error = caught
-    while True:
-        try:
-            fail(0, 0)
-            break
-        except (MemoryError, ctypes.ArgumentError):
-            pass
+    stop_failing()
     if error is not None:
         # of NumPy's own import, begun again here, the error says no more than that it failed; nor do those of Python's
         # locks, and of a type's name that PyType_FromSpec copies
@@ -237,12 +226,10 @@ print(ends.count(ERROR))
 
 # A thread's first call allocates its scratch memory before anything else.
 FIRST_CALL = """
-import ctypes, threading
+import threading
 import numpy as np
 import maxops as mo
 from maxops import _native
-fail = ctypes.CDLL(None).fail_allocations
-fail.argtypes = [ctypes.c_long] * 2
 data = np.ones((4, 2), np.float32)
 def first_call():
     fail(0, 1)
@@ -387,22 +374,22 @@ def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_nothing_is_written_whichever_allocation_fails(failing_malloc: str) -> None:
     """Test that nothing is written if any allocation fails, alone or with the next two, which report the error."""
-    assert int(run(CALLS + FAILING, LD_PRELOAD=failing_malloc)) > 50
+    assert int(run(PRELUDE + CALLS + FAILING, LD_PRELOAD=failing_malloc)) > 50
 
 
 def test_pythons_objects_that_memory_ends_among(failing_malloc: str) -> None:
-    message = run(OBJECTS, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")
+    message = run(PRELUDE + OBJECTS, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")
     errors = [int(count) for count in message.split()]
     assert len(errors) == 9
     assert min(errors) > 0
 
 
 def test_an_import_that_memory_ends_in(failing_malloc: str) -> None:
-    assert int(run(IMPORT, _native.__file__, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")) > 40
+    assert int(run(PRELUDE + IMPORT, _native.__file__, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")) > 40
 
 
 def test_a_threads_first_call_where_memory_ends(failing_malloc: str) -> None:
-    assert run(FIRST_CALL, LD_PRELOAD=failing_malloc) == "out of memory\n(4, 2)\n"
+    assert run(PRELUDE + FIRST_CALL, LD_PRELOAD=failing_malloc) == "out of memory\n(4, 2)\n"
 
 
 @pytest.mark.parametrize("threads", [1, 4])

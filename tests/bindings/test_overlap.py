@@ -101,14 +101,17 @@ def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read:
 
 
 def test_in_place_is_the_same_array_and_no_other() -> None:
-    """Test that "in place" requires the same memory, shape, strides and byte order."""
+    """Test that "in place" requires the same memory, shape, strides and byte order, and no overlap with itself."""
     memory = np.zeros(64, np.uint8)
     places = [(0, (2, 2), (4, 2)), (0, (2, 2), (2, 4)), (0, (4,), (2,)), (2, (2, 2), (4, 2)), (0, (2, 1), (4, 2))]
+    places += [(0, (2, 2), (2, 2)), (0, (3, 2), (0, 2)), (20, (3, 2), (-4, 2)), (0, (2,), (0,))]
     for (k, one), (n, other), kind in product(enumerate(places), enumerate(places), ("<i2", ">i2")):
         out, data = laid_out(memory, "<i2", *one), laid_out(memory, kind, *other)
         is_same = k == n and kind == "<i2"
-        apart = not set().union(*bytes_of(one[0], 2, *one[1:])) & set().union(*bytes_of(other[0], 2, *other[1:]))
-        assert _native.can_write_through(out, data, True) == (is_same or apart)
+        elements = bytes_of(one[0], 2, *one[1:])
+        is_free = len(set().union(*elements)) == sum(map(len, elements))
+        apart = not set().union(*elements) & set().union(*bytes_of(other[0], 2, *other[1:]))
+        assert _native.can_write_through(out, data, True) == (is_free and (is_same or apart))
         assert not _native.can_write_through(out, data, False) or apart
 
 

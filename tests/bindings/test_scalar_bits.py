@@ -38,14 +38,8 @@ def kinds_of_values(dtype: DType) -> list[int]:
     if dtype.kind == "float":
         smallest = 1 << dtype.mantissa_bits
         magnitudes = [
-            0,
-            1,
-            smallest - 1,
-            smallest,
-            0x3A << dtype.bits - 8,
-            dtype.infinity_bits - 1,
-            dtype.infinity_bits,
-        ]
+            0, 1, smallest - 1, smallest, 0x3A << dtype.bits - 8, dtype.infinity_bits - 1, dtype.infinity_bits,
+        ]  # fmt: skip
         return [each | place for each in magnitudes for place in (0, sign)] + kinds_of_nans(dtype)
     half = 1 << dtype.bits // 2
     return [0, 1, sign - 1, sign, sign + 1, 2 * sign - 1, 2 * sign - 2, half - 1, half, half >> 1, 2 * sign - half]

@@ -196,32 +196,12 @@ def test_axes(name: str) -> None:
         same(call(steps), call([*steps]))
     same(call(None), np.max(data, keepdims=True) if is_kept else np.array(23, np.int32))
     for wrong in (
-        3,
-        -4,
-        [3],
-        [0, 0],
-        [0, -3],
-        1.0,
-        "0",
-        [1.0],
-        ["0"],
-        [True],
-        True,
-        [None],
-        np.array(1),
-        2**70,
-        [2**70],
-    ):
+        3, -4, [3], [0, 0], [0, -3], 1.0, "0", [1.0], ["0"], [True], True, [None], np.array(1), 2**70, [2**70],
+    ):  # fmt: skip
         assert call(wrong) is None, wrong
     for wrong in (
-        np.array([[0]]),
-        np.array([0.0]),
-        np.array(["0"]),
-        np.array([True]),
-        np.array([0], object),
-        {0},
-        {0: 1},
-    ):
+        np.array([[0]]), np.array([0.0]), np.array(["0"]), np.array([True]), np.array([0], object), {0}, {0: 1},
+    ):  # fmt: skip
         assert call(wrong) is None, wrong
     for size in (64, 65, 1000):
         assert call(range(size)) is None
@@ -278,25 +258,12 @@ def test_ids_and_offsets(kind: np.dtype[Any]) -> None:
 def test_ids_that_are_not_taken() -> None:
     wrong: Any
     for wrong in (
-        None,
-        [0, 2],
-        (0, 2),
-        IDS.astype(float),
-        IDS.astype(bool),
-        IDS[:, None],
-        IDS[:1],
-        np.arange(3),
-        np.int64(0),
-    ):
+        None, [0, 2], (0, 2), IDS.astype(float), IDS.astype(bool), IDS[:, None], IDS[:1], np.arange(3), np.int64(0),
+    ):  # fmt: skip
         assert segment_max(wrong) is None, wrong
     for wrong in (
-        [0, 1],
-        np.array([0.0, 2.0]),
-        np.array([[0, 2]]),
-        np.array([], np.int64),
-        np.array([0, 1]),
-        np.array([1, 2]),
-    ):
+        [0, 1], np.array([0.0, 2.0]), np.array([[0, 2]]), np.array([], np.int64), np.array([0, 1]), np.array([1, 2]),
+    ):  # fmt: skip
         assert segment_max(None, offsets=wrong) is None, wrong
     for ids in ([2, 0], [0, -1]):
         assert segment_max(np.array(ids), 3) is None
@@ -327,13 +294,8 @@ def test_fill_modes() -> None:
         for spelled in (word, word.upper(), word.title(), word[0] + word[1:].upper(), "".join([*word])):
             same(segment_max(fill_mode=spelled), expected)
         for wrong in (
-            word[:-1],
-            word + "s",
-            " " + word,
-            word.encode(),
-            word.replace("o", "\u043e"),
-            word.replace("e", "\xc5"),
-        ):
+            word[:-1], word + "s", " " + word, word.encode(), word.replace("o", "\u043e"), word.replace("e", "\xc5"),
+        ):  # fmt: skip
             assert segment_max(fill_mode=wrong) is None, wrong
     # Letters and their other case differ by 32, as do some punctuation characters next to the letters.
     for wrong in ("", "\ud800", "ze\x12o", "ZER/", "zerO\0", "\x5aero\0", "[ero", "\x1aero", None, 0, "LOWER"):

@@ -188,18 +188,8 @@ class Index:
 
 
 AXES: list[Any] = [
-    [0],
-    [],
-    range(2),
-    Index(),
-    (Index(),),
-    np.array(1),
-    np.array([1]),
-    np.int64(-1),
-    True,
-    (False,),
-    1.0,
-]
+    [0], [], range(2), Index(), (Index(),), np.array(1), np.array([1]), np.int64(-1), True, (False,), 1.0,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)

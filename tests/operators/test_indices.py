@@ -102,14 +102,9 @@ def _large() -> list[tuple[Array, tuple[int, ...], Array, Array]]:
     """Return (data, axes, values, indices), slightly larger than the minimum for threads."""
     cases: list[tuple[Array, tuple[int, ...], Array, Array]] = []
     for shape, axes in (
-        ((1_000, 300), (1,)),
-        ((300, 1_000), (0,)),
-        ((600_000,), (0,)),
-        ((2, 150_000), (1,)),
-        ((80_000, 4), (0,)),
-        ((30, 10, 1_000), (0, 2)),
-        ((3, 100_000), (0,)),
-    ):
+        ((1_000, 300), (1,)), ((300, 1_000), (0,)), ((600_000,), (0,)), ((2, 150_000), (1,)), ((80_000, 4), (0,)),
+        ((30, 10, 1_000), (0, 2)), ((3, 100_000), (0,)),
+    ):  # fmt: skip
         for data in (mixed(FLOAT32, shape, 1, nans=0.0), _few(FLOAT32, shape, 1)):
             cases.append((data, axes, fast_reduce_max(data, axes), fast_first_in_axes(data, axes)))
     return cases

@@ -263,14 +263,9 @@ def test_subnormals_where_the_processor_would_flush_them(dtype: DType) -> None:
     with float_modes(DENORMALS_ARE_ZERO | FLUSH_TO_ZERO):
         flushed = np.float32(1e-40) * np.float32(1)
         results = [
-            mo.maximum(a, b),
-            mo.reduce_max(both, 0, False),
-            mo.reduce_max(both.T.copy(), 1, False),
-            mo.reduce_max(a[2::4]),
-            mo.maximum(a, b[:1]),
-            mo.maximum(a, b, a),
-            mo.reduce_max(np.resize(a[2::4], 9000)),
-        ]
+            mo.maximum(a, b), mo.reduce_max(both, 0, False), mo.reduce_max(both.T.copy(), 1, False),
+            mo.reduce_max(a[2::4]), mo.maximum(a, b[:1]), mo.maximum(a, b, a), mo.reduce_max(np.resize(a[2::4], 9000)),
+        ]  # fmt: skip
     assert flushed == 0 < alone, "the modes did not take hold, and the test shows nothing"
     for got, expected in zip(
         results,

@@ -112,15 +112,9 @@ def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
     data = mixed(dtype, (3, 4, 5), 5)
     expected = fast_reduce_max(data, (0, 2))
     ways: list[Axes] = [
-        (0, 2),
-        (2, 0),
-        (-1, 0),
-        (-3, -1),
-        [0, 2],
-        np.array([0, -1]),
-        np.array([2, 0], ">i8"),
+        (0, 2), (2, 0), (-1, 0), (-3, -1), [0, 2], np.array([0, -1]), np.array([2, 0], ">i8"),
         (np.int64(0), np.int8(2)),
-    ]
+    ]  # fmt: skip
     for axes in ways:
         assert_same_bits(mo.reduce_max(data, axes), expected)
         assert_same_bits(mo.reduce_max(data, axis=axes), np.squeeze(expected, (0, 2)))

@@ -44,13 +44,9 @@ def test_reduce_rows_and_columns(kind: type, isa: str) -> None:
     for length in _lengths(kind, 20_000):
         for few in (1, 2, 3, 17) if length < 5000 else (1, 3):
             for shape, axes in (
-                ((few, length), (1,)),
-                ((length, few), (0,)),
-                ((few, length), (0,)),
-                ((length, few), (1,)),
-                ((2, length, few), (0, 1)),
-                ((few, 2, length), (0, 2)),
-            ):
+                ((few, length), (1,)), ((length, few), (0,)), ((few, length), (0,)), ((length, few), (1,)),
+                ((2, length, few), (0, 1)), ((few, 2, length), (0, 2)),
+            ):  # fmt: skip
                 if length > 3000 and len(shape) == 3:
                     continue
                 _reduce(shape, axes, kind, isa)
