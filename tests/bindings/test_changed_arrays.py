@@ -13,7 +13,6 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
-from maxops import _native
 from maxops.errors import MaxopsError, OutputError
 
 PLANNED = {
@@ -195,12 +194,6 @@ def test_an_output_that_changes_while_the_core_runs(change: Callable[[np.ndarray
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def test_ids_that_need_no_widening_are_an_error_of_the_core() -> None:
-    for kind in (np.int32, np.int64, ">i4", ">i8"):
-        with pytest.raises(TypeError, match="does not accept arrays of int32 or int64"):
-            _native.widened(np.zeros(3, kind))
 
 
 # ------------------------------------------------------------------------------- subclasses of Python's own numbers

@@ -150,23 +150,3 @@ def test_guard_bytes_tell(place: int, message: str) -> None:
     guarded._buffer[start : start + 4] = 0
     with pytest.raises(AssertionError, match=message):
         guarded.check()
-
-
-def test_the_references_places_are_numpys() -> None:
-    """Test that the first indices equal NumPy's argmax, which also returns the first NaN."""
-    random = np.random.default_rng(6)
-    for data in (random.integers(0, 3, (3, 4, 5)), np.where(random.random((3, 4, 5)) < 0.3, np.nan, 1.0)):
-        highest = reference.reduce_max(data, (1,))
-        assert_same_bits(reference.first_in_axes(data, (1,), highest), data.argmax(1, keepdims=True))
-        whole = reference.reduce_max(data)
-        assert int(reference.first_in_axes(data, (), whole)[0, 0, 0]) == data.argmax()
-        rows = reference.segment_max(data, np.array([1, 1, 1]), 2, "LOWEST")
-        expected = np.stack([np.full((4, 5), -1), data.argmax(0)])
-        assert_same_bits(reference.first_in_segments(data, np.array([1, 1, 1]), rows), expected)
-
-
-def test_the_reference_drops_ids_that_are_outside() -> None:
-    ids = np.array([1, -1, 7, 0])
-    assert reference.segment_max(np.array([5, 9, 9, 3]), ids, 3, "ZERO").tolist() == [3, 5, 0]
-    assert reference.segment_max(np.array([5, 9, 9, 3]), ids, 3, initial=np.array(4)).tolist() == [4, 5, 4]
-    assert reference.reduce_max(np.array([5, 9]), keepdims=False, initial=np.array(11)).tolist() == 11

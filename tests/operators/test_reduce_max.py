@@ -22,7 +22,6 @@ from helpers.bits import (
     arrays,
     assert_new,
     assert_same_bits,
-    contiguous,
     fast_reduce_max,
     mixed,
     of_words,
@@ -273,37 +272,6 @@ def test_repeats_are_looked_at_once() -> None:
     data = as_strided(np.array([-0.0, 0.0, -1.0]), (1 << 30, 3, 1 << 28), (0, 8, 0))
     assert_same_bits(mo.reduce_max(data), np.array([[[0.0]]]))
     assert_same_bits(mo.reduce_max(data, (0, 2), False), np.array([-0.0, 0.0, -1.0]))
-
-
-OVERLAPS: dict[str, Callable[[Array], tuple[Array, tuple[int, ...], Array]]] = {
-    "first_row": lambda m: (m, (0,), m[:1]),
-    "last_row": lambda m: (m, (0,), m[-1:]),
-    "first_column": lambda m: (m, (1,), m[:, :1]),
-    "last_column": lambda m: (m, (1,), m[:, -1:]),
-    "column_from_rows": lambda m: (m, (0,), m[:, :1].T),
-    "row_from_columns": lambda m: (m, (1,), m[:1].T),
-    "reversed_row": lambda m: (m, (0,), m[:1, ::-1]),
-    "an_element": lambda m: (m, (0, 1), m[3:4, 2:3]),
-    "axis_of_size_1": lambda m: (m[:, np.newaxis], (1,), m[:, np.newaxis]),
-    "axis_of_size_1_shifted": lambda m: (m[:-1, np.newaxis], (1,), m[1:, np.newaxis]),
-    "axis_of_size_1_turned": lambda m: (m[np.newaxis], (0,), m[np.newaxis, ::-1]),
-    "repeated": lambda m: (np.broadcast_to(m[0], m.shape), (0,), m[:1]),
-}
-
-
-@pytest.mark.parametrize("overlap", OVERLAPS)
-@each_width
-def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
-    """Test that the result is as without overlap, and that the rest of the buffer is unchanged."""
-    start = mixed(dtype, (90, 90), 16)
-    for wrap in (contiguous, swapped):
-        buffer, expected = wrap(start), wrap(start)
-        data, axes, out = OVERLAPS[overlap](buffer)
-        correct = fast_reduce_max(data, axes)
-        OVERLAPS[overlap](expected)[2].view(dtype.word)[...] = wrap(correct).view(dtype.word)
-        assert mo.reduce_max(data, axes, out=out) is out
-        assert_same_bits(out, correct)
-        assert_same_bits(buffer, expected)
 
 
 # ------------------------------------------------------------------------------------------------- hypothesis

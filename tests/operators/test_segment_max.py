@@ -22,7 +22,6 @@ from helpers.bits import (
     arrays,
     assert_new,
     assert_same_bits,
-    contiguous,
     fast_segment_max,
     mixed,
     of_words,
@@ -237,33 +236,6 @@ def test_many_empty_segments() -> None:
 
 
 # ------------------------------------------------------------------------------------------- repeats, overlap
-
-
-OVERLAPS: dict[str, Callable[[Array], tuple[Array, Array]]] = {
-    "first_rows": lambda m: (m, m[:4]),
-    "last_rows": lambda m: (m, m[-4:]),
-    "reversed": lambda m: (m, m[3::-1]),
-    "columns_reversed": lambda m: (m, m[:4, ::-1]),
-    "shifted": lambda m: (m[:, :-1], m[:4, 1:]),
-    "transposed": lambda m: (m[:, :4], m.T[:4, :4]),
-    "one_column": lambda m: (m[:, 0], m[:4, 0]),
-    "flat": lambda m: (m.reshape(-1)[:9], m.reshape(-1)[2:6]),
-}
-
-
-@pytest.mark.parametrize("overlap", OVERLAPS)
-@each_width
-def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
-    start = mixed(dtype, (9, 9), 16, nans=0.3)
-    ids = np.array([0, 0, 1, 1, 1, 1, 3, 3, 9])
-    for wrap in (contiguous, swapped):
-        buffer, expected = wrap(start), wrap(start)
-        data, out = OVERLAPS[overlap](buffer)
-        correct = fast_segment_max(data, ids, 4, "LOWEST")
-        OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(correct).view(dtype.word)
-        assert mo.segment_max(data, ids, 4, fill_mode="LOWEST", out=out) is out
-        assert_same_bits(out, correct)
-        assert_same_bits(buffer, expected)
 
 
 # ------------------------------------------------------------------------------------------------- unchecked ids
