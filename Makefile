@@ -2,7 +2,7 @@
 PYTHON ?= python
 SANITIZED ?= build/sanitized
 SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py reduce_max.py segment_max.py paths.py \
-  segment_paths.py indices.py offsets.py unsorted_ids.py ranks.py) $(addprefix tests/bindings/test_,bad_input.py \
+  segment_paths.py indices.py offsets.py unsorted_ids.py) $(addprefix tests/bindings/test_,bad_input.py \
   bindings.py changed_arrays.py robustness.py threads.py memory.py overlap.py scalar_bits.py long_lists.py \
   rare_calls.py tensors.py) tests/models/test_onnxruntime.py tests/engines/with_jax/test_jax.py
 SANITIZED_MARK ?= exhaustive or not exhaustive

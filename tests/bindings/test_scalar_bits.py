@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import maxops
-from helpers.bits import STORED, Array, assert_same_bits, at_offset, of_words, strided, swapped, words
+from helpers.bits import Array, assert_same_bits, at_offset, each_type, of_words, strided, swapped, words
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
 from maxops import _native
@@ -116,7 +116,7 @@ def _first(result: Any) -> Array:
     return values
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_inputs_of_max(dtype: DType) -> None:
     """Test scalars before, after and between arrays of rank 0 to 2, with and without `out`."""
     arrays = [lowest(dtype, ()), lowest(dtype, (5,)), lowest(dtype, (2, 6))[:, ::2], lowest(dtype, (1, 40))]
@@ -137,7 +137,7 @@ def test_inputs_of_max(dtype: DType) -> None:
             assert_same_bits(function(array, scalar), expected)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_initial_of_reduce_max(dtype: DType) -> None:
     """Test `initial` with few, many and no elements, strided data and rank 0, also by the planner alone."""
     arrays: list[tuple[Array, Any]] = [
@@ -163,7 +163,7 @@ def test_initial_of_reduce_max(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("name", ["fill_value", "initial"])
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_fill_value_and_initial_of_segment_max(dtype: DType, name: str) -> None:
     """Test each code path and layout, with and without `out`, also by the planner alone."""
     whole = lowest(dtype, (ROWS, 6))

@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import FLOATS, STORED, assert_same_bits, of_words, pool, spread, words
+from helpers.bits import FLOATS, assert_same_bits, each_float, each_type, of_words, pool, spread, words
 from maxops import reference, spec
 from maxops.dtypes import ALL, BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from maxops.errors import DTypeError
 from maxops.plan.values import scalar_as
 
 pytestmark = pytest.mark.usefixtures("isa")
-
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 
 
 @each_type
@@ -83,7 +81,7 @@ def test_floats_around_every_power_of_two_in_float32(way: str) -> None:
                         assert WAYS[way](FLOAT32, number) == int(rounded.view(np.uint32))
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_integers_out_of_range_have_the_message_of_floats(dtype: DType) -> None:
     limit = int(float(of_words(dtype, [dtype.infinity_bits - 1])[0]))
     for sign in (1, -1):
@@ -96,7 +94,7 @@ def test_integers_out_of_range_have_the_message_of_floats(dtype: DType) -> None:
                 mo.maximum(LOWEST[dtype], sign * value)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_named_standards_round_nothing(dtype: DType) -> None:
     operator, draft = mo.operator("ONNX", "Max", 13), mo.operator("SONNX draft", "Max")
     for each in (operator, draft):
@@ -107,7 +105,7 @@ def test_named_standards_round_nothing(dtype: DType) -> None:
                 each(LOWEST[dtype], 0.1)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_numpys_error_state_changes_nothing(dtype: DType) -> None:
     array = of_words(dtype, [0])
     with np.errstate(all="raise"):

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -22,6 +23,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 STORED = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 FLOATS = tuple(dtype for dtype in STORED if dtype.kind == "float")
 INTEGERS = tuple(dtype for dtype in STORED if dtype.kind in ("int", "uint"))
+each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
+each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+# One type of each number of bytes, for code that depends only on the size.
+each_width = pytest.mark.parametrize("dtype", [dtypes.UINT8, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.INT64], ids=str)
 
 # ------------------------------------------------------------------------------------------------- comparing
 

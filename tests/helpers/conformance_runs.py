@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxops import dtypes, spec
-from maxops.conformance.result import (
-    SCHEMA,
-    Elements,
-    Finding,
-    Message,
-    Reproducer,
-    Run,
-    Verdict,
-    elements,
-)
+from maxops.conformance.result import SCHEMA, Elements, Finding, Message, Reproducer, Run, Verdict, elements
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause, Spec

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from helpers.bits import (
-    FLOATS,
     LAYOUTS,
-    STORED,
     Array,
     Guarded,
     assert_same_bits,
     at_offset,
     distinct,
+    each_float,
+    each_type,
     fast_maximum,
     fast_reduce_max,
     fast_segment_max,
@@ -58,7 +58,7 @@ def test_comparison_fails(got: Array, expected: Array, message: str) -> None:
         assert_same_bits(got, expected)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_comparison_sees_through_byte_order(dtype: DType) -> None:
     values = pool(dtype)
     assert_same_bits(swapped(values), values)
@@ -68,7 +68,7 @@ def test_comparison_sees_through_byte_order(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_layout_keeps_the_bits(dtype: DType, layout: str) -> None:
     for shape in [(), (7,), (0, 3), (3, 4), (2, 3, 4)]:
         values = mixed(dtype, shape, nans=1)
@@ -91,7 +91,7 @@ def test_layouts_are_what_they_say() -> None:
     assert at_offset(values, 24).ctypes.data % 64 == 24
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_pool_holds_every_kind(dtype: DType) -> None:
     held = set(words(pool(dtype)).tolist())
     sign = 1 << dtype.bits - 1
@@ -102,7 +102,7 @@ def test_pool_holds_every_kind(dtype: DType) -> None:
         assert {magnitude, magnitude | sign} <= held
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_a_spread_of_the_pool_holds_every_kind(dtype: DType) -> None:
     bits, sign = words(spread(dtype, 40)), 1 << dtype.bits - 1
     is_nan = bits & (sign - 1) > dtype.infinity_bits
@@ -110,14 +110,14 @@ def test_a_spread_of_the_pool_holds_every_kind(dtype: DType) -> None:
         assert kind.sum() > 2
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_distinct_is_distinct(dtype: DType) -> None:
     values = distinct(dtype, (13, 15))
     different = np.unique(ranks(values)).size
     assert different == (2 if dtype.kind == "bool" else 195)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_ranks_follow_the_reference(dtype: DType) -> None:
     values = np.concatenate([pool(dtype), mixed(dtype, 500, nans=1)])
     by_rank = np.argsort(ranks(values), kind="stable")
@@ -127,7 +127,7 @@ def test_ranks_follow_the_reference(dtype: DType) -> None:
     assert steps.tolist() == [a < b for a, b in pairwise(ordered)]
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_oracle_agrees_with_the_reference(dtype: DType) -> None:
     a, b = mixed(dtype, (9, 5), 1), mixed(dtype, (9, 1), 2)
     assert_same_bits(fast_maximum(a, b, a), reference.maximum(a, b, a))

@@ -33,7 +33,7 @@ TABLE = (
     ("native/drivers/dispatch.*", "hardware environment rare_calls order"),
     (
         "native/*",
-        "maximum reduce_max segment_max unsorted_ids indices offsets order ranks far runs sizes paths segment_paths "
+        "maximum reduce_max segment_max unsorted_ids indices offsets order far runs sizes paths segment_paths "
         "transposed bad_input scalars id_types hard_cases",
     ),
     ("src/maxops/engines/torch/plain.py", "torch_plain_gradients torch_gradients torch_small_calls"),

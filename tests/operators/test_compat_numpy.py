@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import maxops
-from helpers.bits import FLOATS, STORED, Array, assert_same_bits, mixed, of_words
+from helpers.bits import STORED, Array, assert_same_bits, each_float, each_type, mixed, of_words
 from maxops import dtypes, reference
 from maxops.compat import numpy as compat
 from maxops.dtypes import DType
@@ -97,7 +97,7 @@ def test_tensors_become_arrays() -> None:
     assert_same_bits(compat.maximum(*tensors), np.array([4, 5], np.float32))
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_bits_follow_the_order(dtype: DType) -> None:
     one, other = mixed(dtype, (3, 5), 1), mixed(dtype, (3, 5), 2)
     assert_same_bits(compat.maximum(one, other), reference.maximum(one, other))
@@ -112,7 +112,7 @@ def test_bits_follow_the_order(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("block", [None, 16384, 2])
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the core, and in Python (at once and in blocks), which converts large arrays."""
     maximum: Any = compat.maximum
@@ -318,7 +318,7 @@ def _unordered(dtype: DType) -> Array:
     return of_words(dtype, [0, 1 << dtype.bits - 1, dtype.nan_bits | 1, (1 << dtype.bits) - 1, dtype.lowest_bits])
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 @pytest.mark.parametrize("indices", [[0, 1, 1], (slice(None), [0, 0]), [True, False, True], 1, (..., 1), ()], ids=repr)
 def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
     """Test all pairs of these values."""
@@ -338,7 +338,7 @@ def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
         assert_same_bits(data, expected)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_accumulate_orders_zeros_and_nan(dtype: DType) -> None:
     """Test all triples of these values."""
     for (nan, function), *triple in product(EACH_NAN, *[_unordered(dtype)] * 3):

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 import maxops as mo
 from helpers.bits import (
-    FLOATS,
     LAYOUTS,
     STORED,
     Array,
     arrays,
     assert_same_bits,
+    each_float,
+    each_type,
+    each_width,
     fast_first_in_axes,
     fast_first_in_segments,
     fast_reduce_max,
@@ -28,12 +30,9 @@ from helpers.bits import (
 )
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import reference
-from maxops.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, UINT8, DType
+from maxops.dtypes import BOOL, FLOAT32, FLOAT64, DType
 
 pytestmark = pytest.mark.usefixtures("isa")
-
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 
 
 def _assert_right(data: Array, axes: tuple[int, ...], given: Array | None = None, keepdims: bool = True) -> None:
@@ -72,7 +71,7 @@ def test_rows_and_columns_of_every_length(dtype: DType) -> None:
         _assert_right(_few(dtype, (3, width), width), (0,))
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_nans_and_zeros(dtype: DType) -> None:
     """Test that any NaN matches the quiet NaN, and that -0 does not match +0."""
     sign = 1 << dtype.bits - 1
@@ -89,7 +88,7 @@ def test_bools_of_any_byte() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@each_size
+@each_width
 def test_layouts(dtype: DType, layout: Any) -> None:
     data = _few(dtype, (4, 7, 3, 5), 2)
     for count in range(1, 5):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
+from exhaustive import ranks
 from maxops import _native
 from maxops.plan import Array
 
@@ -139,6 +140,17 @@ def test_an_output_of_another_rank_goes_to_python(give: Give) -> None:
         for other in ((*shape, 1), (*shape, 2), (1, *shape), shape[:-1], ()):
             assert call(give(np.zeros(other, np.float32))) is None
         assert call(give(np.zeros(shape, np.float32))) is not None
+
+
+@pytest.mark.parametrize("rank", [5, 6, 7, 8])
+def test_a_new_output_has_the_order_of_the_data(rank: int) -> None:
+    for order in ranks.orders(rank, 60):
+        data = ranks.laid(ranks.numbers((2,) * rank), order)
+        assert mo.maximum(data, data).strides == data.strides
+        for axis in range(rank):
+            kept = [other - (other > axis) for other in order if other != axis]
+            expected = ranks.laid(ranks.numbers((2,) * (rank - 1)), tuple(kept)).strides
+            assert mo.reduce_max(data, axis, keepdims=False).strides == expected
 
 
 LARGE = (168, 160, 1, 161)  # bytes: the core counts allocated outputs of at least 4 MiB

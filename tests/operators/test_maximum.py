@@ -14,7 +14,6 @@ from numpy.lib.stride_tricks import as_strided
 
 import maxops as mo
 from helpers.bits import (
-    FLOATS,
     LAYOUTS,
     STORED,
     Array,
@@ -23,6 +22,9 @@ from helpers.bits import (
     assert_same_bits,
     contiguous,
     distinct,
+    each_float,
+    each_type,
+    each_width,
     fast_maximum,
     mixed,
     of_words,
@@ -32,17 +34,15 @@ from helpers.bits import (
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import reference, spec
 from maxops.calls import MaxCall, ReduceCall
-from maxops.dtypes import FLOAT16, FLOAT32, INT8, INT64, UINT8, UINT16, DType
+from maxops.dtypes import FLOAT16, FLOAT32, INT8, INT64, UINT16, DType
 from maxops.errors import AttributeValueError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 Into = Callable[[Array], tuple[Array, Array]]
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_nan_at_every_place(dtype: DType) -> None:
     n = 130
     ordinary = mixed(dtype, n, 3, nans=0)
@@ -58,7 +58,7 @@ def test_nan_at_every_place(dtype: DType) -> None:
         assert_same_bits(mo.maximum(ordinary, ordinary, poisoned), expected)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_zeros_of_either_sign_at_every_place(dtype: DType) -> None:
     n, minus = 130, 1 << dtype.bits - 1
     negative = of_words(dtype, np.full(n, minus))

@@ -16,6 +16,8 @@ from helpers.bits import (
     Array,
     arrays,
     assert_same_bits,
+    each_type,
+    each_width,
     fast_first_in_segments,
     fast_segment_max,
     mixed,
@@ -23,13 +25,11 @@ from helpers.bits import (
 )
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import dtypes
-from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
+from maxops.dtypes import FLOAT32, DType
 from maxops.errors import OffsetsError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 each_offset_type = pytest.mark.parametrize("offsets_as", [np.int32, np.int64], ids=["int32", "int64"])
 LONG, BLOCK = 48, 1024  # in rows: kLong, and kBlockBytes for int32, in native/drivers/segment_rows.cpp
 
@@ -80,7 +80,7 @@ def test_segments_of_every_length(dtype: DType, offsets_as: type[np.signedintege
         _assert_right(mixed(dtype, (int(offsets[-1]), 3), 2, nans=0.01), offsets)
 
 
-@each_size
+@each_width
 def test_fewer_and_more_segments(dtype: DType) -> None:
     offsets = _of([3, 0, 60, 2, 0, 0, 7])
     data = mixed(dtype, (72, 2), 3)
@@ -91,7 +91,7 @@ def test_fewer_and_more_segments(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@each_size
+@each_width
 def test_layouts(dtype: DType, layout: Any) -> None:
     offsets = _of(np.random.default_rng(2).choice([0, 1, 5, 70], 60))
     for row in ((), (3,), (2, 5)):
@@ -119,7 +119,7 @@ def test_many_empty_segments(threads: int) -> None:
     _assert_right(mixed(FLOAT32, 104, 5), _of(lengths))
 
 
-@each_size
+@each_width
 def test_initial(dtype: DType) -> None:
     offsets = _of([4, 0, 90, 0, 3])
     data = mixed(dtype, (97, 2), 6)

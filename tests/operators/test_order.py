@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import FLOATS, STORED, Array, assert_same_bits, fast_maximum, mixed, of_words, pool, words
+from helpers.bits import (
+    STORED,
+    Array,
+    assert_same_bits,
+    each_float,
+    each_type,
+    fast_maximum,
+    mixed,
+    of_words,
+    pool,
+    words,
+)
 from helpers.instruction_sets import on_each_source
 from maxops import _native, dtypes, plan, reference, spec
 from maxops.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, UINT8, UINT16, DType
@@ -91,7 +102,7 @@ def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
 
 
 @on_each_source
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
     """Test that the maximum of a row is its last value, in rows of every length."""
     values = pool(dtype) if dtype.bits > 16 else _sorted_values(dtype)[0]
@@ -104,7 +115,7 @@ def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
 
 
 @on_each_source
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_every_pair_of_the_pool(dtype: DType) -> None:
     values = pool(dtype)
     expected = _pairs_by_reference(dtype)
@@ -145,7 +156,7 @@ def test_types_are_those_of_the_native_core() -> None:
         assert nan == (dtype.nan_bits if dtype.kind == "float" else 0)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_float_rows_are_those_of_their_format(dtype: DType) -> None:
     info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # knows NumPy's types too
     assert (dtype.bits, dtype.exponent_bits, dtype.mantissa_bits) == (info.bits, info.nexp, info.nmant)

@@ -14,12 +14,13 @@ import pytest
 
 import maxops as mo
 from helpers.bits import (
-    FLOATS,
-    STORED,
     Array,
     Guarded,
     assert_same_bits,
     at_offset,
+    each_float,
+    each_type,
+    each_width,
     fast_maximum,
     fast_reduce_max,
     mixed,
@@ -28,13 +29,10 @@ from helpers.bits import (
     pool,
 )
 from helpers.float_modes import float_modes
-from maxops.dtypes import BFLOAT16, FLOAT32, INT64, UINT8, DType
+from maxops.dtypes import FLOAT32, DType
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_width = pytest.mark.parametrize("dtype", [UINT8, BFLOAT16, FLOAT32, INT64], ids=str)
-each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
 STREAMED_BYTES = 64 << 20  # native/drivers/iterate.h: kStreamedBytes
 PEELED_BYTES = 2048  # native/core/parameters.def: kPeelBytes

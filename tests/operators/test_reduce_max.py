@@ -15,13 +15,15 @@ from numpy.lib.stride_tricks import as_strided
 
 import maxops as mo
 from helpers.bits import (
-    FLOATS,
     LAYOUTS,
     STORED,
     Array,
     arrays,
     assert_new,
     assert_same_bits,
+    each_float,
+    each_type,
+    each_width,
     fast_reduce_max,
     mixed,
     of_words,
@@ -31,14 +33,10 @@ from helpers.bits import (
 )
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import reference
-from maxops.dtypes import FLOAT16, FLOAT32, INT8, INT64, UINT8, UINT16, DType
+from maxops.dtypes import FLOAT32, INT8, INT64, UINT8, UINT16, DType
 from maxops.typing import Axes
 
 pytestmark = pytest.mark.usefixtures("isa")
-
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
-each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:

@@ -11,7 +11,7 @@ import pytest
 
 import maxops as mo
 from helpers import run_words
-from helpers.bits import STORED, Array, assert_same_bits, fast_first_in_segments, fast_segment_max
+from helpers.bits import Array, assert_same_bits, each_type, fast_first_in_segments, fast_segment_max
 from maxops import _native
 from maxops.conformance import runs
 from maxops.conformance.runs import Run
@@ -124,7 +124,7 @@ def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...]
                 _check(word, ids, data, isas, _definition(data, ids), check_ids=up > 0)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_every_type(dtype: DType, isas: list[str]) -> None:
     """Test ranks of each type; types with few values wrap around, which hides some errors."""
     chosen = random.Random(dtype.name)

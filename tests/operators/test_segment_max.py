@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 import maxops as mo
 from helpers.bits import (
-    FLOATS,
     LAYOUTS,
     STORED,
     Array,
@@ -22,6 +21,9 @@ from helpers.bits import (
     arrays,
     assert_new,
     assert_same_bits,
+    each_float,
+    each_type,
+    each_width,
     fast_segment_max,
     mixed,
     of_words,
@@ -35,8 +37,6 @@ from maxops.typing import FillMode
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 each_mode = pytest.mark.parametrize("mode", ["ZERO", "LOWEST"])
 ID_TYPES = ("int32", "int64", ">i4", ">i8")
 
@@ -47,7 +47,7 @@ def some_ids(rows: int, segments: int, seed: int = 0) -> Array:
     return np.sort(random.choice(random.integers(0, max(segments, 1), max(segments // 2, 1)), rows))
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 def test_nan_at_every_place(dtype: DType) -> None:
     ids = np.repeat([0, 1, 3], [50, 1, 80])
     row = mixed(dtype, 131, 4, nans=0)
@@ -64,7 +64,7 @@ def test_nan_at_every_place(dtype: DType) -> None:
         assert_same_bits(mo.segment_max(wide, ids, fill_mode="ZERO")[:, 1], expected)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_float
 @each_mode
 def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
     """Test maxima such as -3, -Inf, -0 and NaN, which must not be replaced; LOWEST is finite."""

@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import STORED, Array, Guarded, assert_same_bits, at_offset, fast_segment_max, mixed, of_words
-from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
+from helpers.bits import (
+    Array,
+    Guarded,
+    assert_same_bits,
+    at_offset,
+    each_type,
+    each_width,
+    fast_segment_max,
+    mixed,
+    of_words,
+)
+from maxops.dtypes import FLOAT32, UINT8, DType
 from maxops.errors import SegmentIdsError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 BLOCK = 1024  # rows, or four blocks of 256: kBlockRows and PlainScan::kRows in native/kernels/segment_blocks.h
 
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])

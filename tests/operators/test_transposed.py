@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import assert_same_bits, fast_maximum, mixed
-from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
+from helpers.bits import assert_same_bits, each_width, fast_maximum, mixed
+from maxops.dtypes import FLOAT32, DType
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 
 SIZES = (1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257)
 

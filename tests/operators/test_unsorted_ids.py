@@ -17,6 +17,8 @@ from helpers.bits import (
     Array,
     arrays,
     assert_same_bits,
+    each_type,
+    each_width,
     fast_first_in_segments,
     fast_unsorted_max,
     mixed,
@@ -24,14 +26,12 @@ from helpers.bits import (
 )
 from helpers.instruction_sets import by_itself, on_each_isa
 from maxops import dtypes
-from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT8, DType
+from maxops.dtypes import BOOL, FLOAT32, INT64, DType
 from maxops.errors import AttributeValueError, SegmentIdsError
 from maxops.typing import FillMode
 
 pytestmark = pytest.mark.usefixtures("isa")
 
-each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
-each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
 
 
@@ -97,7 +97,7 @@ def test_lowest_values_are_no_empty_segments(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@each_size
+@each_width
 def test_layouts(dtype: DType, layout: Any) -> None:
     ids = _ids(700, 50)
     for row in ((), (3,), (2, 5)):
@@ -141,7 +141,7 @@ def test_ids_that_are_in_order_after_all(threads: int) -> None:
     _assert_right(data, ids, 8000)
 
 
-@each_size
+@each_width
 def test_initial(dtype: DType) -> None:
     """Test `initial` in its canonical bits; the index is -1 if no row equals the maximum."""
     data, ids = mixed(dtype, (500, 3), 4), _ids(500, 40)
