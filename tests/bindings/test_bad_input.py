@@ -253,6 +253,7 @@ def test_bad_input(bad: Bad) -> None:
     for part in bad.says:
         assert re.search(part, text), f"{text!r} does not say {part!r}"
     assert (out == 7).all()
+    assert mo.maximum(f4, f4 + 1).tolist() == [2, 2, 2]  # the library works as before
 
 
 @pytest.mark.parametrize(
@@ -356,10 +357,3 @@ def test_clauses_of_plain_functions_are_maxopss_own() -> None:
         assert listed[bad.clause].spec.name == bad.operator, bad.id
     own = {bad.clause for bad in CASES if bad.clause.startswith("maxops.")}
     assert len(own) >= 20
-
-
-def test_an_error_leaves_a_usable_library() -> None:
-    for bad in CASES:
-        with pytest.raises(MaxopsError if bad.id != "segment_max-no_fill_mode" else Exception):
-            bad.call(np.zeros(3, np.float32))
-        assert mo.maximum(f4, f4 + 1).tolist() == [2, 2, 2]
