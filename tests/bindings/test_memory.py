@@ -108,15 +108,6 @@ def test_resize() -> None:
     assert_same_bits(result, data[:5])
 
 
-def test_an_array_outlives_the_limit_and_a_fork() -> None:
-    data = np.arange(LARGE, dtype=np.float32)
-    result = mo.maximum(data, data)
-    _native.set_cache_limit(0)
-    code = os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", "pass"])
-    assert code == 0
-    assert_same_bits(result, data)
-
-
 @pytest.mark.parametrize(
     ("text", "limit"),
     [

@@ -22,7 +22,7 @@ def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
 
 def _ones(array: Array) -> tuple[int, ...]:
-    """Return a Dask array with blocks of one or two elements, or with a dozen blocks along each axis."""
+    """Return the sizes of blocks: one or two elements, or a dozen blocks along each axis."""
     return tuple(max(2 - axis % 2, size // 12) for axis, size in enumerate(array.shape))
 
 

@@ -67,7 +67,7 @@ def take(result: Any) -> Array:
 
 
 def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
-    """Return the messages that name a dimension."""
+    """Return an adapter; its errors name dimensions."""
     words = {
         "maximum-refused-shapes": "axis -1 has size 2, expected 3",
         "reduce_max-refused-dim": "dim must be a dimension of data ('a2', 'a1'), got 'x'",

@@ -49,22 +49,6 @@ def test_ids_mean_what_those_of_int64_mean(index: DType, form: str) -> None:
                 assert_same_bits(one, other)
 
 
-@ANY_INTEGER
-def test_offsets_mean_what_those_of_int64_mean(index: DType) -> None:
-    offsets = np.array([0, 7, 7, 60])
-    for options in ({}, {"check_ids": False}, {"num_segments": 2}, {"return_indices": True}):
-        got = mo.segment_max(DATA, offsets=offsets.astype(index.numpy), fill_mode="ZERO", **options)
-        expected = mo.segment_max(DATA, offsets=offsets, fill_mode="ZERO", **options)
-        assert_same_bits(np.asarray(got[0]), np.asarray(expected[0]))
-
-
-@ANY_INTEGER
-def test_the_number_of_segments_may_be_of_any_integer_type(index: DType) -> None:
-    for number in (index.numpy.type(70), np.array(70, index.numpy)):
-        got = mo.segment_max(DATA, SORTED, number, fill_mode="LOWEST")
-        assert_same_bits(got, reference.segment_max(DATA, SORTED, 70, "LOWEST"))
-
-
 @pytest.mark.parametrize("index", ["uint8", "int16", "uint32", "uint64"])
 def test_the_callers_output_may_be_the_ids_own_memory(index: str) -> None:
     ids = SORTED.astype(index)

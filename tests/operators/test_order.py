@@ -103,19 +103,6 @@ def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
 
 @on_each_source
 @each_type
-def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
-    """Test that the maximum of a row is its last value, in rows of every length."""
-    values = pool(dtype) if dtype.bits > 16 else _sorted_values(dtype)[0]
-    ordered = of_words(dtype, sorted(words(values).tolist(), key=lambda bits: reference.order(dtype, bits)))
-    for end in np.unique(np.linspace(1, len(ordered), 300).astype(int)):
-        part = ordered[:end]
-        expected = reference.maximum(part[-1:])
-        for transposed in (part, part[::-1].copy(), np.roll(part, end // 2)):
-            assert_same_bits(mo.reduce_max(transposed), expected)
-
-
-@on_each_source
-@each_type
 def test_every_pair_of_the_pool(dtype: DType) -> None:
     values = pool(dtype)
     expected = _pairs_by_reference(dtype)
