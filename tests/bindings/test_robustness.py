@@ -1,4 +1,4 @@
-"""Robustness: inaccessible memory, random ids, floating-point modes, and leaks.
+"""Robustness: inaccessible memory, random ids, floating-point modes, subinterpreters, and arrays that change.
 
 Each test runs in a separate process, because a failure would end it by a signal.
 """

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
+from exhaustive.states import subnormals_as_zero
 from helpers.bits import (
     Array,
     Guarded,
@@ -28,7 +29,6 @@ from helpers.bits import (
     pitched,
     pool,
 )
-from helpers.float_modes import float_modes
 from maxops.dtypes import FLOAT32, DType
 
 pytestmark = pytest.mark.usefixtures("isa")
@@ -247,8 +247,6 @@ def test_gathered_runs_of_every_length(dtype: DType, stride: int) -> None:
 
 # ---------------------------------------------------------------------------------- the processor's float modes
 
-DENORMALS_ARE_ZERO, FLUSH_TO_ZERO = 0x0040, 0x8000
-
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc", reason="of x86-64 and glibc")
 @each_float
@@ -258,7 +256,7 @@ def test_subnormals_where_the_processor_would_flush_them(dtype: DType) -> None:
     correct = fast_maximum(a, b)
     both = np.stack([a, b] * 9)
     alone = np.float32(1e-40) * np.float32(1)
-    with float_modes(DENORMALS_ARE_ZERO | FLUSH_TO_ZERO):
+    with subnormals_as_zero():
         flushed = np.float32(1e-40) * np.float32(1)
         results = [
             mo.maximum(a, b), mo.reduce_max(both, 0, False), mo.reduce_max(both.T.copy(), 1, False),
