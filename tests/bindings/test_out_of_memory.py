@@ -253,7 +253,7 @@ THREADS = mo.get_num_threads()
 KIB, MIB = 1 << 10, 1 << 20
 single, wide = np.ones(3 << 20, np.float32), random.integers(-99, 99, (40_000, 40)).astype(np.float32)
 few_outputs = random.integers(-99, 99, (4000, 1000)).astype(np.float32)
-turned = np.asfortranarray(wide)
+flipped = np.asfortranarray(wide)
 few = np.sort(random.integers(0, 50, len(wide)))
 shuffled = random.permutation(few)
 def fewer(inputs): return 4 * KIB * (inputs + 2)
@@ -290,7 +290,7 @@ NONE = {
     "columns of few": (lambda out: mo.reduce_max(table[:9], 0, False, out=out), (700,), np.int32),
 }
 CALLS |= NONE | {
-    "maximum_of_transposed": (lambda out: mo.maximum(wide, turned, out=out), wide.shape, np.float32),
+    "maximum_of_transposed": (lambda out: mo.maximum(wide, flipped, out=out), wide.shape, np.float32),
     "reduce_max_in_parts": (reduce(single, None), (), np.float32),
     "reduce_max_of_columns_in_parts": (reduce(few_outputs, 0), (1000,), np.float32),
     "segment_max_of_wide_rows": (segment(wide, segment_ids=few, **zero), (50, 40), np.float32),
