@@ -15,7 +15,6 @@ from helpers.bits import (
     each_width,
     fast_segment_max,
     mixed,
-    of_words,
 )
 from maxops.dtypes import FLOAT32, UINT8, DType
 from maxops.errors import SegmentIdsError
@@ -133,20 +132,6 @@ def test_ids_whose_lower_halves_are_equal() -> None:
         mo.segment_max(data, ids, 4, fill_mode="ZERO")
 
 
-@each_type
-def test_values_that_break_things_in_every_lane(dtype: DType) -> None:
-    """Test the lowest value, zeros and NaNs, alone in a segment and next to each other."""
-    telling = [0, 1, dtype.lowest_bits, dtype.lowest_finite_bits]
-    if dtype.kind == "float":
-        telling += [1 << dtype.bits - 1, dtype.nan_bits, dtype.lowest_bits | 1, dtype.infinity_bits]
-    if dtype.kind == "bool":
-        telling = [0, 1]
-    data = of_words(dtype, np.resize(telling, 150))
-    for length in (1, 2, 3, 5, 11):
-        _assert_right(data, np.arange(150) // length)
-        _assert_right(data, np.arange(150) // length * 3)
-
-
 @each_id_type
 @each_type
 def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
@@ -165,21 +150,6 @@ def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
         runs[border : border + 70] = runs[border]
         runs[border + 70 :] += runs[border] - runs[border + 70] + border % 3
         _assert_right(data, runs.astype(ids_as))
-
-
-@each_id_type
-@each_width
-def test_the_first_gap_at_every_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """Test that a block switches to the scan for gaps at any position."""
-    data = mixed(dtype, BLOCK + 20, 11, nans=0.01)
-    for length in (1, 3):
-        good = np.arange(len(data)) // length
-        for place in (*range(0, 70), *range(BLOCK - 20, BLOCK + 20)):
-            for gap in (1, 40):
-                ids = good.copy()
-                ids[place:] += gap
-                expected = fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST")
-                assert_same_bits(mo.segment_max(data, ids.astype(ids_as), fill_mode="LOWEST"), expected)
 
 
 @each_id_type
