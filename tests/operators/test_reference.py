@@ -1,4 +1,4 @@
-"""The reference itself: its results for calls that the engines do not make; test_bits.py compares its order of values."""
+"""The reference: its results for calls that the engines do not make. test_bits.py compares its order of values."""
 
 from __future__ import annotations
 
