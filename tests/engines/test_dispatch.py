@@ -307,17 +307,6 @@ def test_a_call_that_is_exported_keeps_nothing(before: list[int]) -> None:
 # ------------------------------------------------------------------------------------------------ interchange
 
 
-@pytest.mark.parametrize("kind", [Lent, Described])
-def test_arrays_that_lend_their_memory(kind: Any) -> None:
-    assert_same_bits(mo.maximum(kind(A), B), np.maximum(A, B))
-    assert_same_bits(mo.maximum(kind(A), 3), np.array([3, 5, 3], np.float32))
-    assert_same_bits(mo.reduce_max(kind(A), keepdims=False), np.array(5, np.float32))
-    assert_same_bits(mo.segment_max(kind(A), kind(IDS), fill_mode="ZERO"), np.array([5, 2], np.float32))
-    values, rows = mo.segment_max(kind(A), offsets=kind(np.array([0, 1, 3])), fill_mode="ZERO", return_indices=True)
-    assert_same_bits(values, np.array([1, 5], np.float32))
-    assert_same_bits(rows, np.array([0, 1]))
-
-
 def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Array] = []
 
@@ -328,19 +317,6 @@ def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_engine, "run", noted)
     mo.maximum(Lent(A), Described(B))
     assert [np.shares_memory(one, other) for one, other in zip(seen, (A, B), strict=True)] == [True, True]
-
-
-def test_refused_interchange() -> None:
-    with pytest.raises(errors.EngineError, match=r"is on a device \(DLPack device type 2\)"):
-        mo.maximum(Lent(A, device=2), B)
-    with pytest.raises(errors.DTypeError, match=r"input 0 of type Lent cannot be read"):
-        mo.maximum(Lent(np.array(["a"])), B)
-    with pytest.raises(errors.DTypeError, match=r"input 0 of type Described does not convert to a plain NumPy array"):
-        mo.maximum(Described(np.ma.masked_array(A, A > 2)), B)
-    with pytest.raises(errors.OutputError, match="out= is not supported"):
-        mo.maximum(Lent(A), out=B)
-    with pytest.raises(errors.DTypeError, match="input 0 has unsupported dtype complex64"):
-        mo.maximum(Described(A.astype(np.complex64)))
 
 
 def test_arrays_of_the_array_api_come_back_in_kind() -> None:

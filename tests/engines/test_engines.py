@@ -12,33 +12,29 @@ import maxops as mo
 from helpers.bits import FLOATS, assert_same_bits, of_words
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
-from helpers.engine_cases import CASES, Case, hold_to_the_table
+from helpers.engine_cases import CASES, ROWS, Case, hold_to_the_table, in_turn
 from maxops import errors, spec
 from maxops.plan import Array
 
-IN_TURN = 5
 RESULTS = {"maximum": 1, "reduce_max": 2, "segment_max": 3}
 
 
-def _pairs() -> Iterator[tuple[Adapter, Case, bool]]:
-    """Yield each engine with the cases of its framework's types, and whether a pair is tested only for releases.
+def _items() -> Iterator[tuple[Adapter, str, list[Case], bool]]:
+    """Yield each engine with each row of cases that differ only in their type, and whether only releases test them.
 
-    For an engine that `knows_no_types`, every fifth of the cases that differ only in their type is enough, beginning
-    with another type in each row: Dask and xarray pass blocks to other engines, and JAX's keys are those of order.py,
-    which has tests for every type. Cases with all values of a type are always tested.
+    For an engine that `knows_no_types`, every fifth of them is enough: Dask and xarray pass blocks to other engines,
+    JAX's keys are those of order.py, which has tests for every type, and a traced call of torch has the same kernels.
     """
-    rows: dict[str, list[Case]] = {}
-    for case in CASES:
-        rows.setdefault(case.name.replace(str(case.dtype), ""), []).append(case)
     for adapter in filter(lambda adapter: adapter.is_here, ADAPTERS):
-        for turn, (name, row) in enumerate(rows.items()):
-            every = 1 if not adapter.knows_no_types or "pool" in name else min(IN_TURN, len(row))
-            for place, case in enumerate(row):
-                if case.dtype in adapter.types:
-                    yield adapter, case, (place + turn) % every != 0
+        for name, row in ROWS.items():
+            row = [case for case in row if case.dtype in adapter.types]  # noqa: PLW2901
+            now = [case for case in row if case in in_turn(name)] if adapter.knows_no_types else row
+            for cases, later in ((now, False), ([case for case in row if case not in now], True)):
+                if cases:
+                    yield adapter, name, cases, later
 
 
-PAIRS = list(_pairs())
+ITEMS = list(_items())
 
 
 @pytest.mark.parametrize("adapter", [pytest.param(each, id=each.name) for each in ADAPTERS])
@@ -48,24 +44,27 @@ def test_engine_is_here(adapter: Adapter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("adapter", "case"),
+    ("adapter", "cases"),
     [
-        pytest.param(adapter, case, id=f"{adapter.name}-{case.name}", marks=[pytest.mark.release] if later else [])
-        for adapter, case, later in PAIRS
+        pytest.param(adapter, cases, id=f"{adapter.name}-{name}", marks=[pytest.mark.release] if later else [])
+        for adapter, name, cases, later in ITEMS
     ],
 )
-def test_engine(adapter: Adapter, case: Case) -> None:
-    hold_to_the_table(adapter, case)
+def test_engine(adapter: Adapter, cases: list[Case]) -> None:
+    hold_to_the_table(adapter, cases)
 
 
 def test_each_engine_has_every_type_and_every_kind_of_call() -> None:
-    for adapter in {adapter.name: adapter for adapter, *_ in PAIRS}.values():
-        here = [case for each, case, later in PAIRS if each is adapter and not later and not case.is_error]
-        assert {case.name.replace(str(case.dtype), "") for case in here} == {
-            case.name.replace(str(case.dtype), "") for case in CASES if not case.is_error
-        }
+    for adapter in {adapter.name: adapter for adapter, *_ in ITEMS}.values():
+        here = [(name, cases) for each, name, cases, later in ITEMS if each is adapter and not later]
+        assert [name for name, _ in here] == [*ROWS]
         for function, results in RESULTS.items():
-            whole = {case.dtype for case in here if case.function == function and len(case.expected) == results}
+            whole = {
+                case.dtype
+                for _, cases in here
+                for case in cases
+                if not case.is_error and case.function == function and len(case.expected) == results
+            }
             assert whole == set(adapter.types)
 
 

@@ -88,7 +88,7 @@ def test_an_exception_of_a_hook_is_the_cause_of_ours(hook: str, call: str) -> No
         if kind is AttributeError and hook in {"mask", "units"}:
             call_with(call, hook, error)  # as if the attribute were missing
             continue
-        with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
+        with pytest.raises(errors.MaxopsError, match=f"{kind.__name__}: .*of the hook") as raised:
             call_with(call, hook, error)
         assert raised.value.__cause__ is error
         assert raised.value.clause.endswith(".arrays")

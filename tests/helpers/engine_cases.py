@@ -24,7 +24,7 @@ from maxops.errors import MaxopsError
 from maxops.plan import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One call: the arrays to convert for the engine, the other arguments, and the expected outcome.
 
@@ -119,7 +119,7 @@ def _reduce_case(
 def _axis_case(data: Array, axis: Any, dtype: DType, **options: Any) -> Case:
     """Return a case in NumPy's convention: reduced axes are dropped, and empty axes reduce nothing."""
     same = _reduce_case(
-        f"axis-{axis}",
+        "-".join(["axis", str(axis), *options]),
         data,
         axis,
         dtype,
@@ -453,14 +453,36 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
 
 
 CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())
+# The cases that differ only in their type, by their common name.
+ROWS: dict[str, list[Case]] = {}
+for _case in CASES:
+    ROWS.setdefault(_case.name.replace(f"-{_case.dtype}", ""), []).append(_case)
+
+
+def in_turn(name: str) -> list[Case]:
+    """Return every fifth of a row's cases, beginning with another type in each row, or all cases of a pool of values.
+
+    They suffice for code that does not depend on the type.
+    """
+    row, turn = ROWS[name], [*ROWS].index(name)
+    return row if "pool" in name else [case for place, case in enumerate(row) if (place + turn) % min(5, len(row)) == 0]
 
 
 # Errors of plain functions cite no standard.
 OWN = {clause.id for operator in mo.operators() for clause in operator.clauses if operator.standard == "maxops"}
 
 
-def hold_to_the_table(adapter: Adapter, case: Case) -> None:
-    """Run a case on the arrays of an engine, and check its results or its error."""
+def hold_to_the_table(adapter: Adapter, cases: list[Case]) -> None:
+    """Run cases on the arrays of an engine, and check their results or errors."""
+    for case in cases:
+        try:
+            _hold(adapter, case)
+        except BaseException as error:
+            error.add_note(f"in the case {case.name}")
+            raise
+
+
+def _hold(adapter: Adapter, case: Case) -> None:
     if case.is_error:
         words = adapter.words.get(case.name, str(case.expected[1]))
         with pytest.raises(case.expected[0], match=re.escape(words)) as caught:  # type: ignore[arg-type]

@@ -50,5 +50,5 @@ _TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids must have shap
 ADAPTERS = (
     Adapter("torch", "torch", _to_torch, _from_torch),
     Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),
-    Adapter("torch-traced", "torch", _to_torch, _from_torch, words=_TRACED_WORDS, around=traced),
+    Adapter("torch-traced", "torch", _to_torch, _from_torch, words=_TRACED_WORDS, around=traced, knows_no_types=True),
 )

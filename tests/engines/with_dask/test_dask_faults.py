@@ -92,12 +92,13 @@ def test_calls_with_several_faults(monkeypatch: pytest.MonkeyPatch, rules: Any, 
 def test_all_small_offsets_however_data_and_offsets_are_cut(in_memory: bool) -> None:
     data = np.arange(3, dtype=np.float32)
     for length in range(4):
-        for listed in product([-1, 0, 1, 3], repeat=length):
+        every_cut = [((3,), (length,)), ((1, 2), cuts(length)[-2]), ((0, 1, 1, 1), (0, length))]
+        for turn, listed in enumerate(product([-1, 0, 1, 3], repeat=length)):
             offsets = np.array(listed, np.int64)
             for number in (None, 2):
                 given: Any = {"fill_mode": "ZERO", "num_segments": number}
                 expected = outcome(lambda offsets=offsets, given=given: mo.segment_max(data, offsets=offsets, **given))
-                for rows, sizes in [((3,), (length,)), ((1, 2), cuts(length)[-2]), ((0, 1, 1, 1), (0, length))]:
+                for rows, sizes in every_cut if length < 3 else every_cut[turn % 3 :: 3]:
 
                     def compute(
                         rows: Any = rows, sizes: Any = sizes, offsets: Any = offsets, given: Any = given

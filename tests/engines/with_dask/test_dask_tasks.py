@@ -56,7 +56,7 @@ def call(rows: int, size: int, named: str, place: str, unknown: bool, options: d
     return result if isinstance(result, tuple) else (result,), keys(data, given)
 
 
-@pytest.mark.parametrize("blocks", [64, 500])
+@pytest.mark.parametrize("blocks", [64, 256])
 @pytest.mark.parametrize(("named", "place", "unknown"), NAMED)
 def test_tasks_grow_as_n_log_n(
     monkeypatch: pytest.MonkeyPatch, named: str, place: str, unknown: bool, blocks: int
@@ -64,7 +64,7 @@ def test_tasks_grow_as_n_log_n(
     monkeypatch.setattr(segments, "LEAST_BYTES", 8)
     size = 3
     monkeypatch.setattr(segments, "_rows_at_once", lambda found, count: size)  # also for unknown blocks
-    for options in OPTIONS.values() if blocks < 500 else [OPTIONS["everything"]]:
+    for options in OPTIONS.values() if blocks < 256 else [OPTIONS["everything"]]:
         results, given = call(size * blocks, size, named, place, unknown, options)
         assert results[0].numblocks == (blocks,)
         assert len(keys(*results) - given) <= 4 * blocks * log2(blocks)

@@ -33,17 +33,24 @@ def same(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-@pytest.mark.parametrize("one", FEW, ids=repr)
-@pytest.mark.parametrize("other", FEW, ids=repr)
-def test_maximum(one: Any, other: Any) -> None:
-    same(compat.maximum(one, other), jnp.maximum(one, other))
-    same(jax.jit(compat.maximum)(one, other), jnp.maximum(one, other))
+@pytest.mark.parametrize("place", range(len(FEW)))
+def test_maximum(place: int) -> None:
+    """Test each pair in one of the two orders, because types are promoted in the same way in both."""
+    for turn, other in enumerate(FEW[: place + 1]):
+        one, two = (FEW[place], other)[:: 1 - 2 * (turn % 2)]
+        same(compat.maximum(one, two), jnp.maximum(one, two))
+        same(jax.jit(compat.maximum)(one, two), jnp.maximum(one, two))
 
 
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), ()], ids=str)
-def test_max(axis: Any, keepdims: bool) -> None:
-    for array in (*FEW[:3], np.zeros((2, 0, 3), np.int32), np.zeros((0, 2), np.float32)):
+AXES: list[Any] = [None, 0, -1, (0, 1), ()]
+
+
+@pytest.mark.parametrize("number", range(len(AXES)), ids=lambda number: str(AXES[number]))
+def test_max(number: int) -> None:
+    """Test each array with each axis; `keepdims`, `initial`, `where` and the function change from one to the next."""
+    axis = AXES[number]
+    for turn, array in enumerate((*FEW[:3], np.zeros((2, 0, 3), np.int32), np.zeros((0, 2), np.float32)), number):
+        keepdims, initial = turn % 2 == 0, (1, 3)[turn // 2 % 2]
         try:
             expected = jnp.max(array, axis, keepdims=keepdims)
         except ValueError:
@@ -52,13 +59,12 @@ def test_max(axis: Any, keepdims: bool) -> None:
         else:
             same(compat.max(array, axis, keepdims=keepdims), expected)
             same(compat.amax(array, axis, keepdims=keepdims), expected)
-        for initial in (1, 3):
-            more: dict[str, Any] = {"keepdims": keepdims, "initial": initial}
-            where = np.arange(array.shape[-1]) % 2 == 0
-            for function in ("max", "nanmax"):
-                mine, theirs = getattr(compat, function), getattr(jnp, function)
-                same(mine(array, axis, **more), theirs(array, axis, **more))
-                same(mine(array, axis, **more, where=where), theirs(array, axis, **more, where=where))
+        where = np.arange(array.shape[-1]) % 2 == 0
+        options: dict[str, Any] = {"keepdims": keepdims, "initial": initial}
+        same(compat.max(array, axis, **options), jnp.max(array, axis, **options))
+        for function in ("max", "nanmax"):
+            mine, theirs = getattr(compat, function), getattr(jnp, function)
+            same(mine(array, axis, **options, where=where), theirs(array, axis, **options, where=where))
 
 
 @pytest.mark.parametrize("axis", [np.int64(0), np.array(1), jnp.array(-1), [0], (0, np.int32(1))], ids=repr)

@@ -337,69 +337,6 @@ def test_unchecked_ids_harm_nothing(ids: list[int], where: str) -> None:
 # ----------------------------------------------------------------------------------------------------- vmap
 
 
-def test_vmap_of_maximum_over_any_axes() -> None:
-    x, y = mixed(dtypes.FLOAT32, (3, 4, 5), 1), mixed(dtypes.FLOAT32, (5, 4), 2)
-    same(
-        fresh(jax.vmap(mo.maximum, in_axes=(1, 1)))(x, y),
-        np.stack([reference.maximum(x[:, k], y[:, k]) for k in range(4)]),
-    )
-    same(
-        fresh(jax.vmap(mo.maximum, in_axes=(2, None)))(x, y[0]),
-        np.stack([reference.maximum(x[..., k], y[0]) for k in range(5)]),
-    )
-    nested = jax.vmap(jax.vmap(mo.maximum, in_axes=(0, None)), in_axes=(None, 0))
-    expected = np.stack([[reference.maximum(a, b) for a in x[0]] for b in y[:, :1]])
-    same(fresh(nested)(x[0], y[:, :1]), expected)
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_vmap_of_reduce_max(axis: int) -> None:
-    data = mixed(dtypes.BFLOAT16, (3, 4, 5), 3)
-    call = jax.vmap(lambda d: mo.reduce_max(d, 1, return_indices=True), in_axes=axis, out_axes=axis)
-    values, indices = fresh(call)(data)
-    for k in range(data.shape[axis]):
-        part = np.take(data, k, axis)
-        expected = reference.reduce_max(part, (1,))
-        same(jnp.take(values, k, axis), expected)
-        same(jnp.take(indices, k, axis), reference.first_in_axes(part, (1,), expected))
-
-
-@pytest.mark.parametrize("in_axes", [(0, None), (2, None), (None, 0), (1, 1), (0, 0)], ids=str)
-@pytest.mark.parametrize("order", ["sorted", "any", "offsets"])
-def test_vmap_of_segment_max(in_axes: tuple[int | None, int | None], order: str) -> None:
-    random = np.random.default_rng(6)
-    options: dict[str, Any] = {"fill_mode": "LOWEST", "return_indices": True, "return_empty": True}
-    if order == "offsets":
-        ids = np.array([np.concatenate([[0], np.sort(random.integers(0, 7, 6)), [6]]) for _ in range(4)])
-    else:
-        ids = np.array([np.sort(random.integers(0, 7, 6)) for _ in range(4)])
-        if order == "any":
-            ids = random.permuted(ids, axis=1)
-            options["sorted"] = False
-    name = "offsets" if order == "offsets" else "segment_ids"
-    data_axis, ids_axis = in_axes
-    one = mixed(dtypes.FLOAT32, (6, 2), 9)
-    data = one if data_axis is None else np.moveaxis(mixed(dtypes.FLOAT32, (4, 6, 2), 7), 0, data_axis).copy()
-    given_ids = ids[0] if ids_axis is None else np.moveaxis(ids, 0, ids_axis).copy()
-
-    def call(d: Any, i: Any) -> Any:
-        return mo.segment_max(d, num_segments=7, **{name: i}, **options)
-
-    got = fresh(jax.vmap(call, in_axes=in_axes))(data, given_ids)
-    for k in range(4):
-        part = data if data_axis is None else np.take(data, k, data_axis).copy()
-        for result, expected in zip(got, call(part, ids[0 if ids_axis is None else k]), strict=True):
-            same(result[k], expected)
-
-
-def test_nested_vmap_of_segment_max_over_ids() -> None:
-    random = np.random.default_rng(8)
-    ids, data = np.sort(random.integers(0, 4, (2, 3, 6))), mixed(dtypes.INT16, (2, 6), 8)
-    call = jax.vmap(jax.vmap(lambda d, i: mo.segment_max(d, i, 4, fill_mode="ZERO"), in_axes=(None, 0)))
-    expected = [[reference.segment_max(data[a], ids[a, b], 4, "ZERO") for b in range(3)] for a in range(2)]
-    same(fresh(call)(data, ids), np.array(expected))
-
-
 def test_a_mapped_call_stays_one(lowering: str) -> None:
     """Test that vmap adds an axis to the operator, without a loop around it."""
     text = jax.jit(jax.vmap(lambda d: mo.reduce_max(d, 0))).lower(np.zeros((9, 5), np.float32)).as_text()

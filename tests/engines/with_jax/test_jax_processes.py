@@ -1,4 +1,4 @@
-"""JAX in separate processes: with a broken module of custom calls, and on several devices."""
+"""JAX in separate processes: on several devices, and with a broken module of custom calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(package: Path, code: str, **environment: str) -> str:
     )
     command = [sys.executable, "-P", "-W", "error", "-c", start + code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
@@ -33,56 +33,97 @@ def test_a_broken_module_of_the_custom_calls_is_an_error(tmp_path: Path) -> None
         if not path.name.startswith("_xla."):
             (tmp_path / "maxops" / path.name).symlink_to(path)
     (tmp_path / "maxops" / "_xla.py").write_text("from maxops import nothing_of_this_name\n")
-    out = run(
-        tmp_path,
-        "try:\n    mo.maximum(jax.numpy.ones(3), 2.0)\nexcept ImportError as error:\n    print(error)\n",
-    )
-    assert "nothing_of_this_name" in out
+    code = "try:\n    mo.maximum(jax.numpy.ones(3), 2.0)\nexcept ImportError as error:\n    print(error)\n"
+    assert "nothing_of_this_name" in run(tmp_path, code)
 
 
-@pytest.mark.parametrize("lowering", ["custom-calls", "integer-keys"])
-def test_arrays_over_several_devices(lowering: str) -> None:
-    """Test arrays that XLA, shard_map or pmap distributes over devices, with gradients."""
-    only_keys = "from maxops.engines import jax as engine\nengine.only_integer_keys().__enter__()\n"
-    out = run(
-        PACKAGE.parent,
-        (only_keys if lowering == "integer-keys" else "")
-        + """
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-mesh = Mesh(np.array(jax.devices()), ("rows",))
-x = np.random.default_rng(0).standard_normal((8, 6)).astype("f4")
-given = jax.device_put(x, NamedSharding(mesh, P("rows")))
-ids, half = np.array([0, 0, 1, 1, 1, 3, 3, 3]), np.array([0, 0, 1, 3])
+PROGRAM = r"""
+import contextlib, functools, itertools
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+from maxops.engines.jax import only_integer_keys
 
-def print_same(got, expected):
-    for a, b in zip(got, expected, strict=True):
-        print(np.asarray(a).tobytes() == np.asarray(b).tobytes())
+x = (np.arange(32, dtype=np.float32) % 7).reshape(8, 4)
 
-def whole(x):
-    yield mo.maximum(x, -x)
-    yield mo.reduce_max(x, 1)
-    yield mo.reduce_max(x, 0)
-    yield mo.segment_max(x, ids, fill_mode="ZERO")
 
-def parts(x):
-    yield mo.maximum(x, x[0], -1.0)
-    yield mo.reduce_max(x, 1, initial=0.0, return_indices=True)[0]
-    yield mo.segment_max(x, half, 4, fill_mode="ZERO", return_indices=True)[0]
+def segments(x, ties, rows):
+    return mo.segment_max(x[:rows], np.zeros(len(x[:rows]), np.int32), 2, fill_mode="ZERO", ties=ties)
 
-def with_gradient(function):
-    total = lambda x: sum((2.0**k * part.sum() for k, part in enumerate(function(x))), 0.0)
-    return jax.jit(lambda x: [*function(x), jax.grad(total)(x)])
 
-print_same(jax.jit(lambda x: [*whole(x)])(given), whole(x))
-results = zip(*map(with_gradient(lambda x: [*parts(x)]), (x[:4], x[4:])))
-expected = [np.concatenate(pair) for pair in results]
-for check_vma in (True, False):
-    split = jax.shard_map(
-        lambda x: [*parts(x)], mesh=mesh, in_specs=P("rows"), out_specs=P("rows"), check_vma=check_vma
-    )
-    print_same(with_gradient(split)(given), expected)
-print_same(jax.pmap(lambda x: [*parts(x)])(x.reshape(2, 4, 6)), expected[:-1])
-""",
-        XLA_FLAGS="--xla_force_host_platform_device_count=2",
-    )
-    assert out.split() == ["True"] * (4 + 4 + 4 + 3)
+def empty_row(x, ties):
+    return mo.segment_max(x[:, :0], np.zeros(len(x), np.int32), 2, fill_mode="ZERO", ties=ties)
+
+
+CALLS = {
+    "maximum": lambda x, ties: mo.maximum(x, x[:1], 0.5, ties=ties),
+    "reduce": lambda x, ties: mo.reduce_max(x, 1, ties=ties),
+    "indices": lambda x, ties: mo.reduce_max(x, 1, initial=0.0, return_indices=True, ties=ties)[0],
+    "segments": lambda x, ties: segments(x, ties, None),
+    "maximum-empty": lambda x, ties: mo.maximum(x[:0], 0.5, ties=ties),
+    "reduce-empty": lambda x, ties: mo.reduce_max(x[:, :0], 1, ties=ties),
+    "segments-empty": lambda x, ties: segments(x, ties, 0),
+    "segments-empty-row": empty_row,
+}
+TYPES = [*itertools.product((AxisType.Auto, AxisType.Explicit), repeat=2)]
+
+
+def every(x, ties):
+    results = {name: call(x, ties) for name, call in CALLS.items()}
+    gradients = {name: jax.grad(lambda x: (call(x, ties) ** 2).sum())(x) for name, call in CALLS.items()}
+    return results, gradients
+
+
+@functools.cache
+def in_parts(count, ties):
+    parts = [every(part, ties) for part in np.split(x, count)]
+    return jax.tree.map(lambda *each: np.concatenate(each), *parts)
+
+
+def shard_map(types, names, ties, **options):
+    mesh, axis = jax.make_mesh((4, 2), ("a", "b"), axis_types=types), min(names)
+    expected = in_parts(4 if axis == "a" else 2, ties)
+    run = functools.partial(every, ties=ties)
+    with jax.set_mesh(mesh):
+        mapped = jax.shard_map(run, mesh=mesh, axis_names=names, in_specs=P(axis), out_specs=P(axis), **options)
+        return jax.jit(mapped)(jax.device_put(x, NamedSharding(mesh, P(axis)))), expected
+
+
+def pmap(ties):
+    results, _ = jax.pmap(functools.partial(every, ties=ties))(x.reshape(4, 2, 4))
+    return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), results), in_parts(4, ties)[0]
+
+
+def partitioned(ties):
+    mesh = jax.make_mesh((8,), ("a",), axis_types=(AxisType.Auto,))
+    run = jax.jit(functools.partial(every, ties=ties))
+    return run(jax.device_put(x, NamedSharding(mesh, P("a")))), every(x, ties)
+
+
+failed = []
+count = 0
+for keys in (False, True):
+    # Only custom calls use the mesh, so integer keys are tested with every other combination of types and axes.
+    meshes = [*enumerate(itertools.product(TYPES, ({"a"}, {"b"}, {"a", "b"})))][:: 1 + keys]
+    trials = [functools.partial(shard_map, *given, ("even", "first")[turn // 2 % 2]) for turn, given in meshes]
+    trials.append(functools.partial(shard_map, TYPES[0], {"a"}, "even", check_vma=False))
+    trials += [functools.partial(pmap, "even"), functools.partial(partitioned, "first")]
+    for trial in trials:
+        with only_integer_keys() if keys else contextlib.nullcontext():
+            try:
+                results, expected = trial()
+            except Exception as error:
+                failed.append(f"{trial} {keys}: {type(error).__name__}: {str(error)[:300]}")
+                continue
+        same = jax.tree.map(lambda a, b: np.asarray(a).tobytes() == np.asarray(b).tobytes(), results, expected)
+        count += len(jax.tree.leaves(same))
+        if not all(jax.tree.leaves(same)):
+            failed.append(f"{trial} {keys}: {same}")
+    in_parts.cache_clear()
+print("\n".join(failed) or f"{count} results")
+sys.exit(bool(failed))
+"""
+
+
+def test_calls_on_several_devices() -> None:
+    """Test that the bits are those of each part alone: 18 calls of shard_map, and partitions by pmap and XLA."""
+    environment = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    assert run(PACKAGE.parent, PROGRAM, **environment).strip() == f"{(12 + 6 + 2) * 16 + 2 * (8 + 16)} results"

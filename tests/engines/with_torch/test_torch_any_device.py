@@ -32,7 +32,7 @@ from helpers.bits import (
 from maxops import dtypes, errors, reference
 from maxops.dtypes import DType
 from maxops.engines import torch as engine
-from maxops.engines.torch import any_device, dispatch
+from maxops.engines.torch import dispatch
 from maxops.engines.torch.memory import tensor_of
 from maxops.engines.torch.memory import view as array_of
 from maxops.plan import Array
@@ -263,16 +263,6 @@ def test_a_result_is_new_memory(dtype: DType) -> None:
         assert result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
 
 
-def test_empty_results_and_results_of_nothing() -> None:
-    nothing = torch.zeros(0, 3)
-    assert mo.reduce_max(nothing, 0, keepdims=False).tolist() == [-np.inf] * 3
-    values, places = mo.reduce_max(nothing, 0, keepdims=False, initial=-5, return_indices=True)
-    assert (values.tolist(), places.tolist()) == ([-5] * 3, [-1] * 3)
-    assert mo.reduce_max(nothing, 1, keepdims=False).shape == (0,)
-    assert mo.maximum(nothing, torch.zeros(3)).shape == (0, 3)
-    assert mo.segment_max(nothing, torch.zeros(0, dtype=torch.int32), fill_mode="ZERO").shape == (0, 3)
-
-
 # --------------------------------------------------------------------------------------------------- ids and offsets
 
 
@@ -326,21 +316,6 @@ def test_results_that_no_memory_holds(count: int) -> None:
         mo.segment_max(data, ids, count, fill_mode="ZERO")
 
 
-# -------------------------------------------------------------------------------------------- the operators themselves
-
-
-def test_the_operators_check_what_they_are_given() -> None:
-    x = torch.zeros(3, 2)
-    with pytest.raises(errors.AxesError, match="data of rank 2, got 2"):
-        any_device.reduce_max(x, [2], True, False, None, False, "first")
-    with pytest.raises(errors.AttributeValueError, match="ties must be 'first' or 'even', got 'last'"):
-        any_device.maximum([x], "last")
-    with pytest.raises(errors.DTypeError, match=r"input 1 has unsupported dtype torch\.complex64"):
-        any_device.maximum([x, x.to(torch.complex64)], "even")
-    with pytest.raises(errors.EngineError, match="must be a strided tensor"):
-        any_device.maximum([x.to_sparse()], "even")
-
-
 def test_graphs_and_batches() -> None:
     """Test graphs and batches; test_torch_gradients.py tests gradients on this path."""
     ids = torch.tensor([0, 0, 2])
@@ -356,16 +331,3 @@ def test_graphs_and_batches() -> None:
     for got in (compiled(x), [part[0] for part in torch.vmap(run)(x[None])]):
         for one, other in zip(got, expected, strict=True):
             assert_same_bits(array_of(one), array_of(other))
-
-
-@pytest.mark.parametrize("indices", [False, True])
-@pytest.mark.parametrize("empty", [False, True])
-def test_a_result_that_was_not_asked_for_is_empty(indices: bool, empty: bool) -> None:
-    x, ids = torch.zeros(4, 3), torch.tensor([0, 0, 2, 2])
-    _, places, none = any_device.segment_max(
-        x, ids, None, None, "ZERO", True, True, None, None, indices, empty, "first"
-    )
-    assert (places.numel(), none.numel()) == (9 if indices else 0, 3 if empty else 0)
-    for noop in (False, True):
-        _, places = any_device.reduce_max(x, [], True, noop, None, indices, "first")
-        assert places.numel() == indices * (12 if noop else 1)

@@ -333,18 +333,6 @@ def test_an_array_of_axes_is_an_error_in_a_graph() -> None:
         _compiled(lambda x: mo.reduce_max(x, np.array([1])), "eager")(X)
 
 
-@pytest.mark.parametrize("axis", range(3))
-def test_results_of_every_axis_lie_as_uncompiled_ones_do(axis: int) -> None:
-    data, ids = torch.randn(2, 3, 4), torch.arange([2, 3, 4][axis]) // 2
-
-    def call(data: Any, ids: Any) -> Any:
-        return mo.segment_max(data, ids, 4, axis=axis, fill_mode="LOWEST", **ALL)
-
-    for result, expected in zip(_compiled(call)(data, ids), call(data, ids), strict=True):
-        assert torch.equal(result, expected)
-        assert result.stride() == expected.stride()
-
-
 @pytest.mark.parametrize(
     ("call", "value"),
     [("reduce_max", 2**70), ("maximum", -(2**70)), ("reduce_max", -(2**64)), ("maximum", 2**64)],

@@ -142,15 +142,3 @@ def test_an_out_that_has_no_batch_is_refused_under_vmap(call: str) -> None:
     outs = torch.stack([out, out])
     func.vmap(OUTS[call])(torch.stack([X, X]), outs)
     assert same_bits(outs[1], OUTS[call](X, None))
-
-
-@pytest.mark.parametrize("call", [name for name in CALLS if name != "of a result"])
-@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors:UserWarning")
-def test_masked_tensors_are_refused(call: str) -> None:
-    masked = torch.masked.masked_tensor(torch.ones(3, 3), torch.eye(3, dtype=torch.bool))
-    if call == "three":
-        with pytest.raises(EngineError, match="input 2 must be a strided tensor, got a masked tensor"):
-            mo.maximum(Y, X, masked)
-        return
-    with pytest.raises(EngineError, match="must be a strided tensor, got a masked tensor"):
-        CALLS[call](masked) if call != "out" else mo.maximum(masked, Y, out=torch.empty(3, 3))

@@ -36,10 +36,10 @@ KERNELS: dict[str, Any] = {"core": nullcontext, "any device": only_torch_operato
 BOOLS = (False, True)
 
 
-def call(name: str, data: Any, *, ties: str = "even", **options: Any) -> Any:
+def call(name: str, data: Any, *others: Any, ties: str = "even", **options: Any) -> Any:
     """Call an operator with options in the order of the schema."""
     if name == "maximum":
-        return torch.ops.maxops.maximum([data, *options.get("others", [])], ties)
+        return torch.ops.maxops.maximum([data, *others], ties)
     if name == "reduce_max":
         given = {"axes": None, "keepdims": True, "noop": False, "initial": None, "indices": False} | options
         return torch.ops.maxops.reduce_max(data, *given.values(), ties)
@@ -82,11 +82,12 @@ def test_wrong_ties_are_refused(name: str, device: str) -> None:
 @pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
 def test_tensors_of_other_kinds_are_refused(name: str, device: str) -> None:
     x = torch.ones(4, 2)
-    with pytest.raises(errors.EngineError, match=r"must be a strided tensor, got a torch\.sparse_coo tensor"):
-        call(name, x.to_sparse().to(device))
-    with pytest.raises(errors.DTypeError, match="complex64; ") as raised:
-        call(name, x.to(torch.complex64).to(device))
-    assert raised.value.clause == f"maxops.{name}.types"
+    for others in ([], [x.to(device)])[: 2 if name == "maximum" else 1]:
+        with pytest.raises(errors.EngineError, match=r"must be a strided tensor, got a torch\.sparse_coo tensor"):
+            call(name, *others, x.to_sparse().to(device))
+        with pytest.raises(errors.DTypeError, match="complex64; ") as raised:
+            call(name, *others, x.to(torch.complex64).to(device))
+        assert raised.value.clause == f"maxops.{name}.types"
 
 
 def look(results: Any) -> list[tuple[Any, ...]]:
@@ -110,8 +111,8 @@ def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
     for x in [*layouts(mixed(dtypes.FLOAT32, (4, 3), 1)), *layouts(mixed(dtypes.FLOAT32, (4, 1, 3), 1))]:
         meta = x.to("meta")
         for others in ([], [x[:1]], [x.mT.contiguous().mT, x], [x.new_ones(2, 1, 1, 3)]):
-            got = call("maximum", meta, others=[each.to("meta") for each in others])
-            assert look(got) == look(call("maximum", x, others=others))
+            got = call("maximum", meta, *(each.to("meta") for each in others))
+            assert look(got) == look(call("maximum", x, *others))
         for axes, keepdims, noop, indices in product([None, [], [0], [1], [-1, 0]], BOOLS, BOOLS, BOOLS):
             options: dict[str, Any] = {"axes": axes, "keepdims": keepdims, "noop": noop, "indices": indices}
             got = call("reduce_max", x, **options)
@@ -126,17 +127,17 @@ def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
             assert look(call("segment_max", meta, **options | {"offsets": offsets.to("meta")})) == expected, options
 
 
-def test_shapes_are_checked_without_data() -> None:
-    x = torch.ones(4, 2, device="meta")
+def test_shapes_are_checked_on_each_device(device: str) -> None:
+    x = torch.ones(4, 2, device=device)
     with pytest.raises(errors.ShapeError):
-        call("maximum", x, others=[x[:3]])
+        call("maximum", x, x[:3])
     with pytest.raises(errors.AxesError, match="data of rank 2, got 2"):
         call("reduce_max", x, axes=[2])
     for length in (3, 5, 1, 0):
         with pytest.raises(errors.SegmentIdsError):
-            call("segment_max", x, ids=torch.zeros(length, dtype=torch.int64, device="meta"))
+            call("segment_max", x, ids=torch.zeros(length, dtype=torch.int64, device=device))
     with pytest.raises(errors.SegmentIdsError):
-        call("segment_max", x, ids=torch.zeros((4, 1), dtype=torch.int64, device="meta"))
+        call("segment_max", x, ids=torch.zeros((4, 1), dtype=torch.int64, device=device))
 
 
 def test_results_past_all_memory_have_shapes_without_data() -> None:

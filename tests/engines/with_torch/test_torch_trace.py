@@ -167,11 +167,5 @@ def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
     got, expected = run(*others), function(*others)
     assert len(got) == len(expected) == sum(1 + indices + empty for indices, empty in each_set)
     for each, right in zip(got, expected, strict=True):
+        assert each.stride() == right.stride()
         assert_same_bits(each.numpy(), right.numpy())
-
-
-def test_a_graph_refuses_axes_that_it_does_not_hold() -> None:
-    torch.compiler.reset()
-    compiled = torch.compile(mo.reduce_max, backend="eager", fullgraph=True)
-    with pytest.raises(Exception, match=r"axes must be integers under torch\.compile"):
-        compiled(torch.ones(3, 4), np.array([1]))
