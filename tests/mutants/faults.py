@@ -321,7 +321,12 @@ FAULTS = (
         "if plain.requires_grad or plain.is_neg():",
         "if plain.requires_grad:",
     ),
-    Fault("engines/torch/jvp.py", "a tangent that is a view of its input", "return tangent.clone()", "return tangent"),
+    Fault(
+        "engines/torch/gradients.py",
+        "a tangent that is a view of its input",
+        "return tangent.clone()",
+        "return tangent",
+    ),
     Fault(
         "engines/xarray.py",
         "named dimensions are dropped, though they are to be kept",

@@ -113,7 +113,7 @@ def reference_rank(dtype: DType, array: Array) -> Array:
 @pytest.mark.parametrize("dtype", [dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.INT16, dtypes.UINT16], ids=str)
 def test_every_value_of_16_bits_beside_the_hard_ones(dtype: DType) -> None:
     every = of_words(dtype, np.arange(1 << 16))
-    for hard in spread(dtype, 24):
+    for hard in spread(dtype, 12):
         beside = np.full(every.shape, hard)
         expected = fast_maximum(every, beside)
         assert_same_bits(array_of(mo.maximum(tensor_of(every), tensor_of(beside))), expected)

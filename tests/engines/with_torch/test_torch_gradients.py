@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
+from helpers.engine_transforms import HALF_CALLS, HALF_TYPES
 from maxops import errors
 from maxops.typing import Ties
 
@@ -81,26 +82,6 @@ def test_gradients_are_those_of_differences(call: str, ties: Ties) -> None:
     assert torch.autograd.gradgradcheck(function, (x,))
 
 
-@TIES
-@pytest.mark.parametrize("call", CALLS)
-def test_transforms(call: str, ties: Ties) -> None:
-    """Test that `torch.func` agrees with autograd, and a batch with its members."""
-
-    def loss(x: Any) -> Any:
-        return (CALLS[call](x, ties=ties) ** 2).sum()
-
-    def gradient(x: Any) -> Any:
-        leaf = x.clone().requires_grad_()
-        return torch.autograd.grad(loss(leaf), leaf)[0]
-
-    x = _distinct()
-    assert torch.equal(torch.func.grad(loss)(x), gradient(x))
-    batch = torch.stack([x, x.flip(0), -x], 1)
-    got = torch.vmap(torch.func.grad(loss), in_dims=1)(batch)
-    assert torch.equal(got, torch.stack([gradient(row) for row in batch.unbind(1)]))
-    assert torch.equal(torch.func.jacfwd(loss)(x), gradient(x))
-
-
 # ------------------------------------------------------------------------------------------------------ ties
 
 NAN, INF = float("nan"), float("inf")
@@ -147,21 +128,6 @@ def test_ties_are_even_unless_told_otherwise() -> None:
         assert torch.autograd.grad(result.sum(), x)[0].tolist() == [0.5, 0.5]
 
 
-def test_even_is_what_amax_does() -> None:
-    x = torch.randint(0, 3, (5, 6, 7)).double().requires_grad_()
-    for axes in ((0,), (1, 2), (0, 1, 2)):
-        (expected,) = torch.autograd.grad((x.amax(axes) ** 2).sum(), x)
-        (got,) = torch.autograd.grad((mo.reduce_max(x, axes, keepdims=False, ties="even") ** 2).sum(), x)
-        torch.testing.assert_close(got, expected, rtol=1e-15, atol=0)
-
-
-def test_many_that_tie_share_in_half_precision() -> None:
-    """Test more ties than the type can count."""
-    x = torch.zeros(100_000, dtype=torch.float16, requires_grad=True)
-    (grad,) = torch.autograd.grad(mo.reduce_max(x, ties="even").sum() * 1000, x)
-    assert (grad == torch.tensor(0.01, dtype=torch.float16)).all()
-
-
 @TIES
 def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> None:
     x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], requires_grad=True)
@@ -193,14 +159,6 @@ def test_integers_have_no_gradient_and_indices_have_none() -> None:
     assert not mo.maximum(torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64)).requires_grad
 
 
-def test_no_gradient_is_kept_without_need() -> None:
-    x = torch.ones(3, requires_grad=True)
-    with torch.no_grad():
-        assert not mo.maximum(x, x).requires_grad
-    with torch.inference_mode():
-        assert mo.maximum(x, x).tolist() == [1, 1, 1]
-
-
 # ------------------------------------------------------------------------------- what is kept and computed
 
 
@@ -229,17 +187,17 @@ def test_scalars_of_either_byte_order(kind: str) -> None:
 def test_gradients_are_computed_for_those_who_need_them(
     maximum: Callable[..., Any], needed: tuple[bool, ...], ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maxops.engines.torch import argmax, gradients  # noqa: PLC0415 - after the skip
+    from maxops.engines.torch import gradients  # noqa: PLC0415 - after the skip
     from maxops.engines.torch.dispatch import core_is_off  # noqa: PLC0415 - after the skip
 
     shapes, computed = [], gradients.sum_to
-    compared, holds = [], argmax.holds
+    compared, holds = [], gradients.holds
 
     def compare(elements: Any, maxima: Any) -> Any:
         compared.append(elements)
         return holds(elements, maxima)
 
-    monkeypatch.setattr(argmax, "holds", compare)
+    monkeypatch.setattr(gradients, "holds", compare)
 
     def sum_to(grad: Any, tensor: Any) -> Any:
         shapes.append(tuple(tensor.shape))
@@ -398,42 +356,19 @@ def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
 
 # --------------------------------------------------------------------------------------------- half types
 
-HALF_CALLS: dict[str, Callable[..., Any]] = {
-    "maximum": lambda x, ties: mo.maximum(*x.unbind(), ties=ties),
-    "broadcast": lambda x, ties: mo.maximum(x[0], x[1][:1], x[2][0], ties=ties),
-    "reduce": lambda x, ties: mo.reduce_max(x, ties=ties),
-    "reduce-last": lambda x, ties: mo.reduce_max(x, 1, ties=ties),
-    "sorted": lambda x, ties: mo.segment_max(x, torch.zeros(len(x)).long(), 2, fill_mode="ZERO", ties=ties),
-    "any": lambda x, ties: mo.segment_max(x, torch.arange(len(x)) % 2, 2, sorted=False, fill_mode="ZERO", ties=ties),
-    "offsets": lambda x, ties: mo.segment_max(x, offsets=torch.tensor([0, len(x)]), initial=1, ties=ties),
-    "reduce-initial": lambda x, ties: mo.reduce_max(x, 0, initial=1, ties=ties),
-}
 
-
-@pytest.mark.parametrize(
-    ("dtype", "shape", "ties"),
-    [
-        ("float16", (3, 70_000), "even"),
-        ("float16", (4_100, 2), "even"),
-        ("bfloat16", (4_100, 2), "even"),
-        ("float32", (3, 70_000), "even"),  # float32 and float64 count past every shape here
-        ("float16", (3, 70_000), "first"),  # counts nothing
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("torch_way", ["core"], indirect=True)
+@pytest.mark.parametrize(("dtype", "ties"), HALF_TYPES)
 @pytest.mark.parametrize("call", HALF_CALLS)
-def test_the_forward_gradient_is_the_mean_of_all_that_tie(
-    call: str, dtype: str, shape: tuple[int, ...], ties: Ties
-) -> None:
+def test_the_forward_gradient_is_the_mean_of_all_that_tie(call: str, dtype: str, ties: Ties) -> None:
     """Test that tangents of one have a mean of one for any type, and that backward gradients are the shares."""
-    if call == "maximum" and shape[0] > 3:
-        shape = (5, 2)  # with one input per row
+    shape, function = HALF_CALLS[call]
     x = torch.ones(shape, dtype=getattr(torch, dtype))
-    values, tangent = torch.func.jvp(lambda x: HALF_CALLS[call](x, ties), (x,), (x,))
+    values, tangent = torch.func.jvp(lambda x: function(x, ties), (x,), (x,))
     assert tangent.dtype == values.dtype == x.dtype
     assert torch.equal(tangent, values)
-    _, exact = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x.double())
-    _, back = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x)
+    _, exact = torch.func.vjp(lambda x: function(x, ties), x.double())
+    _, back = torch.func.vjp(lambda x: function(x, ties), x)
     one = torch.ones_like(values)
     torch.testing.assert_close(back(one)[0].double(), exact(one.double())[0], rtol=2.0**-7, atol=2.0**-23)
 

@@ -136,13 +136,13 @@ RESULTS = [(indices, empty) for indices in (False, True) for empty in (False, Tr
 
 
 @pytest.mark.parametrize("way", ["trace", "graph"])
-@pytest.mark.parametrize("axis", [0, 1, -2])
+@pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("counted", ["", "number", "tensor"])
 def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
     """Test the requested results in their order, along each axis, with each kind of num_segments."""
     counts: tuple[Any, ...] = (torch.tensor(4),) if counted == "tensor" else ()
     # A number from a tensor breaks the graph at each call, which takes a second.
-    each_set = RESULTS[abs(axis) :][:2] if counts and way == "graph" else RESULTS
+    each_set = RESULTS[2 * abs(axis) :][:2] if counts and way == "graph" else RESULTS
 
     def function(x: Any, ids: Any, *count: Any) -> Any:
         number: Any = 5 if counted == "number" else (count[0] if count else None)

@@ -21,13 +21,11 @@ import torch
 from torch import Tensor
 
 from maxops import dtypes, order
-from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
-from maxops.engines.base import check_ties
 from maxops.engines.torch.ids import ids_of_rows, offsets_are_valid, widened
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import DTYPES, check, laid_out
-from maxops.engines.torch.memory import planned as in_numpy
+from maxops.engines.torch.memory import DTYPES, checked, laid_out
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.errors import OutputTooLargeError
 from maxops.plan import (
@@ -51,7 +49,7 @@ _Fold = Callable[[Sequence[Tensor]], Tensor]
 
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Compute Max."""
-    plan = plan_max(_checked(MaxCall(tensors, ties=ties, nan=nan)), in_memory=False)
+    plan = plan_max(checked(MaxCall(tensors, ties=ties, nan=nan)), in_memory=False)
     result = _highest(plan.dtype, nan, tensors, partial(reduce, torch.maximum), partial(reduce, torch.minimum))
     return laid_out(result.clone() if len(tensors) == 1 else result, tensors)
 
@@ -59,7 +57,7 @@ def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Ten
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """Compute ReduceMax."""
     call: ReduceCall = reduce_call(*inputs)
-    plan = plan_reduce_max(_checked(call), in_memory=False)
+    plan = plan_reduce_max(checked(call), in_memory=False)
     data, dtype, planned, indices = call.data, plan.dtype, plan.call, nothing(call.data)
     keys_of, values_of = (partial(function, dtype=dtype, nan=planned.nan) for function in (_keys, _values))
     axes, keepdims, return_indices = planned.axes, planned.keepdims, planned.return_indices
@@ -99,7 +97,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     highest id. If a check fails, all ids or offsets are copied to the host for the message.
     """
     call: SegmentCall = segment_call(*inputs)
-    plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
+    plan = plan_segment_max(checked(call), in_memory=False, values_known=False)
     data, dtype, planned = call.data, plan.dtype, plan.call
     keys_of, values_of = (partial(function, dtype=dtype, nan=planned.nan) for function in (_keys, _values))
     ids, count = _segments(call, plan)
@@ -126,18 +124,6 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
         first = _full(data, shape, len(ids), torch.int64).scatter_reduce_(0, index, held, "amin")[:count]
         indices = torch.where(first == len(ids), -1, first)
     return values, indices, ~has_rows[:count] if planned.return_empty else nothing(data, torch.bool)
-
-
-def _checked(call: Call) -> Any:
-    """Run the checks that require torch, and return the call with abstract arrays."""
-    check_ties(call)
-    for name, tensor in call.arrays:
-        check(call.row, name, tensor)
-    return call.map(_planned, _planned)
-
-
-def _planned(_: str, tensor: Tensor) -> Any:
-    return in_numpy(tensor)
 
 
 def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:

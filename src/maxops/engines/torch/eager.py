@@ -42,7 +42,7 @@ def maximum(call: MaxCall) -> Any:
         return memory.elementwise(written, *arrays) if out is None else out
     if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
         return functions.maximum(call.ties, call.nan, *arrays)  # plans the call if necessary
-    planned = plan_max(call.map(_planned, out=None), in_memory=False).call
+    planned = plan_max(call.map(memory.abstracted, out=None), in_memory=False).call
     with memory.fake_mode(arrays):
         tensors = [
             array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
@@ -75,7 +75,7 @@ def reduce_max(call: ReduceCall) -> Any:
             same, *indices = as_tuple(result)  # a copy of the data
             return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
         return _tensors(out, result)
-    planned = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False).call
+    planned = plan_reduce_max(call.map(memory.abstracted, _scalar, out=None), in_memory=False).call
     with memory.fake_mode([data, call.initial]):
         tensors = planned.map(
             lambda *_: data, lambda name, known: _as_tensor(row, name, getattr(call, name), known, device)
@@ -120,7 +120,7 @@ def segment_max(call: SegmentCall) -> Any:
         return _tensors(out, result)
     is_counted = call.num_segments is not None
     planned = plan_segment_max(
-        call.map(_planned, _scalar, out=None),
+        call.map(memory.abstracted, _scalar, out=None),
         in_memory=device.type == "cpu" and is_counted and not (modes_are_active() or core_is_off()),
         values_known=False,
     ).call
@@ -186,15 +186,11 @@ def _view(name: str, value: Any) -> Any:
     return memory.view(value, name) if isinstance(value, Tensor) else value
 
 
-def _planned(_: str, value: Any) -> Any:
-    return memory.planned(value) if isinstance(value, Tensor) else value
-
-
 def _scalar(name: str, value: Any) -> Any:
     """Return a view of a scalar's memory, or an abstract array if the value cannot be read."""
     if not isinstance(value, Tensor):
         return value
-    return _planned(name, value) if needs_dispatch(value.detach()) else _view(name, value)
+    return memory.abstracted(name, value) if needs_dispatch(value.detach()) else _view(name, value)
 
 
 def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.device) -> Tensor:

@@ -12,31 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.calls import Call, MaxCall
-from maxops.engines.base import check_ties
+from maxops.calls import MaxCall
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import check, example, like
-from maxops.engines.torch.memory import planned as in_numpy
+from maxops.engines.torch.memory import checked, example, like
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.plan import abstract, plan_max, plan_reduce_max, plan_segment_max
 from maxops.shapes import reduced
 
 
-def _planned(_: str, tensor: Tensor) -> Any:
-    return in_numpy(tensor)
-
-
-def _check(call: Call) -> None:
-    check_ties(call)
-    for name, tensor in call.arrays:
-        check(call.row, name, tensor)
-
-
 def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Compute the fake result of Max."""
-    call = MaxCall(tensors, ties=ties, nan=nan)
-    _check(call)
-    plan_max(call.map(_planned), in_memory=False)
+    plan_max(checked(MaxCall(tensors, ties=ties, nan=nan)), in_memory=False)
     broadcast: Any = torch.broadcast_shapes  # also accepts symbols
     return like(tensors, broadcast(*(tensor.shape for tensor in tensors)))
 
@@ -44,8 +30,7 @@ def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Ten
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """Compute the fake results of ReduceMax."""
     call = reduce_call(*inputs)
-    _check(call)
-    data, planned = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False).call
+    data, planned = call.data, plan_reduce_max(checked(call), in_memory=False).call
     is_same = planned.noop_with_empty_axes
     shape = data.shape if is_same else reduced(data.shape, planned.axes, keepdims=planned.keepdims)
     indices = data.new_empty(shape, dtype=torch.int64) if planned.return_indices else nothing(data)
@@ -55,10 +40,10 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the fake results of SegmentMax. If the number of segments is unknown, it becomes a new symbol."""
     call = segment_call(*inputs)
-    _check(call)
+    asked = checked(call)
     data, ids = call.data, call.segment_ids
     known = None if call.num_segments is None else example(call.num_segments)
-    asked = call.map(_planned, _planned, num_segments=known)
+    asked = asked._replace(num_segments=known)
     if ids is not None and data.ndim and ids.ndim and example(data.shape[0] - ids.shape[0]) is None:
         # Assume that the lengths are equal, because they are known only at run time.
         as_long = (asked.data.shape[0], *ids.shape[1:])

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-from maxops.engines.torch import any_device, argmax, gradients, jvp, kernels, operators
+from maxops.engines.torch import any_device, gradients, kernels, operators
 from maxops.engines.torch.dispatch import core_is_off, has_forward_gradients, needs_dispatch, transforms
 from maxops.errors import EngineError
 
@@ -40,7 +40,7 @@ class Maximum(Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         """Save the inputs and options that gradients require."""
         ties, nan, *tensors = inputs
-        argmax.save_maximum(ctx, (tensors, ties, nan), output)
+        gradients.save_maximum(ctx, (tensors, ties, nan), output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -49,8 +49,8 @@ class Maximum(Function):
 
     @staticmethod
     def jvp(ctx: Any, ties: None, nan: None, *tangents: Tensor) -> Tensor:
-        """Return the forward-mode gradient that the module `jvp` computes."""
-        moved: Tensor = jvp.maximum(ctx, tangents)
+        """Return the forward-mode gradient that the module `gradients` computes."""
+        moved: Tensor = gradients.maximum_jvp(ctx, tangents)
         return moved
 
 
@@ -64,9 +64,9 @@ class ReduceMax(Function):
         """Call the operator, or its kernel directly."""
         return _run("reduce_max", (data, *options))(data, None if axes is None else sorted(axes), *options)
 
-    setup_context: Any = staticmethod(argmax.save_reduce_max)
+    setup_context: Any = staticmethod(gradients.save_reduce_max)
     backward: Any = staticmethod(gradients.reduce_max)
-    jvp: Any = staticmethod(jvp.reduce_max)
+    jvp: Any = staticmethod(gradients.reduce_max_jvp)
 
 
 class SegmentMax(Function):
@@ -79,9 +79,9 @@ class SegmentMax(Function):
         """Call the operator, or its kernel directly."""
         return _run("segment_max", inputs)(*inputs)
 
-    setup_context: Any = staticmethod(argmax.save_segment_max)
+    setup_context: Any = staticmethod(gradients.save_segment_max)
     backward: Any = staticmethod(gradients.segment_max)
-    jvp: Any = staticmethod(jvp.segment_max)
+    jvp: Any = staticmethod(gradients.segment_max_jvp)
 
 
 for _function in (Maximum, ReduceMax, SegmentMax):

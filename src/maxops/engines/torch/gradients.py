@@ -1,18 +1,124 @@
-"""Computes the gradients of the operators.
+"""Computes the gradients of the operators, in reverse mode and in forward mode (JVP).
 
 The first element that equals the maximum receives the gradient, or the gradient is split evenly among all such
-elements. `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
+elements. In forward mode, the tangent of a maximum is the tangent of this element, or the mean tangent of these
+elements. An element equals a maximum if their bits are equal, or if both are NaN. `initial` has no gradient: if only
+`initial` equals the maximum, all gradients are zero.
+
+All functions use operators of torch or maxops, so their results support gradients, vmap and compiled graphs. Only
+inputs are saved, and the maxima are recomputed. So users may change results in place before the backward pass. Each
+call reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Sequence
+from functools import wraps
+from math import prod
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from maxops.engines.torch import argmax
-from maxops.engines.torch.ids import or_else
+from maxops.calls import ReduceCall, SegmentCall
+from maxops.engines.torch.ids import ids_of_rows, numbered, or_else, sums, widened
+from maxops.engines.torch.memory import DTYPES
+from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
+
+_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Held(NamedTuple):
+    """A mask of the elements that receive the gradient of a maximum, and their number, or None if it is always one.
+
+    `spread` repeats a value of each maximum for its elements, and `total` adds the values of its elements.
+    """
+
+    mask: Tensor
+    count: Tensor | None
+    spread: Callable[[Tensor], Tensor]
+    total: Callable[[Tensor], Tensor]
+
+    def gradient(self, grad: Tensor) -> Tensor:
+        """Return the gradient of the elements."""
+        return or_else(self.mask, self.spread(_share(grad, self.count)), 0).to(grad.dtype)
+
+    def tangent(self, tangent: Tensor) -> Tensor:
+        """Return the tangent of the maxima."""
+        moved = or_else(self.mask, tangent if self.count is None else wide(tangent), 0)
+        return _share(self.total(moved), self.count).to(tangent.dtype)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Convert a half-precision gradient to float32, because sums and divisions need more precision."""
+    return tensor.to(torch.float32) if DTYPES[tensor.dtype].bits == 16 else tensor
+
+
+def _share(total: Tensor, count: Tensor | None) -> Tensor:
+    """Divide a total by the number of elements that equal the maximum."""
+    if count is None:
+        return total
+    total = wide(total)
+    return total / count.clamp(min=1).to(total.dtype)
+
+
+def _save(ctx: Any, *tensors: Tensor | None) -> None:
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+
+
+def holds(elements: Tensor, maxima: Tensor) -> Tensor:
+    """Return a mask of the elements that equal their maximum: equal bits, or both NaN."""
+    elements, maxima = elements.detach().resolve_neg(), maxima.detach().resolve_neg()
+    word = _WORDS[elements.dtype.itemsize]
+    return (elements.view(word) == maxima.view(word)) | (elements.isnan() & maxima.isnan())
+
+
+def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Enable outer forward-mode gradients in a rule. Torch disables them there, so that they would be zero."""
+
+    @wraps(rule)
+    def run(*args: Any) -> Any:
+        with forward_ad._set_fwd_grad_enabled(True):
+            return rule(*args)
+
+    return run
+
+
+# ------------------------------------------------------------------------------------------------------ Max
+
+
+def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Save the inputs of Max."""
+    tensors, ctx.ties, ctx.nan = inputs
+    _save(ctx, *tensors)
+
+
+def _in_inputs(
+    ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]
+) -> tuple[list[Tensor | None], Tensor | None]:
+    """Return a mask of the elements of each needed input that receive the gradient.
+
+    With the ties "even", also return the number of inputs that equal each maximum, and otherwise None.
+    """
+    tensors = [tensor.detach() for tensor in tensors]
+    maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
+    held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
+    masks: list[Tensor | None] = []
+    if ctx.ties == "even":
+        count: Any = 0
+        for mask, need in zip(held, needed, strict=True):
+            count = count + mask.to(torch.int64)
+            masks.append(mask if need else None)
+        return masks, count
+    before = None
+    last = max(at for at, need in enumerate(needed) if need)
+    for mask, need in zip(itertools.islice(held, last + 1), needed, strict=False):
+        masks.append((mask if before is None else mask & ~before) if need else None)
+        before = mask if before is None else before | mask
+    return masks + [None] * (len(tensors) - len(masks)), None
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -24,8 +130,8 @@ def maximum(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
     """Return the gradient of Max for each needed input, in the shape of the input."""
     tensors = ctx.saved_tensors
-    held, count = argmax.in_inputs(ctx, tensors, needed)
-    whole = grad if count is None else argmax.share(argmax.wide(grad), count)
+    held, count = _in_inputs(ctx, tensors, needed)
+    whole = _share(grad, count)
     return [
         None if mask is None else sum_to(or_else(mask, whole, 0), tensor).to(grad.dtype)
         for mask, tensor in zip(held, tensors, strict=True)
@@ -36,7 +142,54 @@ def sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
     """Sum a gradient over the axes along which the tensor was broadcast, in float32 for half precision."""
     extra = grad.ndim - tensor.ndim
     repeated = [axis for axis in range(grad.ndim) if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]
-    return argmax.wide(grad).sum(repeated).reshape(tensor.shape) if repeated else grad
+    return wide(grad).sum(repeated).reshape(tensor.shape) if repeated else grad
+
+
+@_with_outer_gradients
+def maximum_jvp(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
+    """Return the forward-mode gradient of Max."""
+    held, count = _in_inputs(ctx, ctx.saved_tensors, [True] * len(tangents))
+    moved: Any = 0
+    for mask, tangent in zip(held, tangents, strict=True):
+        moved = moved + or_else(mask, wide(tangent), 0)  # type: ignore[arg-type]
+    return _share(moved, count).to(tangents[0].dtype)
+
+
+# ------------------------------------------------------------------------------------------------ ReduceMax
+
+
+def describe_reduce_max(ctx: Any, call: ReduceCall) -> None:
+    """Save the non-tensor state for the gradients of ReduceMax."""
+    rank = call.data.ndim
+    ctx.identity, ctx.shape, ctx.keepdims = is_identity(call), call.data.shape, bool(call.keepdims)
+    ctx.axes = () if ctx.identity else tuple(axis % rank for axis in call.axes or range(rank))
+    ctx.call = call._replace(data=None, axes=ctx.axes, keepdims=True, noop_with_empty_axes=False, initial=None)
+
+
+def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """Save the inputs of ReduceMax."""
+    call = reduce_call(*inputs)
+    describe_reduce_max(ctx, call)
+    ctx.arguments = len(inputs)
+    ctx.mark_non_differentiable(output[1])
+    _save(ctx, *(() if ctx.identity else (call.data, call.initial)))
+
+
+def _in_axes(ctx: Any) -> Held:
+    data, initial = ctx.saved_tensors
+    axes, is_first = ctx.axes, ctx.call.ties == "first"
+    again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=is_first)
+    maxima, indices = torch.ops.maxops.reduce_max(*arguments(again))
+    if is_first:
+        sizes = [size if axis in axes else 1 for axis, size in enumerate(ctx.shape)]
+        mask = numbered(indices, prod(sizes)).reshape(sizes) == indices
+    else:
+        mask = holds(data, maxima.expand(ctx.shape))
+
+    def total(elements: Tensor) -> Tensor:
+        return elements.sum(axes, keepdim=ctx.keepdims) if axes else elements
+
+    return Held(mask, None if is_first else total(mask).to(torch.int64), lambda grad: grad.reshape(maxima.shape), total)
 
 
 def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
@@ -46,14 +199,66 @@ def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
     """Return the gradient of ReduceMax with respect to the data."""
-    if ctx.identity:
-        return grad
-    if ctx.call.ties == "even":
-        held, count = argmax.mask_in_axes(ctx)
-        return or_else(held, argmax.share(argmax.wide(grad.reshape(count.shape)), count), 0).to(grad.dtype)
-    order, rows, length = argmax.reduced_last(ctx)
-    spread = argmax.put(grad.reshape([*rows, 1]), argmax.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
-    return spread.reshape([ctx.shape[axis] for axis in order]).permute([order.index(at) for at in range(len(order))])
+    return grad if ctx.identity else _in_axes(ctx).gradient(grad)
+
+
+@_with_outer_gradients
+def reduce_max_jvp(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
+    """Return the forward-mode gradient of ReduceMax."""
+    return tangent.clone() if ctx.identity else _in_axes(ctx).tangent(tangent), None
+
+
+# ----------------------------------------------------------------------------------------------- SegmentMax
+
+
+def describe_segment_max(ctx: Any, call: SegmentCall, segments: int) -> None:
+    """Save the non-tensor state for the gradients of SegmentMax."""
+    ctx.call = call._replace(
+        data=None,
+        segment_ids=None,
+        offsets=None,
+        initial=None,
+        num_segments=segments,
+        fill_mode="ZERO" if call.initial is None else None,  # any mode, because empty segments have no index
+        fill_value=None,
+        check_ids=False,  # already checked if requested
+        return_empty=False,
+    )
+
+
+def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    """Save the inputs of SegmentMax."""
+    call = segment_call(*inputs)
+    values, indices, empty = output
+    describe_segment_max(ctx, call, values.shape[0])
+    ctx.arguments = len(inputs)
+    ctx.mark_non_differentiable(indices, empty)
+    _save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
+
+
+def _in_segments(ctx: Any) -> Held:
+    data, ids, offsets, initial = ctx.saved_tensors
+    is_first, segments = ctx.call.ties == "first", ctx.call.num_segments
+    again = ctx.call._replace(
+        data=data.detach(), segment_ids=ids, offsets=offsets, initial=initial, return_indices=is_first
+    )
+    maxima, indices, _ = torch.ops.maxops.segment_max(*arguments(again))
+    ids = widened(ids_of_rows(offsets, data.shape[0]) if ids is None else ids)
+    inside = (ids >= 0) & (ids < segments)
+    ids = or_else(inside, ids, segments).to(torch.int64)  # one additional segment at the end, for the other rows
+    column = [data.shape[0], *(1 for _ in data.shape[1:])]
+
+    def spread(values: Tensor) -> Tensor:
+        # torch.cat fails under vmap if the axis is the only one and is empty.
+        padded = torch.nn.functional.pad(values, [0, 0] * (values.ndim - 1) + [0, 1])
+        return padded.index_select(0, ids)
+
+    def total(rows: Tensor) -> Tensor:
+        return sums(rows, ids, segments + 1)[:-1]
+
+    mask = spread(indices) == numbered(ids, column[0]).reshape(column) if is_first else holds(data, spread(maxima))
+    mask = mask & inside.reshape(column)
+    return Held(mask, None if is_first else total(mask.to(torch.int64)), spread, total)
 
 
 def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
@@ -63,8 +268,10 @@ def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 def of_rows(ctx: Any, grad: Tensor) -> Tensor:
     """Return the gradient of SegmentMax with respect to the data."""
-    if ctx.call.ties == "first":
-        return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
-    held, ids, count = argmax.mask_in_segments(ctx)
-    whole = argmax.wide(argmax.padded(grad, 0))
-    return or_else(held, argmax.share(whole, count).index_select(0, ids), 0).to(grad.dtype)
+    return _in_segments(ctx).gradient(grad)
+
+
+@_with_outer_gradients
+def segment_max_jvp(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None, None]:
+    """Return the forward-mode gradient of SegmentMax."""
+    return _in_segments(ctx).tangent(tangent), None, None

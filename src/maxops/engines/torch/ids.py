@@ -19,6 +19,11 @@ def or_else(mask: Tensor, tensor: Tensor, number: Any) -> Tensor:
     return torch.where(mask, tensor, tensor.new_full((), number))
 
 
+def numbered(like: Tensor, length: Any) -> Tensor:
+    """Return the numbers from 0 to `length` - 1. `torch.arange` would not return a fake tensor outside their mode."""
+    return like.new_ones([length], dtype=torch.int64).cumsum(0) - 1
+
+
 def widened(ids: Tensor) -> Tensor:
     """Convert ids or offsets to a dtype that torch's operators accept as indices, like `maxops.plan.widened`."""
     if ids.dtype in (torch.int32, torch.int64) or DTYPES[ids.dtype].kind not in ("int", "uint"):

@@ -12,7 +12,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from maxops import dtypes
+from maxops.calls import Call
 from maxops.dtypes import DType
+from maxops.engines.base import check_ties
 from maxops.engines.torch.dispatch import modes_are_active
 from maxops.errors import DTypeError, EngineError
 from maxops.plan import Array, abstract
@@ -52,6 +54,14 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
         raise DTypeError(
             f"{spec.name} {name} has unsupported dtype {tensor.dtype}; supported dtypes: {listed}", spec.clause("types")
         )
+
+
+def checked(call: Call) -> Any:
+    """Run the checks that require torch, and return the call with abstract arrays."""
+    check_ties(call)
+    for name, tensor in call.arrays:
+        check(call.row, name, tensor)
+    return call.map(abstracted, abstracted)
 
 
 def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
@@ -164,10 +174,15 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
         raise EngineError(f"{spec.name} {name} is a NumPy array that torch cannot represent: {error}") from error
 
 
-def planned(tensor: torch.Tensor) -> Array:
-    """Return an abstract array with a tensor's dtype and sizes. Symbolic sizes become their `example`, or else 1."""
-    dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
-    return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
+def abstracted(_: str, value: Any) -> Any:
+    """Return an abstract array for a tensor, and other values unchanged.
+
+    Symbolic sizes become their `example`, or else 1.
+    """
+    if not isinstance(value, torch.Tensor):
+        return value
+    dtype = DTYPES[value.dtype].numpy if value.dtype in DTYPES else np.dtype(object)
+    return abstract(tuple([1 if (known := example(size)) is None else known for size in value.shape]), dtype)
 
 
 def example(size: Any) -> int | None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from maxops import spec
-from maxops.engines.torch import any_device, argmax, fake, gradients, kernels, schemas, vmap
+from maxops.engines.torch import any_device, fake, gradients, kernels, schemas, vmap
 from maxops.engines.torch.dispatch import core_is_off
 from maxops.engines.torch.memory import DTYPES, tensor_of
 from maxops.plan.values import scalar_as
@@ -28,7 +28,7 @@ def _operator(name: str, fields: dict[str, str], results: int) -> Any:
     made: Any = custom_op(f"maxops::{name}", anywhere, mutates_args=(), schema=schemas.schema(fields, results))
     made.register_kernel("cpu")(unless_off)
     made.register_fake(getattr(fake, name))
-    made.register_autograd(getattr(gradients, name), setup_context=getattr(argmax, f"save_{name}"))
+    made.register_autograd(getattr(gradients, name), setup_context=getattr(gradients, f"save_{name}"))
     made.register_vmap(getattr(vmap, name))
     return made
 

@@ -19,9 +19,8 @@ from torch.autograd import Function
 
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.torch import argmax, gradients, memory
+from maxops.engines.torch import gradients, memory
 from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
-from maxops.engines.torch.schemas import arguments
 
 _MOST = 8  # inputs of the core
 _NUMBERS = (float, int, bool)
@@ -163,7 +162,7 @@ def _of_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad
             for repeated, tensor in zip(is_repeated, tensors, strict=True)
         ]
         is_summed = ctx.ties == "even" and not all(itertools.compress(is_whole, needed))
-        of_result = _as_taken(argmax.wide(grad) if is_summed else grad, order)
+        of_result = _as_taken(gradients.wide(grad) if is_summed else grad, order)
     bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
     maxima = _native.maximum(*taken, nan=ctx.nan)
     if maxima is None:
@@ -200,7 +199,7 @@ class ReduceMax(Function):
         if _is_last() and (found := _of_reduction(ctx.run, call, grad)) is not None:
             return None, None, found
         kept = SimpleNamespace(saved_tensors=(data, None))
-        argmax.describe_reduce_max(kept, arguments(call))
+        gradients.describe_reduce_max(kept, call)
         return None, None, gradients.of_reduced(kept, grad)
 
 
@@ -267,7 +266,7 @@ class SegmentMax(Function):
         if _is_last() and (found := _of_segments(ctx.run, call, grad)) is not None:
             return None, None, found, None
         kept = SimpleNamespace(saved_tensors=(data, ids, offsets, None))
-        argmax.describe_segment_max(kept, arguments(call), call.num_segments)
+        gradients.describe_segment_max(kept, call, call.num_segments)
         return None, None, gradients.of_rows(kept, grad), None
 
 
