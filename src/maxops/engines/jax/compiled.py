@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import argmax, integer_keys, maxima
-from maxops.engines.jax.segments import Segments, empty_segments
+from maxops.engines.jax import integer_keys, maxima
+from maxops.engines.jax.segments import Segments, empty_segments, index_dtype
 
 Results = tuple[jax.Array, ...]
 
@@ -36,7 +36,7 @@ def reduce_max(
 ) -> Results:
     """Compute ReduceMax along sorted axes. If `axes` is None, return the data."""
     if axes is None:
-        return (data, jnp.zeros(data.shape, argmax.index_dtype())) if return_indices else (data,)
+        return (data, jnp.zeros(data.shape, index_dtype())) if return_indices else (data,)
     values = maxima.reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
     values = _with_initial(values, initial, nan, native) if initial is not None else _or_lowest(values, data, axes, nan)
     results = [values]

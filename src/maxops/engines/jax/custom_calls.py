@@ -14,8 +14,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from maxops import _xla
-from maxops.engines.jax.argmax import index_dtype
-from maxops.engines.jax.segments import Segments
+from maxops.engines.jax.segments import Segments, index_dtype
 from maxops.shapes import reduced
 
 

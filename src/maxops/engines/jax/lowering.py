@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from maxops.engines.jax import custom_calls
+from maxops.engines.jax import custom_calls, integer_keys
 
 _Function = Callable[..., jax.Array]
 # The MLIR operations whose regions may contain a custom call: functions and control flow.
@@ -64,16 +64,15 @@ def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
     return False
 
 
-def primitive(
-    name: str, *, ours: _Function, keys: _Function, vmap: _Function, jvp: Callable[..., Any] | None = None
-) -> _Function:
+def primitive(name: str, vmap: _Function, jvp: Callable[..., Any] | None = None) -> _Function:
     """Create a JAX primitive, and return a function that calls it with arrays and hashable parameters.
 
-    `ours` implements the primitive with custom calls, and `keys` implements it for all devices. They do not receive the
-    parameter `native`, which allows `ours`, nor `ties`, which affects only gradients. `jvp` follows JAX's convention
-    for primitives. `vmap` receives the size of the mapped axis, a flag for each array that has this axis, the arrays
-    with this axis first, and all parameters. It returns a result with this axis first.
+    The functions of this name in `custom_calls` and `integer_keys` implement it. They do not receive the parameter
+    `native`, which allows custom calls, nor `ties`, which affects only gradients. `jvp` follows JAX's convention for
+    primitives. `vmap` receives the size of the mapped axis, a flag for each array that has this axis, the arrays with
+    this axis first, and all parameters. It returns a result with this axis first.
     """
+    ours, keys = getattr(custom_calls, name), getattr(integer_keys, name)
     made = Primitive(f"maxops_{name}")
 
     def call(*arrays: jax.Array, **parameters: Any) -> jax.Array:

@@ -17,10 +17,10 @@ import numpy as np
 from jax.interpreters import ad
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import argmax, custom_calls, integer_keys
+from maxops.engines.jax import integer_keys
 from maxops.engines.jax.integer_keys import keys_of
 from maxops.engines.jax.lowering import primitive
-from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
+from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows, index_dtype
 
 _Pair = tuple[jax.Array, Any]
 
@@ -97,9 +97,9 @@ def _reduce_max_jvp(
     values = reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
     if ties == "first":
         first = first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native)
-        holds = argmax.indices_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
+        holds = integer_keys.indices_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
         return values, jnp.where(holds, part, 0).sum(axes)
-    holds = argmax.holders_in_axes(data, values, axes)
+    holds = integer_keys.holders_in_axes(data, values, axes)
     return values, _share(jnp.where(holds, _wide(part), 0).sum(axes), holds.sum(axes)).astype(values.dtype)
 
 
@@ -133,11 +133,11 @@ def _segment_max_jvp(
     def tangent_of(data: jax.Array, ids: jax.Array, values: jax.Array, part: jax.Array) -> jax.Array:
         segments, inside = ids_of_rows(ids, data.shape[0], how)
         if ties == "first":
-            rows = jax.lax.broadcasted_iota(argmax.index_dtype(), data.shape, 0)
+            rows = jax.lax.broadcasted_iota(index_dtype(), data.shape, 0)
             first = first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
             holds = (first[segments] == rows) & for_columns(inside, data)
         else:
-            holds = argmax.holders_in_segments(data, values, segments, inside)
+            holds = integer_keys.holders_in_segments(data, values, segments, inside)
         tangent = _wide(jnp.zeros_like(values)).at[segments].add(jnp.where(holds, _wide(part), 0))
         if ties == "even":
             tangent = _share(tangent, jnp.zeros(values.shape, jnp.int32).at[segments].add(holds.astype(jnp.int32)))
@@ -151,7 +151,7 @@ def _segment_max_jvp(
 def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
     """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
     if data.size == 0:
-        return argmax.first_in_axes(data, values, axes)
+        return integer_keys.first_in_axes(data, values, axes)
     return _first_in_axes(data, values, axes=axes, native=native)
 
 
@@ -165,7 +165,7 @@ def _first_in_axes_vmap(
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
     """Return the first row with the maximum of each segment and column, or -1. Batch axes are as in `segment_max`."""
     if data.size == 0 or values.size == 0:
-        return argmax.first_in_segments(data, values, ids, how)
+        return integer_keys.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)
 
 
@@ -184,29 +184,8 @@ def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]
     ]
 
 
-_maximum = primitive(
-    "maximum", ours=custom_calls.maximum, keys=integer_keys.maximum, vmap=_maximum_vmap, jvp=_maximum_jvp
-)
-_reduce_max = primitive(
-    "reduce_max",
-    ours=custom_calls.reduce_max,
-    keys=integer_keys.reduce_max,
-    vmap=_reduce_max_vmap,
-    jvp=_reduce_max_jvp,
-)
-_segment_max = primitive(
-    "segment_max",
-    ours=custom_calls.segment_max,
-    keys=integer_keys.segment_max,
-    vmap=_segment_max_vmap,
-    jvp=_segment_max_jvp,
-)
-_first_in_axes = primitive(
-    "first_in_axes", ours=custom_calls.first_in_axes, keys=argmax.first_in_axes, vmap=_first_in_axes_vmap
-)
-_first_in_segments = primitive(
-    "first_in_segments",
-    ours=custom_calls.first_in_segments,
-    keys=argmax.first_in_segments,
-    vmap=_first_in_segments_vmap,
-)
+_maximum = primitive("maximum", _maximum_vmap, _maximum_jvp)
+_reduce_max = primitive("reduce_max", _reduce_max_vmap, _reduce_max_jvp)
+_segment_max = primitive("segment_max", _segment_max_vmap, _segment_max_jvp)
+_first_in_axes = primitive("first_in_axes", _first_in_axes_vmap)
+_first_in_segments = primitive("first_in_segments", _first_in_segments_vmap)

@@ -33,6 +33,12 @@ class Segments:
         return self.fill - (1 << 64) if self.fill >> 63 else self.fill
 
 
+def index_dtype() -> np.dtype:
+    """Return the dtype of indices: int64, or int32 if JAX's configuration disables 64-bit dtypes."""
+    dtype: np.dtype = np.dtype(jax.dtypes.canonicalize_dtype(np.int64))
+    return dtype
+
+
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
     """Return the segment of each row, and a mask of the rows in range. Rows out of range get segment 0."""
     valid: jax.Array | bool = True
