@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -148,35 +150,29 @@ def test_the_first_fault_of_each_kind() -> None:
     ]
 
 
+FAULTY = {"negative_id": -1, "id_too_large": 9, "ids_decrease": 0}
+
+
 @pytest.mark.parametrize("is_sorted", [False, True])
 @pytest.mark.parametrize("out_of_range", ["error", "drop", None])
 def test_the_first_fault_of_all(is_sorted: bool, out_of_range: Any) -> None:
-    """Test that the core and the merged faults of parts give the same error."""
-    together = faults.CHECKED_TOGETHER
-    for places in (
-        {5: -1},
-        {5: 9},
-        {5: 3, 6: 1},
-        {together + 1: -1, 5: 9},
-        {together: 1, together - 1: 2, together + 9: -3},
-    ):
-        ids = np.zeros(together + 20, np.int64)
-        for place, value in places.items():
-            ids[place] = value
-        options: dict[str, Any] = {"sorted": is_sorted, "out_of_range": out_of_range, "num_segments": 5}
-        found = faults.first_id_faults(ids, **options)
-        said = []
-        checks: list[Any] = [
-            lambda: faults.check_segment_ids(spec.SEGMENT_MAX, ids, **options),  # noqa: B023
-            lambda: faults.raise_first_id_fault(spec.SEGMENT_MAX, found, 5),  # noqa: B023
-        ]
-        for check in checks:
-            try:
-                check()
-                said.append("")
-            except errors.SegmentIdsError as error:
-                said.append(str(error))
-        assert said[0] == said[1], places
+    """Test the order of rules: the core checks all rules for CHECKED_TOGETHER ids, and then for the next ones."""
+    rules: dict[str, Any] = {"sorted": is_sorted, "out_of_range": out_of_range, "num_segments": 5}
+
+    def said(check: Callable[..., None], *arguments: Any, **options: Any) -> str:
+        try:
+            check(spec.SEGMENT_MAX, *arguments, **options)
+        except errors.SegmentIdsError as error:
+            return str(error)
+        return ""
+
+    places = [(-2, -1), (-1, 0), (-1, 1), (0, 1), (1, 2), (-40, 1)]
+    for first, second, at in product(FAULTY, FAULTY, places):
+        ids = np.ones(faults.CHECKED_TOGETHER + 5, np.int8)
+        for name, place in zip((first, second), at, strict=True):
+            ids[faults.CHECKED_TOGETHER + place] = FAULTY[name]
+        found = faults.first_id_faults(ids, **rules)
+        assert said(faults.check_segment_ids, ids, **rules) == said(faults.raise_first_id_fault, found, 5), (first, at)
 
 
 def test_ids_that_no_longer_break_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:

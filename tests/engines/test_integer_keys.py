@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from helpers.bits import STORED, assert_same_bits, of_words, pool_words
+from helpers.engine_adapter import Adapter
+from helpers.engine_adapters import ADAPTERS
 from maxops import dtypes, order, reference
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -26,83 +29,46 @@ def canonical(array: Array) -> Array:
     return reference.maximum(array)
 
 
-class NumPy:
-    """NumPy arrays; NumPy has no bfloat16."""
+class _NumPy:
+    """NumPy with a bfloat16, which it lacks."""
 
-    name, package = "numpy", "numpy"
     bfloat16 = dtypes.BFLOAT16.numpy
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
-    @staticmethod
-    def give(array: Array) -> Any:
-        return array
 
-    take = give
+MODULES = {"numpy": None, "torch": "torch", "jax": "jax.numpy"}
 
 
-class Torch:
-    """PyTorch tensors."""
-
-    name, package = "torch", "torch"
-
-    @staticmethod
-    def give(array: Array) -> Any:
-        return import_module("maxops.engines.torch.memory").tensor_of(array)
-
-    @staticmethod
-    def take(tensor: Any) -> Array:
-        array: Array = import_module("maxops.engines.torch.memory").view(tensor)
-        return array
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("torch"), name)
-
-
-class Jax:
-    """JAX arrays."""
-
-    name, package = "jax", "jax"
-
-    @staticmethod
-    def give(array: Array) -> Any:
-        return import_module("jax.numpy").asarray(array)
-
-    @staticmethod
-    def take(array: Any) -> Array:
-        return np.asarray(array)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("jax.numpy"), name)
-
-
-@pytest.fixture(params=[NumPy, Torch, Jax], ids=lambda kind: kind.name)
-def library(request: pytest.FixtureRequest) -> Any:
-    pytest.importorskip(request.param.package)
-    if request.param is Jax:
-        with import_module("jax").enable_x64(True):
-            yield Jax()
-        return
-    yield request.param()
+@pytest.fixture(params=MODULES)
+def library(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Adapter]]:
+    """Yield each library with its adapter."""
+    adapter = next(each for each in ADAPTERS if each.name == request.param)
+    adapter.need()
+    name = MODULES[request.param]
+    with adapter.around():
+        yield _NumPy() if name is None else import_module(name), adapter
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
-def test_keys_are_in_the_order_of_the_values(library: Any, dtype: DType) -> None:
+def test_keys_are_in_the_order_of_the_values(library: tuple[Any, Adapter], dtype: DType) -> None:
+    module, adapter = library
     values = values_by_rank(dtype)
     ranks = [reference.order(dtype, int(word)) for word in values.view(dtype.word)]
-    keys = library.take(order.keys_of(library, library.give(values), dtype))
+    keys = adapter.take(order.keys_of(module, adapter.give(values), dtype))
     assert keys.dtype == np.dtype(f"i{dtype.bits // 8}")
     assert (keys[1:] >= keys[:-1]).all()
     assert (keys[1:] == keys[:-1]).tolist() == [before == after for before, after in pairwise(ranks)]
-    back = order.values_of(library, library.give(keys), dtype)
-    assert_same_bits(library.take(back), canonical(values))
+    back = order.values_of(module, adapter.give(keys), dtype)
+    assert_same_bits(adapter.take(back), canonical(values))
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
-def test_arrays_of_one_value(library: Any, dtype: DType) -> None:
+def test_arrays_of_one_value(library: tuple[Any, Adapter], dtype: DType) -> None:
+    module, adapter = library
     for word in pool_words(dtype):
-        got = library.take(order.filled(library, (2,), word, dtype))
+        got = adapter.take(order.filled(module, (2,), word, dtype))
         assert_same_bits(got, of_words(dtype, [word, word]))
 
 

@@ -148,14 +148,6 @@ def test_axes_are_kept_as_elsewhere(heat: Any) -> None:
     xr.testing.assert_identical(mo.reduce_max(heat.fillna(0), noop_with_empty_axes=True), heat.fillna(0))
 
 
-def test_indices_have_coordinates_and_no_units(heat: Any) -> None:
-    values, indices = mo.reduce_max(heat, dim="time", return_indices=True)
-    assert_same_bits(indices.data, np.array([3, 2, 0]))
-    assert (values.attrs, indices.attrs, values.name, indices.name) == ({"units": "K"}, {}, "heat", None)
-    xr.testing.assert_identical(values.coords.to_dataset(), indices.coords.to_dataset())
-    assert mo.reduce_max(heat, dim=["x", "time"], return_indices=True)[1].item() == 2
-
-
 def test_several_indexes_of_one_dimension_are_no_obstacle() -> None:
     stacked = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("y", "x")).stack(point=("y", "x"))
     assert mo.reduce_max(stacked, dim="point").item() == 5.0

@@ -12,6 +12,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
+from maxops.engines.base import as_tuple
 
 xr = pytest.importorskip("xarray")
 
@@ -103,10 +104,6 @@ def make(kind: Any, place: str = "NumPy") -> Any:
         pytest.importorskip("dask.array")
         data = data.chunk(t=2, x=1)
     return data
-
-
-def as_tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -20,6 +20,7 @@ from helpers.bits import FLOATS, STORED, assert_same_bits, distinct, mixed, of_w
 from helpers.engine_adapter import Adapter
 from maxops import dtypes, errors, reference, spec
 from maxops.dtypes import DType
+from maxops.engines.base import as_tuple
 from maxops.errors import MaxopsError
 from maxops.plan import Array
 
@@ -502,4 +503,4 @@ def _results(adapter: Adapter, case: Case) -> list[Any]:
         rows_along = case.options.get("axis", 0) if case.function == "segment_max" else 0
         arrays = adapter.given(case.arrays, rows_along)
         result = function(*arrays, **case.options) if isinstance(arrays, tuple) else function(**arrays, **case.options)
-        return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]
+        return [adapter.take(part) for part in as_tuple(result)]

@@ -15,6 +15,7 @@ import numpy as np
 import maxops as mo
 from helpers.bits import mixed
 from maxops.dtypes import DType
+from maxops.engines.base import as_tuple
 from maxops.plan import Array
 
 Function = Callable[..., Any]
@@ -73,10 +74,6 @@ class Trial(NamedTuple):
     expected: Function
 
 
-def results(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 def argument(shape: Any, sizes: tuple[int, ...], dtype: DType, seed: int) -> Array:
     """Return an argument of a call, with leading batch axes."""
     if isinstance(shape, str):
@@ -91,7 +88,7 @@ def loop(function: Function, axes: tuple[int | None, ...]) -> Function:
     def mapped(*arguments: Any) -> tuple[Any, ...]:
         size = next(a.shape[axis] for a, axis in zip(arguments, axes, strict=True) if axis is not None)
         members = [
-            results(
+            as_tuple(
                 function(*(a if axis is None else np.take(a, k, axis) for a, axis in zip(arguments, axes, strict=True)))
             )
             for k in range(size)

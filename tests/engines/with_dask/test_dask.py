@@ -163,17 +163,6 @@ def test_rationals() -> None:
         mo.reduce_max(lazy(array[:0], unknown=True)).compute(scheduler="sync")
 
 
-def test_out_is_an_error() -> None:
-    source = lazy(np.zeros(3, np.float32))
-    out, lazily = np.zeros(3, np.float32), "not supported by the dask engine, which always returns new arrays"
-    with pytest.raises(errors.OutputError, match=lazily):
-        mo.maximum(source, source, out=out)
-    with pytest.raises(errors.OutputError, match=lazily):
-        mo.reduce_max(source, out=out)
-    with pytest.raises(errors.OutputError, match=lazily):
-        mo.segment_max(source, np.zeros(3, np.int64), fill_mode="ZERO", out=out)
-
-
 MASKED: dict[str, Any] = {
     "NumPy's": lambda array: np.ma.masked_array(array, False),
     "in blocks": lambda array: da.from_array(np.ma.masked_array(array, False), asarray=False),

@@ -12,8 +12,7 @@ import pytest
 import maxops as mo
 from dask_chunks import lazy
 from maxops import errors
-from maxops.plan import Array, check_segment_ids
-from maxops.plan.faults import CHECKED_TOGETHER, first_id_faults, raise_first_id_fault
+from maxops.plan import Array
 
 da = pytest.importorskip("dask.array")
 parts = pytest.importorskip("maxops.engines.dask.parts")
@@ -107,22 +106,3 @@ def test_all_small_offsets_however_data_and_offsets_are_cut(in_memory: bool) -> 
                         return mo.segment_max(lazy(data, (rows,)), offsets=bounds, **given).compute(scheduler="sync")
 
                     assert outcome(compute) == expected, (listed, rows, sizes)
-
-
-FAULTY = {"negative_id": -1, "id_too_large": 9, "ids_decrease": 0}
-
-
-@pytest.mark.parametrize("first", FAULTY)
-@pytest.mark.parametrize("second", FAULTY)
-@pytest.mark.parametrize("at", [(-2, -1), (-1, 0), (-1, 1), (0, 1), (1, 2)])
-def test_the_order_of_the_rules_is_that_of_the_core(first: str, second: str, at: tuple[int, int]) -> None:
-    """Test the order of rules: the core checks all rules for CHECKED_TOGETHER ids, and then for the next ones."""
-    ids = np.ones(CHECKED_TOGETHER + 5, np.int8)
-    for name, place in zip((first, second), at, strict=True):
-        ids[CHECKED_TOGETHER + place] = FAULTY[name]
-    rules: Any = {"sorted": True, "out_of_range": "error", "num_segments": 5}
-    with pytest.raises(errors.SegmentIdsError) as expected:
-        check_segment_ids(mo.spec.SEGMENT_MAX, ids, **rules)
-    with pytest.raises(errors.SegmentIdsError) as actual:
-        raise_first_id_fault(mo.spec.SEGMENT_MAX, first_id_faults(ids, **rules), 5)
-    assert str(actual.value) == str(expected.value)

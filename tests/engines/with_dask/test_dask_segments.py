@@ -162,18 +162,6 @@ def test_lengths_that_differ() -> None:
         mo.segment_max(lazy(data, 2, unknown=True), ids, fill_mode="ZERO")
 
 
-def test_wrong_offsets() -> None:
-    data = lazy(np.zeros(6, np.float32), 2)
-    for bounds, words in (
-        (np.array([0, 4, 3, 6]), "got 3 after 4 at position 2"),
-        (np.array([0, 5]), r"rows \(6\), got 5 at position 1"),
-    ):
-        with pytest.raises(errors.OffsetsError, match=words):
-            mo.segment_max(data, offsets=bounds, fill_mode="ZERO")
-        with pytest.raises(errors.OffsetsError, match=words):
-            mo.segment_max(data, offsets=lazy(bounds, 2), fill_mode="ZERO").compute(scheduler="sync")
-
-
 def test_a_huge_id_is_an_error_before_any_work_on_it() -> None:
     result = mo.segment_max(lazy(np.zeros(2, np.float32)), lazy(np.array([0, 1 << 60])), fill_mode="ZERO")
     with pytest.raises(errors.OutputTooLargeError, match="memory"):

@@ -11,6 +11,7 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import errors
+from maxops.engines.base import as_tuple
 
 jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
@@ -56,16 +57,12 @@ CALLS: dict[str, Any] = {
 }
 
 
-def _listed(results: Any) -> tuple[Any, ...]:
-    return results if isinstance(results, tuple) else (results,)
-
-
 def test_each_call_is_planned_once(planned: list[Any]) -> None:
     """Test that each call is planned once, under transforms too, with the results of NumPy arrays."""
     x = jnp.asarray(X)
     for _ in range(3):
         for call in CALLS.values():
-            for one, other in zip(_listed(call(x)), _listed(call(X)), strict=True):
+            for one, other in zip(as_tuple(call(x)), as_tuple(call(X)), strict=True):
                 assert_same_bits(np.asarray(one), other)
     assert len(planned) == len(CALLS)
     assert_same_bits(np.asarray(jax.jit(lambda x: mo.maximum(x, x[:1]))(x)), np.maximum(X, X[:1]))

@@ -19,10 +19,10 @@ from helpers.engine_transforms import (
     mapped_twice,
     nested,
     paired,
-    results,
     squares,
 )
 from maxops import dtypes
+from maxops.engines.base import as_tuple
 from maxops.plan import Array
 
 jax = pytest.importorskip("jax")
@@ -69,7 +69,7 @@ def check_mapped(trials: list[Trial], lowering: str, count: int) -> None:
         [trial.arguments for trial in trials],
     )
     for found, trial in zip(got, trials, strict=True):
-        for part, expected in zip(results(found), trial.expected(*trial.arguments), strict=True):
+        for part, expected in zip(as_tuple(found), trial.expected(*trial.arguments), strict=True):
             assert_same_bits(np.asarray(part), np.ascontiguousarray(np.moveaxis(expected, 0, -1)))
 
 

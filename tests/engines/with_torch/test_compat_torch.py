@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxops.engines.base import as_tuple
+
 torch = pytest.importorskip("torch")
 
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
@@ -33,14 +35,10 @@ def drawn(shape: tuple[int, ...], dtype: Any, seed: int, *, nans: bool = False) 
     return torch.tensor(np.abs(values) if dtype is torch.uint8 else values).to(dtype) + torch.zeros((), dtype=dtype)
 
 
-def parts(result: Any) -> list[Any]:
-    return [*result] if isinstance(result, tuple) else [result]
-
-
 def same(name: str, *args: Any, **options: Any) -> None:
     ours, theirs = (getattr(module, name)(*args, **options) for module in (compat, torch))
     assert type(ours) is type(theirs)
-    for one, other in zip(parts(ours), parts(theirs), strict=True):
+    for one, other in zip(as_tuple(ours), as_tuple(theirs), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
 
 
@@ -361,7 +359,7 @@ def test_aliases_and_calls_of_pytorch_alone(name: str) -> None:
         assert isinstance(ours, (type(theirs), ValueError)), repr(ours)
         return
     assert type(ours) is type(theirs)
-    for one, other in zip(parts(ours), parts(theirs), strict=True):
+    for one, other in zip(as_tuple(ours), as_tuple(theirs), strict=True):
         for left, right in zip(*[each.unbind() if each.is_nested else [each] for each in (one, other)], strict=True):
             torch.testing.assert_close(left, right, rtol=0, atol=0)
 

@@ -20,6 +20,8 @@ from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
+from maxops.engines.torch import dispatch, eager, functions, memory  # noqa: E402 - after the skip
+
 ADAPTER = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 give, take = ADAPTER.give, ADAPTER.take
 TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
@@ -28,8 +30,6 @@ TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
 @pytest.mark.parametrize("name", ROWS)
 def test_the_table_through_the_dispatcher(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test the table through the dispatcher, which plain tensors otherwise bypass."""
-    from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
-
     for module in (eager, functions):
         monkeypatch.setattr(module, "needs_dispatch", lambda *_, **__: True)
     monkeypatch.setattr(eager, "modes_are_active", lambda: True)
@@ -38,8 +38,6 @@ def test_the_table_through_the_dispatcher(name: str, monkeypatch: pytest.MonkeyP
 
 def test_torch_still_says_whether_it_watches() -> None:
     """Test that the functions exist with which torch reports tracing; without them, every call would be slow."""
-    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
-
     x = torch.ones(2)
     assert not dispatch.needs_dispatch(x)
     assert torch.vmap(lambda row: torch.tensor(dispatch.modes_are_active()).expand(row.shape))(torch.ones(1, 2)).all()
@@ -54,7 +52,6 @@ def test_torch_still_says_whether_it_watches() -> None:
 
 def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Test which tensors need the dispatcher: the core accepts plain CPU tensors, and other kernels all with data."""
-    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
 
     class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
         is_cpu = False
@@ -83,8 +80,6 @@ def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: 
 
 
 def test_a_torch_that_does_not_say_whether_it_watches_sees_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
-
     private = ("_len_torch_dispatch_stack", "_are_functorch_transforms_active", "_functorch", "_is_tracing")
     for missing in ([*private[:1]], [*private[1:2]], [*private]):
         with monkeypatch.context() as patch:
@@ -108,8 +103,6 @@ def test_a_torch_that_does_not_say_whether_it_watches_sees_every_call(monkeypatc
 
 @TYPES
 def test_memory_is_shared_both_ways(dtype: DType) -> None:
-    from maxops.engines.torch import memory  # noqa: PLC0415 - after the skip
-
     values = mixed(dtype, (3, 4))
     tensor = memory.tensor_of(values)
     assert tensor.data_ptr() == values.ctypes.data
@@ -171,8 +164,6 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("layout", DENSE)
 def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, beside: str, way: str) -> None:
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     x = DENSE[layout](torch.randn(2, 3, 4, 5))
     other = BESIDE[beside](x)
     for pair in ((x, other), (other, x)):
@@ -214,8 +205,6 @@ def test_layouts_of_what_is_reduced() -> None:
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("way", ["plain", "gradient", "negative", "vmap", "jvp", "only_torch_operators"])
 def test_results_along_any_axis_are_contiguous(way: str) -> None:
-    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
-
     x = torch.randn(3, 4, 5, requires_grad=way == "gradient")
     if way == "negative":
         x = torch.complex(x, x).conj().imag
@@ -425,8 +414,6 @@ def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
 
 
 def test_the_core_takes_plain_calls_without_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maxops.engines.torch import eager  # noqa: PLC0415 - after the skip
-
     def fail(*args: Any, **options: Any) -> None:
         raise AssertionError("a plain call was planned")
 

@@ -20,9 +20,12 @@ from helpers.engine_cases import CASES as TABLE
 from helpers.engine_torch import traced
 from maxops import errors
 from maxops.compat import array_api
+from maxops.engines.base import as_tuple
 from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
+
+import maxops.engines.torch  # noqa: E402 - after the skip
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
@@ -42,10 +45,6 @@ ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 def _fresh() -> Iterator[None]:
     yield
     torch._dynamo.reset()
-
-
-def _tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 def _compiled(function: Callable[..., Any], backend: str = "aot_eager", **options: Any) -> Any:
@@ -100,7 +99,7 @@ DYNAMIC = (
 def test_compiled(call: str, dynamic: bool) -> None:
     function, arguments = CALLS[call]
     for got, expected in zip(
-        _tuple(_compiled(function, dynamic=dynamic)(*arguments)), _tuple(function(*arguments)), strict=True
+        as_tuple(_compiled(function, dynamic=dynamic)(*arguments)), as_tuple(function(*arguments)), strict=True
     ):
         assert got.dtype is expected.dtype
         assert got.stride() == expected.stride()
@@ -141,8 +140,8 @@ def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
     for ids, keep in (([0, 0, 1, 3, 5], [1, 0, 1, 0, 1]), ([0, 0, 0, 4, 5], [0, 1, 1, 0, 1])):
         arguments = rows, torch.tensor(ids), torch.tensor(keep, dtype=torch.bool)
         with SIZES_OF_DATA():
-            results = _tuple(function(*arguments))
-        for got, expected in zip(results, _tuple(OF_DATA[call](*arguments)), strict=True):
+            results = as_tuple(function(*arguments))
+        for got, expected in zip(results, as_tuple(OF_DATA[call](*arguments)), strict=True):
             assert (got.dtype, got.stride()) == (expected.dtype, expected.stride())
             assert torch.equal(got, expected)
 
@@ -414,13 +413,9 @@ def _operators() -> dict[str, tuple[str, tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("call", _operators())
 def test_opcheck(call: str) -> None:
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     name, arguments = _operators()[call]
     torch.library.opcheck(getattr(torch.ops.maxops, name).default, arguments)
 
 
 def test_opcheck_of_scalars() -> None:
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     torch.library.opcheck(torch.ops.maxops.scalar.default, (X, 0.5, "maximum", "input 1", "input 0"))

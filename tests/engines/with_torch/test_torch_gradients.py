@@ -15,6 +15,9 @@ from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
+from maxops.engines.torch import any_device, eager, functions, gradients, kernels, operators, plain  # noqa: E402 - after the skip
+from maxops.engines.torch.dispatch import core_is_off  # noqa: E402
+
 # Torch's own forward gradients start by compiling a script.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning"),
@@ -163,8 +166,6 @@ def test_integers_have_no_gradient_and_indices_have_none() -> None:
 
 
 def _by_operator(*tensors: Any, ties: Ties) -> Any:
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     return torch.ops.maxops.maximum(list(tensors), ties)
 
 
@@ -187,9 +188,6 @@ def test_scalars_of_either_byte_order(kind: str) -> None:
 def test_gradients_are_computed_for_those_who_need_them(
     maximum: Callable[..., Any], needed: tuple[bool, ...], ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maxops.engines.torch import gradients  # noqa: PLC0415 - after the skip
-    from maxops.engines.torch.dispatch import core_is_off  # noqa: PLC0415 - after the skip
-
     shapes, computed = [], gradients.sum_to
     compared, holds = [], gradients.holds
 
@@ -289,8 +287,6 @@ def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
 
 @pytest.mark.parametrize("torch_way", ["core"], indirect=True)
 def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maxops.engines.torch import eager, kernels, operators  # noqa: PLC0415 - after the skip
-
     def fail(*args: Any, **options: Any) -> None:
         raise AssertionError("a plain call was planned, or went through the dispatcher")
 
@@ -309,7 +305,6 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test that small calls bypass the dispatcher, and without gradients also torch.autograd.Function."""
-    from maxops.engines.torch import any_device, functions, kernels, operators, plain  # noqa: PLC0415 - after the skip
 
     def fail(*_: Any) -> None:
         raise AssertionError("a call went the long way")

@@ -60,10 +60,6 @@ def _operators(model: Any) -> set[str]:
     return {f"{node.domain}.{node.op_type}".lstrip(".") for node in model.graph.node}
 
 
-def _as_tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 def _everything(a: Any, b: Any, ids: Any) -> Any:
     return (
         mo.maximum(a, b, 0.5),

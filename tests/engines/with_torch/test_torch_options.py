@@ -17,8 +17,12 @@ from helpers.bits import assert_same_bits, mixed
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_torch import traced
 from maxops import dtypes, errors
+from maxops.engines.base import as_tuple
 
 torch = pytest.importorskip("torch")
+
+import maxops.engines.torch  # noqa: E402 - after the skip
+
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 
 TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
@@ -78,11 +82,7 @@ def outcome(function: str, arrays: dict[str, Any], options: dict[str, Any]) -> A
         result = getattr(mo, function)(**arrays, **options)
     except errors.MaxopsError as error:
         return type(error), str(error)
-    return _results(result)
-
-
-def _results(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
+    return as_tuple(result)
 
 
 def _plain(arrays: dict[str, Any]) -> dict[str, Any]:
@@ -153,10 +153,10 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
         others = {name: each for name, each in given.items() if name != "data"} | options | {"ties": ties}
 
         def call(data: Any, function: str = function, others: dict[str, Any] = others) -> Any:
-            return _results(getattr(mo, function)(data, **others))[0]
+            return as_tuple(getattr(mo, function)(data, **others))[0]
 
         with torch.device("meta"):
-            results = _results(getattr(mo, function)(given["data"], **others))
+            results = as_tuple(getattr(mo, function)(given["data"], **others))
             results[0].nan_to_num().sum().backward()
             x = given["data"].detach()
             tangent = torch.func.jvp(call, (x,), (x,))[1]
@@ -353,8 +353,6 @@ def test_where_torch_does_not_write_to_an_output_its_own_error_says_so(call: str
 
 
 def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 

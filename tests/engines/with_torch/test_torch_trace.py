@@ -13,6 +13,7 @@ import maxops as mo
 from helpers.bits import assert_same_bits, mixed
 from maxops import errors
 from maxops.dtypes import FLOAT32 as F32
+from maxops.engines.base import as_tuple
 
 torch = pytest.importorskip("torch")
 
@@ -73,10 +74,6 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
 }
 
 
-def _tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 @pytest.mark.parametrize("call", CALLS)
 def test_a_trace_computes_anew(call: str) -> None:
     """Test a trace, and a trace that is saved and loaded."""
@@ -86,7 +83,7 @@ def test_a_trace_computes_anew(call: str) -> None:
     torch.jit.save(traced, file)
     file.seek(0)
     for run in (traced, torch.jit.load(file)):
-        for got, expected in zip(_tuple(run(*others)), _tuple(function(*others)), strict=True):
+        for got, expected in zip(as_tuple(run(*others)), as_tuple(function(*others)), strict=True):
             assert got.stride() == expected.stride()
             assert torch.equal(got, expected)
 
@@ -149,7 +146,7 @@ def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
         return tuple(
             result
             for indices, empty in each_set
-            for result in _tuple(
+            for result in as_tuple(
                 mo.segment_max(
                     x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty
                 )

@@ -26,12 +26,15 @@ from helpers.engine_transforms import (
     mapped_twice,
     nested,
     paired,
-    results,
     squares,
 )
 from maxops import dtypes, errors
+from maxops.engines.base import as_tuple
 
 torch = pytest.importorskip("torch")
+
+from maxops.engines.torch import vmap  # noqa: E402 - after the skip
+
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 func: Any = torch.func
 
@@ -70,10 +73,10 @@ def check_mapped(trial: Trial) -> None:
     """Compare a batch's results with those of a loop, with the batch axis first and last."""
     function, axes, arguments, expected = trial
     given, correct = list(map(TENSORS.give, arguments)), expected(*arguments)
-    first = results(torch.vmap(function, in_dims=axes)(*given))
+    first = as_tuple(torch.vmap(function, in_dims=axes)(*given))
     # torch accepts only 0 for a result without a batch axis, such as `empty`
     lasts = tuple(0 if part.dtype == np.bool else -1 for part in correct)
-    last = results(torch.vmap(function, in_dims=axes, out_dims=lasts if len(lasts) > 1 else lasts[0])(*given))
+    last = as_tuple(torch.vmap(function, in_dims=axes, out_dims=lasts if len(lasts) > 1 else lasts[0])(*given))
     for one, other, place, part in zip(first, last, lasts, correct, strict=True):
         same(one, part)
         same(other, np.moveaxis(part, 0, place))
@@ -106,7 +109,7 @@ def test_a_batch_without_members_has_the_shapes_and_types_of_one(name: str, devi
         ]
         none = [a if dim is None else a[:0] for a, dim in zip(one, dims, strict=True)]
         batch = torch.vmap(function, in_dims=dims)
-        for got, expected in zip(results(batch(*none)), results(batch(*one)), strict=True):
+        for got, expected in zip(as_tuple(batch(*none)), as_tuple(batch(*one)), strict=True):
             assert (got.dtype, got.shape, got.device) == (expected.dtype, (0, *expected.shape[1:]), expected.device)
 
 
@@ -126,8 +129,6 @@ def test_what_a_batch_refuses() -> None:
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0)], ids=str)
 def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) -> None:
     """Test operators as in graphs, with the original axes: none, negative ones, in any order."""
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
-
     rank = len(shape)
     sets: list[Any] = [None, [], *([axis] for axis in range(-rank, rank)), *[[-1, 0], [1, -2]] * (rank > 1)]
     first = None if initial is None else torch.tensor([2.0, -2.0, 0.0]) if initial == 0 else torch.tensor(0.5)
@@ -141,16 +142,15 @@ def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) ->
 
         for place in {0, rank}:
             x = tensor(shape, (3,), DTYPES[0], rank).movedim(0, place)
-            got = results(torch.vmap(call, in_dims=(place, 0 if initial == 0 else None))(x, first))
+            got = as_tuple(torch.vmap(call, in_dims=(place, 0 if initial == 0 else None))(x, first))
             for k, member in enumerate(x.unbind(place)):
-                alone = results(call(member, first[k] if initial == 0 else first))
+                alone = as_tuple(call(member, first[k] if first is not None and first.ndim else first))
                 for part, expected in zip(got, alone, strict=True):
                     same(part[k], TENSORS.take(expected))
 
 
 def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Test that data with a batch axis is one call; only other batched arguments need one call per member."""
-    from maxops.engines.torch import vmap  # noqa: PLC0415 - after the skip
 
     def fail(*_: Any) -> Any:
         raise AssertionError("one by one")
@@ -166,7 +166,6 @@ def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_operator_is_left_to_the_loop_of_torch() -> None:
     """Test that all operators have batching rules, also for scalars in a graph that all members share."""
-    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
 
     def scalar(x: Any) -> Any:
         return torch.ops.maxops.scalar(x, 2.5, "maximum", "input 1", "input 0")

@@ -37,18 +37,18 @@ class Held(NamedTuple):
     """
 
     mask: Tensor
-    count: Tensor | None
+    number: Tensor | None
     spread: Callable[[Tensor], Tensor]
     total: Callable[[Tensor], Tensor]
 
     def gradient(self, grad: Tensor) -> Tensor:
         """Return the gradient of the elements."""
-        return or_else(self.mask, self.spread(_share(grad, self.count)), 0).to(grad.dtype)
+        return or_else(self.mask, self.spread(_share(grad, self.number)), 0).to(grad.dtype)
 
     def tangent(self, tangent: Tensor) -> Tensor:
         """Return the tangent of the maxima."""
-        moved = or_else(self.mask, tangent if self.count is None else wide(tangent), 0)
-        return _share(self.total(moved), self.count).to(tangent.dtype)
+        moved = or_else(self.mask, tangent if self.number is None else wide(tangent), 0)
+        return _share(self.total(moved), self.number).to(tangent.dtype)
 
 
 def wide(tensor: Tensor) -> Tensor:
@@ -236,13 +236,22 @@ def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Te
     _save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
 
 
-def _in_segments(ctx: Any) -> Held:
-    data, ids, offsets, initial = ctx.saved_tensors
-    is_first, segments = ctx.call.ties == "first", ctx.call.num_segments
+def _maxima_of_segments(ctx: Any, saved: Sequence[Any]) -> Any:
+    data, ids, offsets, initial = saved
     again = ctx.call._replace(
-        data=data.detach(), segment_ids=ids, offsets=offsets, initial=initial, return_indices=is_first
+        data=data.detach(),
+        segment_ids=ids,
+        offsets=offsets,
+        initial=initial,
+        return_indices=ctx.call.ties == "first",
     )
-    maxima, indices, _ = torch.ops.maxops.segment_max(*arguments(again))
+    return torch.ops.maxops.segment_max(*arguments(again))
+
+
+def _in_segments(ctx: Any) -> Held:
+    data, ids, offsets, _ = saved = ctx.saved_tensors
+    is_first, segments = ctx.call.ties == "first", ctx.call.num_segments
+    maxima, indices, _ = _maxima_of_segments(ctx, saved)
     ids = widened(ids_of_rows(offsets, data.shape[0]) if ids is None else ids)
     inside = (ids >= 0) & (ids < segments)
     ids = or_else(inside, ids, segments).to(torch.int64)  # one additional segment at the end, for the other rows
@@ -268,7 +277,13 @@ def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 def of_rows(ctx: Any, grad: Tensor) -> Tensor:
     """Return the gradient of SegmentMax with respect to the data."""
-    return _in_segments(ctx).gradient(grad)
+    if ctx.call.ties == "even":
+        return _in_segments(ctx).gradient(grad)
+    # A mask would take longer, because it requires the segment of each row.
+    saved = ctx.saved_tensors
+    rows, indices = saved[0].shape[0], _maxima_of_segments(ctx, saved)[1]
+    spread = grad.new_zeros([rows + 1, *grad.shape[1:]])  # the last row is for segments without an index
+    return spread.scatter(0, or_else(indices >= 0, indices, rows), grad).narrow(0, 0, rows)
 
 
 @_with_outer_gradients

@@ -112,12 +112,6 @@ def _check_reduce_options(rank: int, *options: Any) -> None:
 
 
 @_refusal_of
-def _check_axes(axes: Any) -> None:
-    """Check the axes of ReduceMax with data of a high rank."""
-    plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes))
-
-
-@_refusal_of
 def _check_segment_options(*options: Any) -> None:
     """Check the options of SegmentMax with one row in one segment."""
     call = segment_call(*options).map(lambda name, _: _ROWS[name], _some_scalar)
@@ -131,24 +125,12 @@ def _check_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> Non
     plan_segment_max(call, values_known=False)
 
 
-@_refusal_of
-def _check_axis(axis: Any, rank: int) -> None:
-    axis_of(ROWS["segment_max"], axis, rank)
-
-
-@_refusal_of
-def _check_nan(row: str, value: Any) -> None:
-    nan_rule(ROWS[row], value)
-
-
-@_refusal_of
-def _is_array(row: str, name: str, value: Any) -> None:
-    array_of(ROWS[row], name, value)
-
-
-@_refusal_of
-def _is_held(row: str, name: str, value: Any, dtype: torch.dtype, beside: str) -> None:
-    scalar_as(ROWS[row], name, value, DTYPES[dtype], beside)
+# For the axes of ReduceMax, data of a high rank.
+_check_axes = _refusal_of(lambda axes: plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes)))
+_check_axis = _refusal_of(lambda axis, rank: axis_of(ROWS["segment_max"], axis, rank))
+_check_nan = _refusal_of(lambda row, value: nan_rule(ROWS[row], value))
+_is_array = _refusal_of(lambda row, name, value: array_of(ROWS[row], name, value))
+_is_held = _refusal_of(lambda row, name, value, dtype, like: scalar_as(ROWS[row], name, value, DTYPES[dtype], like))
 
 
 def maximum(call: MaxCall) -> Any:
