@@ -246,12 +246,6 @@ def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
     assert raised.value.clause.endswith(".arrays")
 
 
-def test_a_result_of_arrays_without_a_namespace_is_numpys() -> None:
-    plain: Any = Giving(np.ones(3))
-    results = [mo.maximum(plain, 2), mo.maximum(2, plain), *mo.reduce_max(plain, return_indices=True)]
-    assert [type(result) for result in results] == [np.ndarray] * 4
-
-
 def test_every_result_comes_back_in_the_arrays_own_kind() -> None:
     taken: list[Array] = []
 

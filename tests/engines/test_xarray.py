@@ -253,21 +253,6 @@ def test_data_beside_named_ids_needs_names(heat: Any) -> None:
 # ----------------------------------------------------------------------------------------------- other kinds
 
 
-def test_variables_give_variables(heat: Any) -> None:
-    variable = heat.variable
-    for got in (
-        mo.maximum(variable, 1.0),
-        mo.reduce_max(variable, dim="x"),
-        mo.segment_max(variable, np.array(IDS), fill_mode="ZERO"),
-        mo.segment_max(variable, xr.Variable("time", IDS), fill_mode="ZERO", return_empty=True)[1],
-    ):
-        assert type(got) is xr.Variable
-    assert mo.reduce_max(variable, dim="x").attrs == {"units": "K"}
-    assert type(mo.maximum(variable, heat)) is xr.DataArray
-    assert mo.maximum(heat.time, 25).data.tolist() == [25, 25, 30, 40]
-    assert mo.reduce_max(heat.time.variable, dim="time").item() == 40
-
-
 def test_datasets_are_mapped_by_their_own_functions(heat: Any) -> None:
     dataset = xr.Dataset({"heat": heat, "cold": -heat})
     calls: list[Callable[[], Any]] = [

@@ -120,8 +120,8 @@ def mapped_twice(
     vmap: Function, function: Function, shapes: Shapes, dtypes: tuple[DType, ...], *, same_ids: bool = False
 ) -> Iterator[Trial]:
     """Yield trials with each argument mapped by the outer `vmap`, the inner one, both or neither."""
-    pairs = [(None, None), (0, None), (None, -1), (-1, 0)]
-    choices = [pairs[:1] if same_ids and isinstance(shape, str) else pairs for shape in shapes]
+    pairs = [(0, None), (None, -1), (-1, 0), (None, None)]
+    choices = [pairs[-1:] if same_ids and isinstance(shape, str) else pairs for shape in shapes]
     for number, axes in enumerate(product(*choices)):
         outer, inner = tuple(axis for axis, _ in axes), tuple(axis for _, axis in axes)
         if set(outer) == {None} or set(inner) == {None}:

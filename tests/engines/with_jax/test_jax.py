@@ -154,18 +154,6 @@ def test_python_and_numpy_beside_jax() -> None:
     )
 
 
-def test_noop_keeps_the_bits_of_nans() -> None:
-    data = pool(dtypes.FLOAT32)
-    same(mo.reduce_max(give(data), noop_with_empty_axes=True), data)
-
-
-@pytest.mark.parametrize("shape", [(7, 1, 33), (1, 1), (3, 2, 1, 5, 4), ()], ids=str)
-def test_ranks_and_axes(shape: tuple[int, ...]) -> None:
-    data = mixed(dtypes.INT32, shape, 8)
-    for axes in {(), tuple(range(0, len(shape), 2)), tuple(range(1, len(shape), 2)), tuple(range(len(shape)))}:
-        same(mo.reduce_max(give(data), axes), reference.reduce_max(data, axes))
-
-
 # ------------------------------------------------------------------------------------------- sub-computations
 
 INNER: dict[str, Callable[[Any, Any], Any]] = {

@@ -14,7 +14,7 @@ import maxops as mo
 from helpers.bits import STORED, assert_same_bits, mixed
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import ROWS, hold_to_the_table, in_turn
-from maxops import _native, dtypes, errors, reference
+from maxops import _native, errors
 from maxops.dtypes import DType
 from maxops.typing import Ties
 
@@ -109,24 +109,6 @@ def test_memory_is_shared_both_ways(dtype: DType) -> None:
     seen = memory.view(tensor.T[1:])
     assert (seen.ctypes.data, seen.strides) == (values.T[1:].ctypes.data, values.T[1:].strides)
     assert_same_bits(seen.copy(), values.T[1:].copy())
-
-
-LAYOUTS = {
-    "transposed": lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),
-    "strided": lambda t: torch.stack([t, t], -1)[..., 0],
-    "offset": lambda t: torch.cat([t[:1], t])[1:],
-    "parameter": lambda t: torch.nn.Parameter(t, requires_grad=False),
-    "imaginary-of-conjugate": lambda t: torch.complex(torch.zeros_like(t), -t).conj().imag,
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(layout: str) -> None:
-    values, other = mixed(dtypes.FLOAT32, (4, 5), 1), mixed(dtypes.FLOAT32, (5,), 2)
-    tensor = LAYOUTS[layout](give(values))
-    values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch does not preserve a NaN's sign
-    assert_same_bits(take(mo.maximum(tensor, give(other))), reference.maximum(values, other))
-    assert_same_bits(take(mo.reduce_max(tensor, 0)), reference.reduce_max(values, (0,)))
 
 
 # Layouts of four axes, which determine those of results, and other arguments that may accompany such a tensor.
@@ -279,14 +261,6 @@ def test_shapes_beyond_the_limits_of_numpy(dtype: Any, gradient: bool) -> None:
                 call(shaped)
 
 
-def test_expanded_tensors_and_those_without_elements() -> None:
-    row = torch.tensor([1.0, 5.0, 2.0])
-    assert mo.maximum(row.expand(2, 3), torch.tensor(2.0)).tolist() == [[2, 5, 2]] * 2
-    assert mo.reduce_max(row.expand(4, 3), 1, keepdims=False).tolist() == [5] * 4
-    assert mo.maximum(torch.zeros(0, 3), torch.zeros(1, 3)).shape == (0, 3)
-    assert mo.reduce_max(torch.tensor(3, dtype=torch.uint16)).shape == ()
-
-
 def test_numpy_arrays_and_scalars_beside_tensors() -> None:
     tensor = torch.tensor([1, 5, 2])
     locked = np.array([3, 3, 3])
@@ -306,14 +280,6 @@ def test_numpy_arrays_and_scalars_beside_tensors() -> None:
     assert mo.maximum(torch.zeros(3, dtype=torch.float64, requires_grad=True), backwards).tolist() == [1, 2, 3]
 
 
-def test_bfloat16_arrays_beside_tensors_that_have_gradients() -> None:
-    locked = mixed(dtypes.BFLOAT16, (3,), nans=0)
-    locked.flags.writeable = False
-    tensor = torch.zeros(3, dtype=torch.bfloat16, requires_grad=True)
-    result = mo.maximum(tensor, locked)
-    assert_same_bits(take(result.detach()), reference.maximum(np.zeros(3, locked.dtype), locked))
-
-
 def test_the_threads_are_those_of_maxops() -> None:
     before, threads = torch.get_num_threads(), mo.get_num_threads()
     try:
@@ -328,22 +294,6 @@ def test_the_threads_are_those_of_maxops() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- out
-
-
-@TYPES
-def test_out(dtype: DType) -> None:
-    a, b = mixed(dtype, (3, 4), 1), mixed(dtype, (4,), 2)
-    out = give(np.zeros((4, 3), dtype.numpy)).T
-    assert mo.maximum(give(a), give(b), out=out) is out
-    assert_same_bits(take(out.contiguous()), reference.maximum(a, b))
-    out = give(np.zeros((1, 4), dtype.numpy))
-    values, indices = mo.reduce_max(give(a), 0, out=out, return_indices=True)
-    assert values is out
-    assert_same_bits(take(out), reference.reduce_max(a, (0,)))
-    assert indices.dtype is torch.int64
-    out = give(np.zeros((2, 4), dtype.numpy))
-    assert mo.segment_max(give(a), give(np.array([0, 0, 1])), fill_mode="ZERO", out=out) is out
-    assert_same_bits(take(out), reference.segment_max(a, np.array([0, 0, 1]), 2, "ZERO"))
 
 
 @pytest.mark.parametrize("shape", [(5, 0), (0, 5), (0,), (2, 0, 3)], ids=str)

@@ -178,17 +178,6 @@ def test_compiled_gradients(ties: Ties) -> None:
     assert torch.equal(grads[0][1], grads[1][1])
 
 
-def test_compiled_transforms() -> None:
-    def loss(a: Any) -> Any:
-        return (mo.reduce_max(mo.maximum(a, 0.25), 0, ties="even") ** 2).sum()
-
-    def forwards(a: Any) -> Any:
-        return torch.func.jvp(loss, (a,), (a,))[1]
-
-    for function in (torch.vmap(torch.func.grad(loss)), forwards):
-        assert torch.equal(_compiled(function)(X), function(X))
-
-
 def test_inductor() -> None:
     """Test Inductor's kernels before and after the operators, in the backward pass, with data-dependent sizes."""
 

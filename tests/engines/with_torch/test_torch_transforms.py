@@ -43,7 +43,6 @@ TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 
 DTYPES = (dtypes.FLOAT32, dtypes.BFLOAT16, dtypes.INT64)
 HERE: dict[str, tuple[Function, Shapes]] = MAPPED | {
-    "reduce-noop-axes": (lambda x: mo.reduce_max(x, 1, noop_with_empty_axes=True), ((2, 3),)),
     "segments-indices": (
         lambda x, ids: mo.segment_max(x, ids, 5, fill_mode="ZERO", return_indices=True),
         ((ROWS, 2), "sorted"),

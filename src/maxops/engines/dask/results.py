@@ -28,23 +28,21 @@ def pick(
     """
     axes = tuple(range(tuples.ndim))
     return da.blockwise(
-        picked_inside if first_axis_alone else picked,
+        picked,
         (0,) if first_axis_alone else axes,
         first_of_other_axes(tuples) if first_axis_alone else tuples,
         axes,
         number=number,
+        first_axis_alone=first_axis_alone,
         dtype=dtype,
         adjust_chunks=None if sizes is None else {0: sizes},
         token=token,
     )
 
 
-def picked(block: Any, *, number: int) -> Any:
+def picked(block: Any, *, number: int, first_axis_alone: bool) -> Any:
     """Return the result with this number. A block that is not a tuple is empty data, for Dask to determine types."""
-    return block[number] if isinstance(block, tuple) else block
-
-
-def picked_inside(block: Any, *, number: int) -> Any:
-    """Return the result with this number from the first tuple in nested lists."""
     block = first_block(block)
-    return block[number] if isinstance(block, tuple) else np.empty_like(block, shape=(0,))
+    if isinstance(block, tuple):
+        return block[number]
+    return np.empty_like(block, shape=(0,)) if first_axis_alone else block

@@ -253,9 +253,8 @@ def _in_segments(ctx: Any) -> Held:
     is_first, segments = ctx.call.ties == "first", ctx.call.num_segments
     maxima, indices, _ = _maxima_of_segments(ctx, saved)
     ids = widened(ids_of_rows(offsets, data.shape[0]) if ids is None else ids)
-    inside = (ids >= 0) & (ids < segments)
-    ids = or_else(inside, ids, segments).to(torch.int64)  # one additional segment at the end, for the other rows
-    column = [data.shape[0], *(1 for _ in data.shape[1:])]
+    # Other rows are in one additional segment at the end, whose gradient is zero.
+    ids = or_else((ids >= 0) & (ids < segments), ids, segments).to(torch.int64)
 
     def spread(values: Tensor) -> Tensor:
         # torch.cat fails under vmap if the axis is the only one and is empty.
@@ -265,8 +264,11 @@ def _in_segments(ctx: Any) -> Held:
     def total(rows: Tensor) -> Tensor:
         return sums(rows, ids, segments + 1)[:-1]
 
-    mask = spread(indices) == numbered(ids, column[0]).reshape(column) if is_first else holds(data, spread(maxima))
-    mask = mask & inside.reshape(column)
+    if is_first:
+        rows = numbered(ids, data.shape[0]).reshape([data.shape[0], *(1 for _ in data.shape[1:])])
+        mask = spread(indices) == rows
+    else:
+        mask = holds(data, spread(maxima))
     return Held(mask, None if is_first else total(mask.to(torch.int64)), spread, total)
 
 
