@@ -111,6 +111,10 @@ def test_memory_is_shared_both_ways(dtype: DType) -> None:
     assert_same_bits(seen.copy(), values.T[1:].copy())
 
 
+def test_a_negated_tensor_is_read_with_its_sign() -> None:
+    assert memory.view(torch.tensor([1 + 2j, 3 - 4j]).conj().imag).tolist() == [-2.0, 4.0]
+
+
 # Layouts of four axes, which determine those of results, and other arguments that may accompany such a tensor.
 DENSE: dict[str, Callable[[Any], Any]] = {
     "contiguous": lambda t: t,
