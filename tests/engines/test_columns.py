@@ -67,6 +67,8 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
         "record-batch": (lambda pa: pa.record_batch(BOTH), TWO),
     },
 }
+SOME = {"a": [1, None], "b": [None, None]}
+THREE = "contains 3 nulls, which NumPy arrays cannot represent; fill them .* or drop them"
 NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill it .* or drop it"
 SEVERAL = r"has columns of different dtypes, int64 in column 'a', float64 in column 'b'; select columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
@@ -80,6 +82,9 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "array-null": (lambda pd: pd.array([1, None]), NULLS),
         "index-null": (lambda pd: pd.Index([1, None], dtype="Int64"), NULLS),
         "table-null": (lambda pd: pd.DataFrame(BOTH, dtype="Int64").replace(3, pd.NA), NULLS),
+        "table-nulls": (lambda pd: pd.DataFrame(SOME, dtype="Int64"), THREE),
+        "table-nulls-of-float": (lambda pd: pd.DataFrame(SOME, dtype="Float32"), THREE),
+        "table-nulls[pyarrow]": (lambda pd: pd.DataFrame(SOME, dtype="int64[pyarrow]"), THREE),
         "table-of-several-types": (lambda pd: pd.DataFrame(MIXED), SEVERAL),
         "table-of-two-widths": (lambda pd: pd.DataFrame(BOTH).astype({"b": "int32"}), "int32 in column 'b'"),
         "table-of-bool-and-int": (lambda pd: pd.DataFrame(BOTH).astype({"b": "bool"}), "bool in column 'b'"),
@@ -103,7 +108,7 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "null-in-an-array": (lambda pl: pl.Series([[1.5, None]], dtype=pl.Array(pl.Float64, 2)), NULLS),
         "null-in-an-array-of-arrays": (lambda pl: pl.Series([[[1], [None]]], dtype=pl.Array(pl.Int8, (2, 1))), NULLS),
         "nothing-but-nulls": (lambda pl: pl.Series([None]), NO_TYPE),
-        "table-null": (lambda pl: pl.DataFrame({"a": [1, None], "b": [2, 3]}), NULLS),
+        "table-nulls": (lambda pl: pl.DataFrame(SOME, schema={"a": pl.Int64, "b": pl.Int64}), THREE),
         "table-of-several-types": (lambda pl: pl.DataFrame(MIXED), SEVERAL),
         "text": (lambda pl: pl.Series(["a"]), NO_TYPE),
         "categories": (lambda pl: pl.Series(["a"], dtype=pl.Categorical), NO_TYPE),
@@ -116,7 +121,8 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "null": (lambda pa: pa.array([1, None, BIG]), NULLS),
         "bool-null": (lambda pa: pa.array([True, None]), NULLS),
         "null-in-a-chunk": (lambda pa: pa.chunked_array([[1], [None, BIG]]), NULLS),
-        "table-null": (lambda pa: pa.table({"a": [1, None], "b": [2, 3]}), NULLS),
+        "table-nulls": (lambda pa: pa.table(SOME, pa.schema([("a", pa.int8()), ("b", pa.int8())])), THREE),
+        "record-batch-null": (lambda pa: pa.record_batch({"a": [1, None], "b": [2, 3]}), NULLS),
         "table-of-several-types": (lambda pa: pa.table(MIXED), SEVERAL.replace("float64", "(double|float64)")),
         "text": (lambda pa: pa.array(["a"]), NO_TYPE),
         "dictionary": (lambda pa: pa.array([1, 2]).dictionary_encode(), NO_TYPE),
@@ -168,55 +174,6 @@ def test_what_an_array_cannot_hold_is_an_error(library: str, kind: str) -> None:
             mo.segment_max(plain, given, fill_mode="ZERO")
         with pytest.raises(DTypeError, match=rf"offsets.*{says}"):
             mo.segment_max(plain, offsets=given, fill_mode="ZERO")
-
-
-COLUMNS = ("a", "b", "c")
-TABLES: dict[str, tuple[str, Make]] = {
-    "pandas-Int64": ("pandas", lambda columns: {"dtype": "Int64", "data": columns}),
-    "pandas-Float32": ("pandas", lambda columns: {"dtype": "Float32", "data": columns}),
-    "pandas-boolean": ("pandas", lambda columns: {"dtype": "boolean", "data": columns}),
-    "pandas-int64[pyarrow]": ("pandas", lambda columns: {"dtype": "int64[pyarrow]", "data": columns}),
-    "polars": ("polars", lambda columns: {"data": columns}),
-    "polars-UInt8": ("polars", lambda columns: {"data": columns, "schema": dict.fromkeys(columns, "UInt8")}),
-    "pyarrow-table": ("pyarrow", lambda columns: columns),
-    "pyarrow-record_batch": ("pyarrow", lambda columns: columns),
-}
-
-
-def _table(kind: str, columns: dict[str, list[Any]]) -> Any:
-    library, make = TABLES[kind]
-    module = pytest.importorskip(library)
-    if "pyarrow" in kind:
-        pytest.importorskip("pyarrow")
-    if library == "pyarrow":
-        return getattr(module, kind.partition("-")[2])(columns)
-    given = make(columns)
-    if "schema" in given:
-        given["schema"] = {name: getattr(module, dtype) for name, dtype in given["schema"].items()}
-    return module.DataFrame(**given)
-
-
-@pytest.mark.parametrize("kind", TABLES)
-def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
-    """Test nulls in the first, the last and other columns, and in each row."""
-    for rows in ([0], [1], [2], [0, 2]):
-        for chosen in range(1, 1 << len(COLUMNS)):
-            columns: dict[str, list[Any]] = {name: [1, 0, 1] for name in COLUMNS}
-            nulls = [name for number, name in enumerate(COLUMNS) if chosen >> number & 1]
-            for name in nulls:
-                columns[name] = [None if row in rows else one for row, one in enumerate(columns[name])]
-            table, many = _table(kind, columns), len(nulls) * len(rows)
-            says = rf"contains {many} null{'s' * (many > 1)}, which NumPy arrays cannot represent"
-            calls: list[Make] = [
-                mo.maximum,
-                lambda table: mo.maximum(np.zeros((3, 3), np.int64), table),
-                mo.reduce_max,
-                lambda table: mo.segment_max(table, np.zeros(3, np.int64), fill_mode="ZERO"),
-            ]
-            for call in calls:
-                with pytest.raises(DTypeError, match=says):
-                    call(table)
-    assert mo.reduce_max(_table(kind, {name: [1, 0, 1] for name in COLUMNS})).tolist() == [[1]]
 
 
 def test_a_column_of_rationals_is_one_of_objects() -> None:
