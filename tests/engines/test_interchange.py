@@ -10,7 +10,7 @@ import pytest
 
 import maxops as mo
 from maxops import errors
-from maxops.calls import ReduceCall
+from maxops.calls import MaxCall, ReduceCall
 from maxops.plan import Array
 
 ORDINARY = [
@@ -244,6 +244,20 @@ def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
     with pytest.raises(errors.DTypeError, match="does not convert to a plain NumPy array") as raised:
         CALLS[call](lambda values: Giving(values.view(Sub)))
     assert raised.value.clause.endswith(".arrays")
+
+
+def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Array] = []
+
+    def noted(call: MaxCall) -> Array:
+        seen.extend(call.inputs)
+        return seen[0]
+
+    monkeypatch.setattr("maxops.engines.numpy.run", noted)
+    lent, described = np.ones(3), np.zeros(3)
+    given: list[Any] = [Plain(lent), Giving(described)]
+    mo.maximum(*given)
+    assert [np.shares_memory(*pair) for pair in zip(seen, (lent, described), strict=True)] == [True, True]
 
 
 def test_every_result_comes_back_in_the_arrays_own_kind() -> None:
