@@ -186,7 +186,7 @@ def goes(names: tuple[str, ...]) -> bool:
 
 @pytest.mark.parametrize("outer", ["vmap-last", "grad", "jvp"])
 def test_a_transform_in_each_other(outer: str, lowering: str) -> None:
-    inner = some(list(TRANSFORMS), 3 if lowering == "integer-keys" else 18 if outer == "grad" else 6)
+    inner = some(list(TRANSFORMS), 3 if lowering == "integer-keys" else 9 if outer == "grad" else 6)
     check_nested([(each, outer) for each in inner if goes((each, outer))], whole=False)
 
 
