@@ -94,8 +94,10 @@ class Build:
             wrapped = places.wrapped(text, numbered) + (DEFINED.encode() if is_source else b"")
             (self.tree / "native" / self.name).write_bytes(wrapped)
             if not is_source:
-                sources = self.tree / "native" / "sources.cpp"
-                sources.write_text((native / "sources.cpp").read_text(encoding="utf-8") + DEFINED, encoding="utf-8")
+                sources = Path("native", "bindings", "sources.cpp")
+                (self.tree / sources).write_text(
+                    (ROOT / sources).read_text(encoding="utf-8") + DEFINED, encoding="utf-8"
+                )
             done = self.run("cmake", "--build", str(self.place), "-j2", "--", "-k")
             if done.returncode == 0:
                 break
