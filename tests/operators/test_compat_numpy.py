@@ -207,6 +207,7 @@ def test_flags_are_read_as_numpy_reads_them(axis: Any, keepdims: Any) -> None:
 @pytest.mark.parametrize("axis", [(), None, 0, (0, 1)], ids=str)
 def test_initial(axis: Any) -> None:
     initials: list[Any] = [3, 2.5, True, np.float64(3.5), np.inf, 2**70, None, 1j, "3", [1], np.array([4])]
+    initials += [np.int64(300), np.uint64(2**63), np.longdouble(300), np.array(300)]
     for initial, dtype in product(initials, (np.float16, np.float32, np.int8, np.bool_, ml_dtypes.bfloat16)):
         for keepdims in (False, True):
             for mine, theirs in [*PAIRS, (compat.fmax.reduce, np.fmax.reduce)]:

@@ -155,7 +155,9 @@ def _reduced(
     if initial is None:
         return result
     # `reduce_max` does not get `initial`, because `initial` has a gradient in JAX
-    return ops.maximum(result, initial, nan="propagate" if is_empty else nan)
+    if nan == "ignore":  # ignore NaN in the data, but not in `initial`, as JAX does
+        result = jnp.nan_to_num(result, nan=-jnp.inf, posinf=jnp.inf, neginf=-jnp.inf)
+    return ops.maximum(result, initial)
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:

@@ -264,6 +264,8 @@ class _Maximum(_native.Ufunc):
         if not is_plain or (initial is None and is_empty_along(np.shape(array), axis)):
             return self._numpys.reduce(array, axis, dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         if first is not None:
+            if data.dtype.kind == "i" and isinstance(first, (np.integer, np.floating)):
+                first = int(first)  # so that a value out of range raises an error, as in NumPy for signed integers
             first = np.asarray(first, data.dtype)
         elif is_empty_along(data.shape, axis):
             raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")

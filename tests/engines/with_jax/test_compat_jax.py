@@ -82,8 +82,10 @@ def test_nan_is_ignored() -> None:
     for axis in (None, 0, -1, (0, 1)):
         same(compat.nanmax(data, axis), jnp.nanmax(data, axis))
         same(jax.jit(partial(compat.nanmax, axis=axis))(data), jnp.nanmax(data, axis))
-        more: dict[str, Any] = {"keepdims": True, "initial": 1, "where": np.array([True, False, True])}
-        same(compat.nanmax(data, axis, **more), jnp.nanmax(data, axis, **more))
+        more: dict[str, Any] = {"keepdims": True, "where": np.array([True, False, True])}
+        for initial in (1, np.nan):
+            more["initial"] = initial
+            same(compat.nanmax(data, axis, **more), jnp.nanmax(data, axis, **more))
     same(compat.nanmax(FEW[1]), jnp.nanmax(FEW[1]))
     same(jax.grad(compat.nanmax)(data[0]), np.array([0, 1, 0], np.float32))
     with pytest.raises(ValueError, match="zero-size array to reduction operation nanmax"):
