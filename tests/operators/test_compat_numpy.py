@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -90,11 +91,32 @@ def test_is_no_method_of_a_class() -> None:
     assert Layer().activation(1, 2) == Layer.activation(1, 2) == 2
 
 
-def test_tensors_become_arrays() -> None:
-    torch = pytest.importorskip("torch")
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")  # PyTorch's
+def test_arrays_of_other_libraries_are_passed_to_numpy() -> None:
+    torch, pandas, dask = (pytest.importorskip(name) for name in ("torch", "pandas", "dask.array"))
     tensors = torch.tensor([1.0, 5.0]), torch.tensor([4.0, 2.0])
     assert_same_bits(maxops.maximum(*tensors).numpy(), np.array([4, 5], np.float32))  # registers the engine
-    assert_same_bits(compat.maximum(*tensors), np.array([4, 5], np.float32))
+    series = pandas.Series([1.0, 5.0], ["a", "b"]), pandas.Series([4.0, 2.0], ["b", "a"])
+    calls: list[tuple[Any, Callable[..., Any]]] = [
+        (tensors, lambda m, one, other: m.fmax(one, other)),
+        (series, lambda m, one, other: m.maximum(one, other)),
+        (series, lambda m, one, other: m.fmax(np.ones(2), other, dtype=np.float32)),
+        (series, lambda m, one, other: m.maximum.accumulate(one)),
+        (series, lambda m, one, other: m.maximum.reduce(one)),
+        (series, lambda m, one, other: m.maximum(np.ones(2), 5.0, out=other)),
+    ]
+    lazy = dask.asarray(np.eye(2)), 2.0
+    calls += [
+        (lazy, lambda m, one, other: m.maximum.outer(one, other)),
+        (lazy, lambda m, one, _: m.max(one)),
+        (lazy, lambda m, one, _: m.argmax(one)),
+        (lazy, lambda m, one, _: m.nanmax(one)),
+        (lazy, lambda m, one, _: m.nanargmax(one)),
+    ]
+    for arrays, call in calls:
+        got, expected = (call(library, *arrays) for library in (compat, np))
+        assert type(got) is type(expected)
+        assert np.asarray(got).tolist() == np.asarray(expected).tolist()
 
 
 @each_type

@@ -14,9 +14,10 @@ is the only change that a program needs. Differences:
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
 - If an array contains only NaN and -inf, `nanargmax` returns the index of -inf, but NumPy returns the index of the
   first NaN.
-- maxops passes unsupported calls to NumPy: calls with complex numbers, dates, strings, objects, longdouble, or
-  subclasses such as masked arrays; calls with ``casting=`` and similar arguments; reductions with an ``out`` of another
-  dtype, because NumPy computes in that dtype; and ``reduceat`` with indices that are not increasing.
+- maxops passes unsupported calls to NumPy: calls with complex numbers, dates, strings, objects, longdouble, subclasses
+  such as masked arrays, or arrays of other libraries, such as Series; calls with ``casting=`` and similar arguments;
+  reductions with an ``out`` of another dtype, because NumPy computes in that dtype; and ``reduceat`` with indices that
+  are not increasing.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
             one, other = first, second
     if type(one) is type(other) is _ARRAY and dtype is None:
         return _promoted(one.dtype, other.dtype), one, other
+    if _overrides(one) or _overrides(other):
+        return None, one, other
     pair = [value if type(value) in _PLAIN else np.asanyarray(value) for value in (one, other)]
     if not {*map(type, pair)} <= _PLAIN:
         return None, one, other
@@ -101,6 +104,22 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
     except (TypeError, OverflowError):  # NumPy raises its own error
         return None, one, other
     return row, one, other
+
+
+def _overrides(value: Any) -> bool:
+    """Return whether a value makes NumPy return results of its own kind, as Series, tensors and Dask arrays do."""
+    kind = type(value)
+    is_numpys = kind in _PLAIN or isinstance(value, (np.ndarray, np.generic))
+    return not is_numpys and (hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_wrap__"))
+
+
+def _pass_on(function: Any, *arrays: Any, **options: Any) -> Any:
+    """Call NumPy's function without default options, because functions of other libraries may not accept them."""
+    defaults = {"dtype": None, "out": None, "keepdims": False, "where": True}
+    for key, value in [*options.items()]:
+        if value is _NOT_GIVEN or value is defaults.get(key, _NOT_GIVEN):
+            del options[key]
+    return function(*arrays, **options)
 
 
 def _integers(axis: Any) -> Any:
@@ -165,16 +184,14 @@ def _element_wise(
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
     row = None
-    if len(inputs) == 2 and not more:
+    if len(inputs) == 2 and not more and not _overrides(out):
         one, other = inputs
         if type(one) is type(other) is _ARRAY and dtype is None:  # the fast path of `_common`, without a call
             row = _promoted(one.dtype, other.dtype)
         else:
             row, one, other = _common(one, other, dtype)
     if row is None:
-        named = {"out": out, "dtype": dtype}
-        given = {key: value for key, value in named.items() if value is not None}
-        return getattr(_numpys, name)(*inputs, where=where, **given, **more)
+        return _pass_on(getattr(_numpys, name), *inputs, out=out, where=where, dtype=dtype, **more)
     if where is True and (one.size > _BLOCK or other.size > _BLOCK):
         return _in_blocks(row, one, other, out, nan)
     if one.dtype is not row.numpy:
@@ -262,7 +279,8 @@ class _Maximum(_native.Ufunc):
         # NumPy rejects most initials that are not scalars
         is_plain = where is True and (first is None or np.ndim(first) == 0) and _holds(out, row)
         if not is_plain or (initial is None and is_empty_along(np.shape(array), axis)):
-            return self._numpys.reduce(array, axis, dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+            given = {"dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+            return _pass_on(self._numpys.reduce, array, axis=axis, **given)
         if first is not None:
             if data.dtype.kind == "i" and isinstance(first, (np.integer, np.floating)):
                 first = int(first)  # so that a value out of range raises an error, as in NumPy for signed integers
@@ -331,6 +349,8 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.outer`.
         """
+        if _overrides(x1) or _overrides(x2):
+            return self._numpys.outer(x1, x2, **more)
         one, other = np.asanyarray(x1), np.asanyarray(x2)
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
@@ -380,7 +400,7 @@ def max(
     Source: NumPy 2.4, `numpy.max`.
     """
     if where is not _NOT_GIVEN or not (type(a) is _ARRAY or type(a) in _LITERALS):
-        return _numpys.max(a, axis, out, keepdims, initial, where)
+        return _pass_on(_numpys.max, a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
 
@@ -404,7 +424,7 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
             return pair[1] if pair[1].ndim else pair[1][()]
     row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
     if row in (None, REAL) or not _holds(out, _dtypes.INT64) or is_empty_along(a.shape, axis):
-        return _numpys.argmax(a, axis, out, keepdims=keepdims)
+        return _pass_on(_numpys.argmax, a, axis=axis, out=out, keepdims=keepdims)
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     along = None if a.ndim == 0 and axis in (0, -1) else axis
     return _reduced(ops.reduce_max(a, axis=along, keepdims=keeps, return_indices=True)[1], out)
@@ -426,7 +446,7 @@ def nanmax(
     Source: NumPy 2.4, `numpy.nanmax`.
     """
     if where is not _NOT_GIVEN or type(a) is not _ARRAY or _dtypes.of(a.dtype) in (None, REAL):
-        return _numpys.nanmax(a, axis, out, keepdims, initial, where)
+        return _pass_on(_numpys.nanmax, a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
     result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
     if a.dtype.kind not in "biu" and np.isnan(result).any():
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
@@ -448,7 +468,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     axis = _integer(axis)
     row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
     if row is None or row.kind != "float" or a.size == 0 or not _holds(out, _dtypes.INT64):
-        return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
+        return _pass_on(_numpys.nanargmax, a, axis=axis, out=out, keepdims=keepdims)
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     along = None if a.ndim == 0 and axis in (0, -1) else axis
     values, indices = ops.reduce_max(a, axis=along, keepdims=keeps, return_indices=True, nan="ignore")
