@@ -13,7 +13,8 @@ and promotion are the same as in flox. ``engine`` has no effect. Differences:
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
 - Complex numbers, dates, strings and sparse arrays are passed to flox.
 - `nanmax` of integers is exact, but flox converts integers to float, which rounds large integers. With several ``by``
-  and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer.
+  and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer. With
+  ``fill_value=0``, all-NaN groups are 0, but in flox they are NaN.
 - bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
 - If you pass `max` or `nanmax` to flox's own functions, do not pass ``skipna``, because `max` propagates NaN, and
   `nanmax` skips it. With ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
