@@ -36,6 +36,7 @@ with needed("maxops.compat.torch", "torch"):
 import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
 from maxops.compat import at_once, index_error
+from maxops.engines.torch.memory import unsupported_kind
 from maxops.errors import AxesError, OffsetsError, SegmentIdsError
 
 __all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
@@ -113,7 +114,8 @@ def amax(
         if result is not None:
             return result
     if not _is_taken(input, keepdim):
-        return torch.amax(input, dim, keepdim, out=out)
+        named: dict[str, Any] = {} if out is None else {"out": out}
+        return torch.amax(input, dim, keepdim, **named)
     reduced: Tensor = _reduced(input, axes, keepdim)
     return reduced if out is None else torch.amax(reduced[None], 0, out=out)
 
@@ -305,9 +307,8 @@ def segment_reduce(
 
 
 def _is_dense(tensor: object) -> bool:
-    """Return whether maxops supports the dtype and the layout. PyTorch runs calls with sparse and nested tensors."""
-    is_plain = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_nested
-    return is_plain and tensor.dtype in _LOWEST  # type: ignore[attr-defined]
+    """Return whether maxops supports a tensor. PyTorch runs calls with sparse, nested and masked tensors."""
+    return isinstance(tensor, torch.Tensor) and not unsupported_kind(tensor) and tensor.dtype in _LOWEST
 
 
 def _is_taken(tensor: object, keepdim: object = False) -> bool:

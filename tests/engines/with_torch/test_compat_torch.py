@@ -311,6 +311,7 @@ UNSTRIDED: dict[str, Callable[[], Any]] = {
     "nested": lambda: torch.nested.nested_tensor(NESTED),
     "coo": lambda: torch.eye(3).to_sparse(),
     "csr": lambda: torch.eye(3).to_sparse_csr(),
+    "masked": lambda: torch.masked.masked_tensor(torch.eye(3), torch.eye(3) > 0),
 }
 
 
@@ -351,7 +352,7 @@ SPECIAL: dict[str, Call] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*nested:UserWarning", "ignore:Sparse CSR:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*(nested|MaskedTensors):UserWarning", "ignore:Sparse CSR:UserWarning")
 @pytest.mark.parametrize("name", SPECIAL)
 def test_aliases_and_calls_of_pytorch_alone(name: str) -> None:
     ours, theirs = (outcome(SPECIAL[name], module) for module in (compat, torch))
