@@ -81,7 +81,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
     The dtype is None if the call must be passed to NumPy. Python scalars are converted to the common dtype. Arrays are
     converted only if `dtype` is given.
     """
-    if type(one) in _LITERALS and type(other) in _LITERALS:  # Python scalars are promoted by their dtypes
+    if dtype is None and type(one) in _LITERALS and type(other) in _LITERALS:  # promoted by their dtypes
         first, second = np.asarray(one), np.asarray(other)
         if first.dtype.char in _USUAL and second.dtype.char in _USUAL:
             one, other = first, second
