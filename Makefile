@@ -4,7 +4,8 @@ SANITIZED ?= build/sanitized
 SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py reduce_max.py segment_max.py paths.py \
   segment_paths.py indices.py offsets.py unsorted_ids.py) $(addprefix tests/bindings/test_,bad_input.py \
   bindings.py changed_arrays.py robustness.py threads.py memory.py overlap.py scalar_bits.py long_lists.py \
-  rare_calls.py tensors.py) tests/models/test_onnxruntime.py tests/engines/with_jax/test_jax.py
+  rare_calls.py tensors.py) tests/models/test_onnxruntime.py tests/engines/with_jax/test_jax.py \
+  tests/engines/with_jax/test_jax_transforms.py::test_a_mapped_call_is_its_members_one_by_one
 SANITIZED_MARK ?= exhaustive or not exhaustive
 SANITIZED_WITHOUT ?= torch or dask or xarray or pandas or integer-keys
 MINIATURE ?= build/miniature

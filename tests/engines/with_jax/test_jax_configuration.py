@@ -78,3 +78,25 @@ def test_options_against_what_is_implicit(dtype: DType) -> None:
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
         results = jax.jit(lambda x: [*every(x)])(data)
     assert_same_bits(np.asarray(results[3]), reference.maximum(data, data[0], data[0, 0]))
+
+
+@pytest.mark.parametrize("option", ["jax_debug_nans", "jax_debug_infs"])
+def test_a_value_that_jax_is_to_report_is_reported(option: str) -> None:
+    """Test options with which JAX searches a compiled function for the operation that computed a NaN or an infinity."""
+    given = jax.numpy.array([np.nan if option == "jax_debug_nans" else np.inf, 1], np.float32)
+    ids = np.array([0, 0])
+    calls = (
+        lambda x: mo.maximum(x, x),
+        mo.reduce_max,
+        lambda x: mo.segment_max(x, ids, 1, fill_mode="ZERO"),
+        jax.vmap(lambda x: mo.maximum(x, x)),
+    )
+    before = getattr(jax.config, option)
+    jax.config.update(option, True)
+    try:
+        for call in calls:
+            for tried in (call, jax.jit(call)):
+                with pytest.raises(FloatingPointError):
+                    tried(given)
+    finally:
+        jax.config.update(option, before)

@@ -83,7 +83,9 @@ def primitive(name: str, vmap: _Function, jvp: Callable[..., Any] | None = None)
     compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))
 
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
-        with jax.disable_jit(False):  # JAX calls this function if disable_jit is on
+        # JAX calls this function if disable_jit is on, and to search for the operation whose result debug_nans rejects.
+        # In the search, a second check would call this function again.
+        with jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
             result: jax.Array = compiled(*arrays, **parameters)
         return result
 
