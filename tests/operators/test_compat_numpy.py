@@ -60,8 +60,8 @@ def test_maximum() -> None:
 def test_out_where_and_dtype() -> None:
     for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
         for scalars in ((-1, 2**40), (2**40, [1]), (2.5, True)):
-            for dtype in (np.int16, np.float32, np.bool_):
-                got, expected = (outcome(each, *scalars, dtype=dtype) for each in (mine, theirs))
+            for type_ in (np.int16, np.float32, np.bool_):
+                got, expected = (outcome(each, *scalars, dtype=type_) for each in (mine, theirs))
                 assert agree(got, expected)
         for dtype in (np.float32, np.float64, np.float16, np.int32):
             outs = [np.full((2, 3), 9, dtype) for _ in range(2)]
