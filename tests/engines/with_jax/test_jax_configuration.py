@@ -91,6 +91,8 @@ def test_a_value_that_jax_is_to_report_is_reported(option: str) -> None:
         lambda x: mo.segment_max(x, ids, 1, fill_mode="ZERO"),
         jax.vmap(lambda x: mo.maximum(x, x)),
     )
+    for call in calls:
+        call(given)  # compiled without the option
     before = getattr(jax.config, option)
     jax.config.update(option, True)
     try:

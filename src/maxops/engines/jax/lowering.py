@@ -79,13 +79,15 @@ def primitive(name: str, vmap: _Function, jvp: Callable[..., Any] | None = None)
         result: jax.Array = made.bind(*arrays, **parameters)
         return result
 
+    # JAX's own primitives have this attribute. If debug_nans is on, JAX reports the NaN in their results, instead of
+    # calling the compiled function operation by operation, which would run this primitive again.
+    call._apply_primitive = True  # type: ignore[attr-defined]
+    call.__qualname__ = made.name
     # compiled once for each combination of shapes and parameters
     compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))
 
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
-        # JAX calls this function if disable_jit is on, and to search for the operation whose result debug_nans rejects.
-        # In the search, a second check would call this function again.
-        with jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
+        with jax.disable_jit(False):  # JAX calls this function if disable_jit is on
             result: jax.Array = compiled(*arrays, **parameters)
         return result
 
