@@ -744,7 +744,7 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
             spec.MAX_13,
             "shape",
             of(value(("n", "m"), name="a"), value((4, 3), name="b"), value((4, 1), name="c")),
-            "axis -2 has an unknown size: 'a' (n, m), 'b' (4, 3)",
+            "it is unknown whether axis -2 broadcasts: 'a' (n, m), 'b' (4, 3)",
         ),
         (
             spec.SONNX_MAX,

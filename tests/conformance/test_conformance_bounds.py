@@ -341,7 +341,7 @@ def test_bounds_are_those_of_the_widest_trial() -> None:
     assert bounds == {"elements": 3_000_000, "rank": 8, "inputs": 1000, "layouts": [*LAYOUTS]}
     run: Any = {"kit": {"repeats": 7, "bounds": {"Max": bounds}}}
     (sentence,) = sentences(run)
-    assert sentence.startswith("Max: up to 3,000,000 elements, rank 8 and 1,000 inputs, layouts contiguous / ")
+    assert sentence.startswith("Max: up to 3,000,000 elements, rank 8 and 1,000 inputs; layouts: contiguous, ")
     assert sentence.endswith(", 7 runs per call")
     assert sentences({"kit": {}}) == []  # type: ignore[typeddict-item]
     (sentence,) = sentences({"kit": {"bounds": {"Max": bounds}}})  # type: ignore[typeddict-item]

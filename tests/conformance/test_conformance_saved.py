@@ -80,7 +80,7 @@ WRONG = {
     "an empty object": ({}, 'expected an object with "schema": 2'),
     "an empty list": ([], "is an empty list"),
     "another file's list": ([{"name": "x"}], "run 0 is not a run of maxops conform"),
-    "the second of two": ([swift(), edited(schema=7)], "run 1 has schema 7, but this version reads 2"),
+    "the second of two": ([swift(), edited(schema=7)], "run 1 has schema 7, but this version of maxops reads schema 2"),
     "without cases": (without("cases"), "json: cases is missing"),
     "a runtime that is not a text": (edited(runtime=3), "json: runtime is 3; expected a string"),
     "seconds that are true": (edited(seconds=True), "seconds is true; expected a number"),
@@ -91,7 +91,10 @@ WRONG = {
         'x\'] is "fine"; expected one of conforms, ',
     ),
     "a case without a type": (edited(cases={"ONNX.Max-13.T": "conforms"}), "is not a case id"),
-    "a run of the first schema": (edited(schema=1), "has schema 1, but this version reads 2; run maxops conform again"),
+    "a run of the first schema": (
+        edited(schema=1),
+        "has schema 1, but this version of maxops reads schema 2; run maxops conform again",
+    ),
     "a clause without a standard": (edited(clauses={"value": "?"}), "'value' is not a clause id"),
     "a finding of an unnamed clause": (
         with_finding(clause="value"),

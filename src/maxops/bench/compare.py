@@ -161,5 +161,5 @@ def tables(result: Json) -> list[Table]:
 
 
 def different(result: Json) -> list[str]:
-    """Return the cases with different bits."""
+    """Return the ids of the cases in which the two installations return different bits."""
     return [case["id"] for case in result["cases"] if case["status"] == "different bits"]

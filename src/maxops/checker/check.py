@@ -28,7 +28,7 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     ...     if finding.clause.endswith("shape"):
     ...         print(finding.node, finding.verdict, finding.message, sep=": ")
     graph / node (Max) with output 'y': broken: axis -1 does not broadcast: 'a' (2,), 'b' (3,)
-    graph / node (Max) with output 'z': unknown: axis -1 has an unknown size: 'a' (2,), 'c' (n,)
+    graph / node (Max) with output 'z': unknown: it is unknown whether axis -1 broadcasts: 'a' (2,), 'c' (n,)
 
     `model` is the path of a .onnx file, the path of an OpenVINO IR's .xml file, or a ModelProto. Subgraphs and
     functions are also checked. `standard` is "onnx", "sonnx", "sonnx-draft" or "openvino". None selects the standard

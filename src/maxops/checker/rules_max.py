@@ -52,7 +52,7 @@ def _broadcastable(node: Node, row: Spec) -> Ruling:
         if known.dims is None:
             return unknown(f"the rank of {known.name!r} is unknown")
     if found.open:
-        return unknown(f"axis {found.open[0]} has an unknown size: {_sizes(inputs, found.open[0])}")
+        return unknown(f"it is unknown whether axis {found.open[0]} broadcasts: {_sizes(inputs, found.open[0])}")
     return holds(f"the inputs broadcast to {shape(found.dims)}")
 
 
@@ -138,11 +138,12 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """Describe one input for each different size of an axis, but at most three inputs."""
+    """Describe one input for each size of an axis, where unknown sizes differ, but at most three inputs."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:
-            shown.setdefault(known.dims[axis] if -axis <= len(known.dims) else 1, f"{known.name!r} {shape(known.dims)}")
+            size = known.dims[axis] if -axis <= len(known.dims) else 1
+            shown.setdefault(object() if size is None else size, f"{known.name!r} {shape(known.dims)}")
     return ", ".join([*shown.values()][:3])
 
 

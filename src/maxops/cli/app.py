@@ -31,7 +31,7 @@ COMMANDS = {
     "check": ("check", "Check models against the clauses of a standard."),
     "clause": ("clause", "Explain clauses of the standards."),
     "operators": ("operators", "List the operators and their types."),
-    "conform": ("conform", "Test runtimes against the clauses of the standards."),
+    "conform": ("conform", "Test whether runtimes conform to ONNX, SONNX and OpenVINO."),
     "bench": ("bench", "Benchmark the operators against other libraries."),
     "evidence": ("evidence", "Show how the clauses are verified."),
     "info": ("info", "Show versions, settings and extras for a bug report."),

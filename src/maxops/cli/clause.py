@@ -23,7 +23,7 @@ MAX_NEAR = 3
 
 @cache
 def _rows() -> dict[str, tuple[Spec, str]]:
-    """Return the spec row and the short name of each clause, by clause id."""
+    """Return the `Spec` and the short name of each clause, keyed by clause id."""
     return {row.clause(short): (row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules}
 
 

@@ -356,7 +356,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
-    print(f"{folder}: {counted(len(chosen) - left_out.total(), 'case')}")
+    print(f"{counted(len(chosen) - left_out.total(), 'case was', 'cases were')} written to {folder}")
     if shortened:
         print(f"{counted(shortened, 'case is', 'cases are')} limited to {MAX_DATA_SETS} evenly spaced data sets")
     for why, count in left_out.items():

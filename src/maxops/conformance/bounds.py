@@ -53,10 +53,10 @@ def sentences(run: Run) -> list[str]:
     """Return one line per operator with the bounds of a run; runs from older maxops versions have no bounds."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
     repeats = counted(run["kit"].get("repeats", 2), "run")
-    return [f"{operator}: {_spoken(each)}, {repeats} per call" for operator, each in found.items()]
+    return [f"{operator}: {_spoken(each)}; {repeats} per call" for operator, each in found.items()]
 
 
 def _spoken(each: Bounds) -> str:
     inputs = f"{each['inputs']:,} input{'s' * (each['inputs'] != 1)}"
     numbers = f"up to {each['elements']:,} elements, rank {each['rank']} and {inputs}"
-    return f"{numbers}, layouts {' / '.join(each['layouts'])}"
+    return f"{numbers}; layouts: {', '.join(each['layouts'])}"

@@ -47,7 +47,7 @@ def present_inputs(call: Call) -> list[Input]:
     """Return the present inputs; only trailing inputs may be omitted, because an IR cannot express a gap."""
     inputs = [each for each in call.inputs if each is not None]
     if any(each is None for each in call.inputs[: len(inputs)]):
-        raise NotApplicableError("an IR cannot omit an input that precedes a present input")
+        raise NotApplicableError("an IR can omit only trailing inputs")
     return inputs
 
 

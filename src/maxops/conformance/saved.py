@@ -72,7 +72,8 @@ def _run(found: Any, where: str) -> Run:
         raise RunFileError(f'{where} is not a run of maxops conform; expected an object with "schema": {SCHEMA}')
     if found["schema"] != SCHEMA:
         raise RunFileError(
-            f"{where} has schema {found['schema']!r}, but this version reads {SCHEMA}; run maxops conform again"
+            f"{where} has schema {found['schema']!r}, but this version of maxops reads schema {SCHEMA}; "
+            "run maxops conform again"
         )
     fault = _fault(found, Run, "") or _fault_of_kit(found["kit"]) or _mismatch(found)
     if fault:

@@ -197,7 +197,7 @@ class _Session:
             listed = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common(3))
             raise NothingToJudgeError(
                 f"{self._runtime.name}: none of the {len(self.judged)} selected cases is applicable ({listed}); "
-                "select other cases with --only, and list them with --list"
+                "list all cases with --list, and select others with --only"
             )
 
     def _check_sanity_calls(self) -> None:
@@ -219,7 +219,10 @@ class _Session:
         for case in together:
             own, name = self._under_named_standard(case, trial), _run_name(case, self._named_standard(case))
             if not self._is_applicable(case):
-                outcome = Outcome("not applicable", text=f"the runtime cannot select {case.row.standard}")
+                outcome = Outcome(
+                    "not applicable",
+                    text=f"the call is invalid, and the runtime does not claim to implement {case.row.standard}",
+                )
             elif own.layout != "contiguous" and not self._runtime.takes_arrays:
                 outcome = Outcome(
                     "not applicable", text="the runtime reads arrays from files, which are always contiguous"

@@ -34,7 +34,7 @@ def read(name: str) -> Json:
 
 
 def rows() -> list[Json]:
-    """Return the evidence matrix, whose rows are the text, the source and the evidence of each clause."""
+    """Return the evidence matrix: one row for each clause, with its text, source and evidence."""
     matrix = read("matrix")
     names, found = matrix["names"], []
     for row in (*spec.ALL, *spec.PLAIN):

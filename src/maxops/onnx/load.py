@@ -102,7 +102,7 @@ def parse(data: bytes, source: str) -> ModelProto:
     Error messages start with `source`.
     """
     if not data:
-        raise ModelError(f"{source} is empty, not an ONNX model")
+        raise ModelError(f"{source} is empty; expected an ONNX model")
     for start, kind in _DATA_FILES.items():
         if data.startswith(start):
             raise ModelError(

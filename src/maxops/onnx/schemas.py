@@ -214,7 +214,10 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 
 def _infer_segment_max(context: Any) -> None:
-    """Infer the output's type and shape from data. The first size is unknown unless num_segments is a constant."""
+    """Infer the output's type and shape from the input `data`.
+
+    The size of the first axis is unknown unless `num_segments` is a constant.
+    """
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:

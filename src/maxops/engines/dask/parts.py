@@ -60,7 +60,7 @@ class Part:
     mismatch: bool = False  # a block has different numbers of ids and rows
 
     def __sizeof__(self) -> int:
-        """Return the size including the arrays, which Dask uses for scheduling and spilling."""
+        """Return the total size of the arrays in bytes. Dask uses it for scheduling and spilling."""
         return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 

@@ -65,7 +65,7 @@ class Part:
         return 0 in self.extent
 
     def __sizeof__(self) -> int:
-        """Return the size including the arrays, which Dask uses for scheduling and spilling."""
+        """Return the total size of both arrays in bytes. Dask uses it for scheduling and spilling."""
         return int(sizeof(self.values) + sizeof(self.indices))
 
 

@@ -33,7 +33,7 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def unsupported_kind(tensor: torch.Tensor) -> str:
-    """Return the kind of a tensor that is not plain and strided, such as "nested", or an empty string."""
+    """Return the kind of an unsupported tensor, such as "nested", or "" for a plain strided tensor."""
     if isinstance(tensor, torch.masked.MaskedTensor):
         return "masked"
     if tensor.is_nested:
