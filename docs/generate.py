@@ -59,8 +59,8 @@ def operators_page() -> str:
         "A clause is one rule of a specification. This page lists the clauses of each operator, with the section of "
         "the specification that contains the rule. If a call violates a clause, the error message ends with the id of "
         "the clause, in brackets. On the documentation site, each id links to a page with the reason for the clause, "
-        "an example, and the runtimes that break it. *Decided* marks a question that the specification leaves open and that "
-        "maxops answers; see [Semantics](semantics.md). The clauses of maxops's own functions, which belong to no "
+        "an example, and the runtimes that break it. *Decided* marks a question that the specification leaves open and "
+        "that maxops answers; see [Semantics](semantics.md). The clauses of maxops's own functions, which belong to no "
         "standard, are at the end of the page.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
