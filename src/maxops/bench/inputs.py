@@ -92,9 +92,9 @@ def view(base: Any, kind: View) -> Any:
 
 
 def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
-    """Return values without NaN and float zeros and, except for bool, without the limits of the type.
+    """Return values without NaN and float zeros and, except for bool, without the extreme values of the type.
 
-    A reduction could stop early at a limit.
+    A reduction could stop early when it reaches the highest value.
     """
     size = prod(operand.base_shape)
     array = empty(size, case.dtype.numpy, number)

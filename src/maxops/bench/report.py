@@ -158,7 +158,7 @@ def overview(run: Json, operator: str, against: str) -> Table:
     rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
     title, what = _MEANINGS[against]
     has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
-    note = f"The table shows {what}, by number of elements."
+    note = f"The table shows, by number of elements, {what}."
     note += " A cell contains the median over types, and the lowest value." if has_types else ""
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 

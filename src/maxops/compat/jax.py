@@ -147,8 +147,8 @@ def _reduced(
         where = jnp.asarray(where)
         if where.dtype != bool or where.ndim > data.ndim:
             raise ValueError(
-                f"{name} where must be a bool array of at most {data.ndim} dimensions, got {where.dtype} of shape "
-                f"{where.shape}"
+                f"{name}() requires where= to be a bool array of at most {data.ndim} dimensions, got {where.dtype} of "
+                f"shape {where.shape}"
             )
         data = jnp.where(where, data, initial)
     result = ops.reduce_max(data, axis=axis, keepdims=keepdims, nan=nan)

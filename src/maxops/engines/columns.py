@@ -139,7 +139,7 @@ def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
 
 
 def _polars_element(dtype: Any) -> Any:
-    """Return the NumPy dtype of Polars' numbers and bools, including arrays of a fixed size; None for other dtypes."""
+    """Return the NumPy dtype of the elements of a Polars number, Boolean or Array dtype, or None for other dtypes."""
     while hasattr(dtype, "inner") and hasattr(dtype, "shape"):
         dtype = dtype.inner
     name = "bool" if str(dtype) == "Boolean" else str(dtype).lower()

@@ -143,7 +143,7 @@ def test_what_differs() -> None:
     with pytest.raises(ValueError, match="requires initial="):
         compat.max(ROWS, where=ROWS > 1)
     for where in (ROWS, ROWS[0] * 1.0, (ROWS > 1)[None]):
-        with pytest.raises(ValueError, match="where must be a bool array of at most 2 dimensions, got"):
+        with pytest.raises(ValueError, match="where= to be a bool array of at most 2 dimensions, got"):
             compat.max(ROWS, where=where, initial=0)
     with pytest.raises(ValueError, match="initial must be a scalar, got shape"):
         compat.max(ROWS, axis=0, initial=jnp.ones(2))

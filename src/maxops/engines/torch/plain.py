@@ -33,7 +33,7 @@ def _dense_order(tensor: Tensor) -> list[int]:
 
 
 def _as_taken(tensor: Tensor, order: Sequence[int]) -> Tensor:
-    """Return a tensor with its axes in another order, in C order."""
+    """Permute the axes of a tensor, and return it as a C-contiguous tensor."""
     return tensor.permute([*order]).contiguous()
 
 
