@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import onnx
@@ -265,3 +266,21 @@ def test_links_are_followed_where_all_data_is_linked(links: tuple[str, ...], is_
         assert [(entry.key, entry.value) for entry in tensor.external_data] == [
             ("offset", "0"), ("location", location), ("length", "4"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("location", ["../here/a", "{here}/a", "", "a\0", "loop", "other"])
+def test_locations_that_are_errors_are_not_followed(location: str, tmp_path: Path) -> None:
+    """Test a linked model whose data is outside its folder, by name or through a link, or whose link is broken."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    for name, blob in (("model", "m"), ("a", "1"), ("other", os.fsdecode(b"\xff"))):
+        (there / blob).touch()
+        (here / name).symlink_to(there / blob)
+    (here / "loop").symlink_to(here / "loop")
+    made = ModelProto()
+    for name in (location.format(here=here), "a"):
+        made.graph.initializer.add(data_location=TensorProto.EXTERNAL).external_data.add(key="location", value=name)
+    before = made.SerializeToString()
+    assert external.follow_links(made, here / "model") == here
+    assert made.SerializeToString() == before

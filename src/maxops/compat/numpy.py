@@ -109,7 +109,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
 def _overrides(value: Any) -> bool:
     """Return whether a value makes NumPy return results of its own kind, as Series, tensors and Dask arrays do."""
     kind = type(value)
-    is_numpys = kind in _PLAIN or isinstance(value, (np.ndarray, np.generic))
+    is_numpys = kind in _PLAIN or kind in (list, tuple) or isinstance(value, (np.ndarray, np.generic))
     return not is_numpys and (hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_wrap__"))
 
 

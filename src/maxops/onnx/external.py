@@ -154,27 +154,35 @@ def follow_links(model: ModelProto, path: Path) -> Path:
     """Return the folder that contains the data files of a model, after following symbolic links.
 
     If the model's file and all data files are links into one folder, this is the folder of the links' targets. The
-    locations in the model's tensors are then updated, because the targets may have other names.
+    locations in the model's tensors are then updated, because the targets may have other names. Locations outside the
+    model's folder, and others that are errors, are left to the readers of the model.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     if real == beside:
         return path.parent
-    found = [
-        (
-            tensor,
-            _led_to(
-                beside / _location(tensor), f"{path}: tensor {tensor.name!r} stores its data in {_location(tensor)!r}"
-            ),
-        )
-        for tensor in external_tensors(model)
-    ]
-    if not all(data.is_relative_to(real) for _, data in found):
-        return path.parent
-    for tensor, data in found:
+    found = []
+    for tensor in external_tensors(model):
+        location = _location(tensor)
+        if not location or "\0" in location or leaves_folder(location):
+            return path.parent
+        data = Path(os.path.realpath(beside / location))
+        if not data.is_relative_to(real) or not _is_utf8(str(data)):
+            return path.parent
+        found.append((tensor, str(data.relative_to(real))))
+    for tensor, name in found:
         for entry in tensor.external_data:
             if entry.key == "location":
-                entry.value = str(data.relative_to(real))
+                entry.value = name
     return real
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether a file name that Python decoded is UTF-8, as names in models must be."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # lone surrogates stand for other bytes
+        return False
+    return True
 
 
 def _location(tensor: TensorProto) -> str:

@@ -1,6 +1,7 @@
 """The lowering for the CPU, which adds custom calls of the native core to XLA programs.
 
-JAX traces the operators' functions when it lowers a program. The arrays have one dtype and compatible shapes, and the results are not empty.
+JAX traces the operators' functions when it lowers a program. The arrays have one dtype and compatible shapes, and the
+results are not empty.
 """
 
 from __future__ import annotations

@@ -77,7 +77,10 @@ def holds(elements: Tensor, maxima: Tensor) -> Tensor:
 
 
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Enable outer forward-mode gradients in a rule. By default, Torch disables them in rules, and they would be zero."""
+    """Enable outer forward-mode gradients in a rule.
+
+    By default, Torch disables them in rules, and they would be zero.
+    """
 
     @wraps(rule)
     def run(*args: Any) -> Any:
