@@ -1,6 +1,6 @@
 """Computes the expected result of a call: the planner checks the call, and the reference computes the result.
 
-For large calls, `keys` replaces the reference. Neither shares code with the native core, so both can judge it.
+For large calls, `keys` replaces the reference. Neither shares code with the engines, so both can judge the engines.
 """
 
 from __future__ import annotations
