@@ -342,7 +342,7 @@ def test_bounds_are_those_of_the_widest_trial() -> None:
     run: Any = {"kit": {"repeats": 7, "bounds": {"Max": bounds}}}
     (sentence,) = sentences(run)
     assert sentence.startswith("Max: up to 3,000,000 elements, rank 8 and 1,000 inputs; layouts: contiguous, ")
-    assert sentence.endswith(", 7 runs per call")
+    assert sentence.endswith("; 7 runs per call")
     assert sentences({"kit": {}}) == []  # type: ignore[typeddict-item]
     (sentence,) = sentences({"kit": {"bounds": {"Max": bounds}}})  # type: ignore[typeddict-item]
     assert sentence.endswith(", 2 runs per call")
