@@ -345,7 +345,7 @@ def test_bounds_are_those_of_the_widest_trial() -> None:
     assert sentence.endswith("; 7 runs per call")
     assert sentences({"kit": {}}) == []  # type: ignore[typeddict-item]
     (sentence,) = sentences({"kit": {"bounds": {"Max": bounds}}})  # type: ignore[typeddict-item]
-    assert sentence.endswith(", 2 runs per call")
+    assert sentence.endswith("; 2 runs per call")
     halves: list[Any] = [{**bounds, "layouts": layouts} for layouts in (LAYOUTS[4:], LAYOUTS[:4])]
     assert widest(halves) == bounds
 

@@ -180,7 +180,7 @@ def _is_utf8(name: str) -> bool:
     """Return whether a file name that Python decoded is UTF-8, as names in models must be."""
     try:
         name.encode()
-    except UnicodeEncodeError:  # lone surrogates stand for other bytes
+    except UnicodeEncodeError:  # lone surrogates represent other bytes
         return False
     return True
 
