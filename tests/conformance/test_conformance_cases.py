@@ -42,6 +42,20 @@ def test_ids_are_unique() -> None:
     assert len({folder_name(case).lower() for case in ALL}) == len(ALL)
 
 
+def test_ids_stay() -> None:
+    """Test ids of each family, because saved runs and `--only` name cases by their ids."""
+    assert {
+        "ONNX.Max-13.value/int64/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8",
+        "SONNX.Max.NaN/float16/each-pair-with-a-NaN-in-each-lane-of-lengths-97-to-130",
+        "ONNX.Max-6.shape/float32/shapes-1-and-5",
+        "ONNX.ReduceMax-20.empty/bool/data-2x0x3-constant-axes-1-keepdims-0",
+        "ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1",
+        "OpenVINO.SegmentMax-16.ids/float32/ids-that-decrease-int32",
+        "SONNX.Max.zero-size/float32/shapes-0-and-1",
+        "SONNX.Max.value/real/each-pair-of-some-rationals",
+    } <= {*BY_ID}
+
+
 def test_the_order_stays() -> None:
     code = "from maxops.conformance.cases import cases\nprint(*(case.id for case in cases()), sep='\\n')"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
