@@ -747,6 +747,12 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
             "it is unknown whether axis -2 broadcasts: 'a' (n, m), 'b' (4, 3)",
         ),
         (
+            spec.MAX_13,
+            "shape",
+            of(value((None,), name="a"), value((None,), name="b"), value((4,), name="c")),
+            "it is unknown whether axis -1 broadcasts: 'a' (?,), 'b' (?,), 'c' (4,)",
+        ),
+        (
             spec.SONNX_MAX,
             "zero-size",
             of(value((0, 0), name="a"), value((1, 1), name="b")),
