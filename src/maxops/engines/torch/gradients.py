@@ -2,8 +2,8 @@
 
 The first element that equals the maximum receives the gradient, or the gradient is split evenly among all such
 elements. In forward mode, the tangent of a maximum is the tangent of this element, or the mean tangent of these
-elements. An element equals a maximum if their bits are equal, or if both are NaN. `initial` has no gradient: if only
-`initial` equals the maximum, all gradients are zero.
+elements. Tangents are added up, so a tangent of -0.0 may become +0.0. An element equals a maximum if their bits are
+equal, or if both are NaN. `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 
 All functions use operators of torch or maxops, so their results support gradients, vmap and compiled graphs. Only
 inputs are saved, and the maxima are recomputed. So users may change results in place before the backward pass. Each
