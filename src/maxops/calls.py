@@ -1,8 +1,8 @@
-"""Requests: the arguments of a call as the caller passed them, and the specification that the call must follow.
+"""Requests, which contain the arguments of a call as the caller passed them, and the specification of the operator.
 
-The fields of a request are the parameters of `maxops.maximum`, `maxops.reduce_max` or `maxops.segment_max` (a test
-verifies this), and `row`, a row of the table in `maxops.spec`. The planner (`maxops.plan`) checks a request, and
-returns a request with checked values.
+The fields of a request are `row` (a row of the table in `maxops.spec`), and the parameters of `maxops.maximum`,
+`maxops.reduce_max` or `maxops.segment_max`. A test compares them with these functions. The planner (`maxops.plan`)
+checks a request, and returns a request with checked values.
 
 Requests are named tuples. Named tuples are immutable like frozen dataclasses, but four times as fast to create: 0.35 us
 instead of 1.5 us for SegmentMax. A whole SegmentMax call on a small tensor takes 5 us.
@@ -17,7 +17,7 @@ from maxops import spec
 from maxops.errors import AttributeValueError, InputCountError
 from maxops.spec import Spec
 
-Function = Callable[[str, Any], Any]  # takes the name of an argument, for messages, and its value
+Function = Callable[[str, Any], Any]  # called with the name of an argument, which messages contain, and its value
 
 
 class MaxCall(NamedTuple):
@@ -31,7 +31,7 @@ class MaxCall(NamedTuple):
 
     @property
     def dim(self) -> None:
-        """None, because Max has no axes."""
+        """Always None, because Max has no axes."""
 
     @property
     def kinds(self) -> tuple[type, ...]:
@@ -40,7 +40,7 @@ class MaxCall(NamedTuple):
 
     @property
     def arrays(self) -> list[tuple[str, Any]]:
-        """The names and values of the inputs, which are arrays and Python scalars. Error messages use the names."""
+        """The names and values of the inputs, which are arrays or Python scalars. Error messages contain the names."""
         return [(f"input {number}", value) for number, value in enumerate(self.inputs)]
 
     def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> MaxCall:
@@ -207,7 +207,7 @@ def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
         raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")
 
 
-# Hints for keyword arguments that only other libraries have, keyed by the function of maxops.
+# Hints for keyword arguments of similar functions in other libraries, keyed by the name of the maxops function.
 INSTEAD = {
     "maximum": {
         "where": "select elements with np.where(where, maxops.maximum(a, b), ...)",
@@ -237,7 +237,9 @@ INSTEAD = {
 
 
 def explain_argument(function: str, name: str) -> None:
-    """Raise TypeError with a hint if a function of maxops got a keyword argument that only other libraries have.
+    """Raise TypeError with a hint for a keyword argument that only similar functions of other libraries accept.
+
+    Return if the argument is not known.
 
     >>> explain_argument("reduce_max", "keepdim")
     Traceback (most recent call last):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number with its noun or verb. `many` is the plural; the default is the singular with an s.
+    """Return a count with a noun or verb in the singular or plural. The default of `many` is `one` with an s.
 
     >>> counted(1, "max node"), counted(0, "max node"), counted(2, "is broken", "are broken")
     ('1 max node', '0 max nodes', '2 are broken')

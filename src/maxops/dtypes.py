@@ -56,19 +56,19 @@ class DType:
 
     @property
     def lowest_bits(self) -> int:
-        """The bits of the lowest value (-Inf for floats), which is the maximum of no elements."""
+        """The bits of the lowest value (-Inf for floats), which is the maximum of an empty set."""
         if self.kind == "float":
             return 1 << self.bits - 1 | self.infinity_bits
         return 1 << self.bits - 1 if self.kind == "int" else 0
 
     @property
     def lowest_finite_bits(self) -> int:
-        """The bits of the lowest finite value, with which SegmentMax's fill mode LOWEST fills empty segments."""
+        """The bits of the lowest finite value. SegmentMax's fill mode LOWEST fills empty segments with this value."""
         return self.lowest_bits - 1 if self.kind == "float" else self.lowest_bits
 
 
 def _numeric(name: str, onnx: str, kind: Kind, exponent_bits: int = 0) -> DType:
-    numpy = np.dtype(getattr(ml_dtypes, name, name))  # ml_dtypes for dtypes that NumPy lacks
+    numpy = np.dtype(getattr(ml_dtypes, name, name))  # ml_dtypes defines the dtypes that NumPy lacks
     return DType(name, onnx, kind, 8 * numpy.itemsize, numpy, exponent_bits)
 
 
@@ -97,7 +97,7 @@ def _named(name: str) -> DType:
 
 
 def short_names(dtypes: Sequence[DType]) -> str:
-    """List the names of types. If all four signed or unsigned integer types are present, a range replaces them.
+    """Return the names of types as text, with a range if all four signed or all four unsigned types are present.
 
     >>> short_names([FLOAT32, INT8, INT16, INT32, INT64, UINT8])
     'float32, int8 to int64, uint8'

@@ -1,4 +1,4 @@
-"""Errors for optional packages that are not installed. They name the extra of maxops that installs the package."""
+"""Raise errors for missing optional packages. The errors name the extra of maxops that installs the package."""
 
 from __future__ import annotations
 

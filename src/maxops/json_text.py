@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def in_lines(value: Mapping[str, object]) -> str:
-    """Return an object as JSON with a line for each entry of its lists and objects.
+    """Return a mapping as JSON, with one line for each entry of its lists and mappings.
 
     >>> print(in_lines({"format": 1, "cases": [{"id": "a"}, {"id": "b", "ratio": 2.5}]}))
     {

@@ -1,4 +1,4 @@
-"""Describe the machine and the versions that affect benchmarks and findings."""
+"""Describe the machine and the installed versions, which affect the results of benchmarks and conformance tests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the Git checkout that contains a package, or "" without a checkout or without Git."""
+    """Return the commit of the Git checkout that contains a package, or "" if there is none or Git is missing."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""

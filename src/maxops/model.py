@@ -1,4 +1,4 @@
-"""Models that maxops has loaded and checked, and that run on NumPy arrays."""
+"""Loaded and checked models, which run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Value:
         return f"{self.name!r}: {kind}{self.dtype} {'of any shape' if self.dims is None else sizes.text(self.dims)}"
 
     def arrays(self, given: Any) -> list[Any] | None:
-        """Return the arrays in a passed value, or None if the value does not have the declared container."""
+        """Return the arrays in a passed value, or None if the value does not match the declared container."""
         if given is None and self.container.startswith("optional"):
             return []
         if self.container.endswith("sequence"):
@@ -147,7 +147,7 @@ class Placement:
 
 
 class Evaluator(Protocol):
-    """An evaluator, which runs a whole model that contains operators that maxops does not implement."""
+    """An object that runs a whole model, including operators that maxops does not implement."""
 
     placements: tuple[Placement, ...]
 
@@ -202,7 +202,7 @@ class Model:
 
         An input with a default may be omitted; `maxops.onnx.load` has an example. Raises ModelInputError for invalid
         inputs or output names, and ModelError for an output that contradicts its declaration. If a node violates a
-        clause, raises the error of the clause, and its message names the node.
+        clause, raises the error for this clause, with a message that names the node.
         """
         if inputs is not None:
             args = (*args, inputs)
@@ -213,7 +213,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """Return the names of the requested outputs. Raise an error if one is unknown or repeated."""
+        """Return the names of the requested outputs. Raise an error if a name is unknown or repeated."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there
@@ -274,8 +274,8 @@ class Model:
             arrays = value.arrays(made) or []
             for number, array in enumerate(arrays):
                 if id(array) in taken:
-                    # copy, because changing a result must not change an input (which Identity returns), the model or
-                    # another result; results are in native byte order
+                    # copy the array, because changing a result must not change an input (Identity returns its input),
+                    # the model or another result; the copy is in native byte order
                     arrays[number] = array.astype(array.dtype.newbyteorder("="))
                 taken.add(id(arrays[number]))
             results[value.name] = arrays if _is_list(made) else (*arrays, None)[0]
@@ -328,7 +328,7 @@ def _kind(value: Any) -> str:
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
     """Check an array against its declaration. `sizes` records each named size, and where it was first found."""
     expected = f"the model expects {value}"
-    # other subclasses, such as masked arrays, contain more information than their elements
+    # subclasses except memmap are rejected, because they contain more than elements, such as a mask
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)
     if not plain and not isinstance(array, np.generic):
         raise ModelInputError(
@@ -353,5 +353,5 @@ def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple
             if size != first:
                 raise ModelInputError(
                     f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}, "
-                    f"but {declared!r} is {first} from {where}; {expected}"
+                    f"but {declared!r} is {first} along {where}; {expected}"
                 )

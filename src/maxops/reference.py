@@ -1,7 +1,7 @@
 """The reference implementation: slow, simple and independent. It shares no code with the native core.
 
-Before a comparison, floats are decoded from their bits into exact integers. Python compares the rationals in object
-arrays. The functions expect valid arguments, because the planner checks them.
+Floats are decoded from their bits into exact integers, which Python compares. Elements of the dtype `real` are Python's
+own rational numbers. The functions expect valid arguments, because the planner checks them.
 
 >>> import numpy as np
 >>> maximum(np.array([-0.0, 1.0]), np.array([0.0, np.nan])).view("u8").tolist()
@@ -29,8 +29,8 @@ def order(dtype: DType, bits: int) -> tuple[int, int, int]:
     """Return a sort key for the value with the given bits. Keys are tuples that have the same order as the values.
 
     The key of NaN is (1, 0, 0). All other keys start with 0 and the exact value, and end with 0 for -0 or 1
-    otherwise. The exact value of a float is in units of the smallest subnormal, and that of Inf is the power of two
-    above the highest finite value.
+    otherwise. Values of floats are integers in units of the smallest subnormal number. The value of Inf is the power of
+    two above the highest finite value.
 
     >>> order(dtypes.FLOAT16, 0x8000) < order(dtypes.FLOAT16, 0x0000) < order(dtypes.FLOAT16, 0x0001)
     True
@@ -195,7 +195,7 @@ def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
 
 
 def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...], list[Any]]]:
-    """Yield each index along the kept axes, and the elements that are reduced to the result there, in C order."""
+    """Yield each index along the kept axes, and the elements that are reduced to one result, in C order."""
     for position in np.ndindex(*[items.shape[axis] for axis in kept]):
         index: list[Any] = [slice(None)] * items.ndim
         for axis, at in zip(kept, position, strict=True):

@@ -6,7 +6,7 @@ _MOST = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, truncated if long. If repr fails, return the type, and an integer's width in bits.
+    """Return the repr of a value, truncated if long. If repr fails, return the type and, for an integer, its width.
 
     >>> shown("a"), shown(10**5000), shown([10**5000])
     ("'a'", '<int of 16610 bits>', '<list without repr>')

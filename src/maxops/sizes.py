@@ -1,11 +1,11 @@
-"""Compare and broadcast shapes of models, in which sizes may be unknown."""
+"""Compare and broadcast the shapes in a model. Sizes may be unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# None is an unnamed size, which may differ from any other; sizes with the same name are equal.
+# None is an unknown size without a name. Unknown sizes with the same name are equal.
 Size = int | str | None
 Dims = tuple[Size, ...]
 MAX_ELEMENTS = 2**62  # no array has more elements, so larger products are not computed
@@ -22,10 +22,11 @@ def text(dims: Dims) -> str:
 
 
 class Broadcast(NamedTuple):
-    """The result of `broadcast`: the shape, or None if a rank is unknown, and axes as negative numbers.
+    """The result of `broadcast`.
 
-    Sizes conflict along the axes in `conflicts`, and may conflict along those in `open`. Sizes 0 and 1 meet along the
-    axes in `zero_with_one`, and may meet along those in `perhaps_zero_with_one`.
+    `dims` is the shape, or None if a rank is unknown. All other fields contain axes as negative numbers. Sizes conflict
+    along the axes in `conflicts`, and may conflict along those in `open`. Size 0 broadcasts with size 1 along the axes
+    in `zero_with_one`, and may do so along those in `perhaps_zero_with_one`.
     """
 
     dims: Dims | None

@@ -1,4 +1,4 @@
-"""Lets threadpoolctl, which limits the threads of all libraries in a process, control the threads of maxops.
+"""Let threadpoolctl, which limits the threads of all libraries in a process, control the threads of maxops.
 
     with threadpoolctl.threadpool_limits(1): ...                       # scikit-learn and joblib do this
     with threadpoolctl.threadpool_limits(1, user_api="maxops"): ...    # only maxops
@@ -25,14 +25,14 @@ else:
 
         user_api = internal_api = "maxops"
         filename_prefixes = ("_native.",)
-        check_symbols = ("RegisterCustomOps",)  # a symbol that modules named _native in other packages lack
+        check_symbols = ("RegisterCustomOps",)  # distinguishes this module from modules named _native in other packages
 
         def get_num_threads(self) -> int:
             """Return the number of threads that a call may use, including the calling thread."""
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
-            """Set the number of threads. If it is higher than the maximum of maxops, set the maximum."""
+            """Set the number of threads, limited to the maximum of maxops."""
             set_num_threads(min(int(num_threads), MOST_THREADS))
 
         def get_version(self) -> str:

@@ -46,10 +46,10 @@ FillMode: TypeAlias = Literal["ZERO", "LOWEST", "zero", "lowest"]
 """The value of empty segments: zero, or the lowest finite value."""
 
 OutOfRange: TypeAlias = Literal["error", "drop"]
-"""The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
+"""The rule for ids outside 0..num_segments-1: raise an error, or drop their rows."""
 
 NanRule: TypeAlias = Literal["propagate", "ignore"]
-"""The rule for NaN: NaN propagates, or is ignored. If it is ignored, a maximum is NaN only if all elements are NaN."""
+"""The rule for NaN: propagate or ignore it. If NaN is ignored, a maximum is NaN only if all elements are NaN."""
 
 Ties: TypeAlias = Literal["first", "even"]
 """The elements that receive the gradient if several equal the maximum: only the first, or all in equal parts."""
@@ -72,7 +72,7 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy scalars that are real numbers, not complex numbers, text or times. bfloat16 has no type for type checkers."""
+"""NumPy scalars that are real numbers, not complex numbers, text or times. Type checkers know no type of bfloat16."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""

@@ -70,7 +70,7 @@ def assert_same_bits(got: Any, expected: Array) -> None:
 
 
 def assert_new(result: Array) -> None:
-    """Raise unless an array may be a new result: native, writable, and with its own memory."""
+    """Raise unless an array may be a new result: in native byte order, writable, and with its own memory."""
     assert result.dtype.isnative
     assert result.flags.writeable
     assert result.flags.owndata
@@ -80,7 +80,7 @@ def assert_new(result: Array) -> None:
 
 
 def nan_words(dtype: DType) -> list[int]:
-    """Return NaNs of both signs: quiet and signaling, with payloads of one bit, all bits, and bits at both ends."""
+    """Return the bits of NaNs of both signs, quiet and signaling, with payloads of one bit, all bits, and others."""
     payloads = {1 << bit for bit in range(dtype.mantissa_bits)}
     payloads |= {(1 << dtype.mantissa_bits) - 1, (1 << dtype.mantissa_bits - 1) - 1, (1 << dtype.mantissa_bits - 1) + 1}
     return sorted(sign << dtype.bits - 1 | dtype.infinity_bits | payload for sign in (0, 1) for payload in payloads)
@@ -96,7 +96,7 @@ def pool_words(dtype: DType) -> tuple[int, ...]:
     chosen = around | {top - word for word in around}  # integers around every power of two, and their complements
     half = dtype.bits // 2
     ends = {0, 1, (1 << half - 1) - 1, 1 << half - 1, (1 << half) - 1}
-    chosen |= {high << half | low for high in ends for low in ends}  # halves that are equal, opposite, or decisive
+    chosen |= {high << half | low for high in ends for low in ends}  # boundary values in both halves
     if dtype.kind == "float":
         smallest_normal = 1 << dtype.mantissa_bits
         one = ((1 << dtype.exponent_bits - 1) - 1) << dtype.mantissa_bits
@@ -123,7 +123,7 @@ def spread(dtype: DType, count: int) -> Array:
 
 
 def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float = 0.02) -> Array:
-    """Return random bits and values of the pool, half each; `nans` is the largest share of NaNs among floats."""
+    """Return random bits and values of the pool in equal parts. Each NaN is kept with the probability `nans`."""
     random = np.random.default_rng(seed)
     if dtype.kind == "bool":
         return of_words(dtype, random.integers(0, 2, shape, np.uint8))
@@ -347,13 +347,13 @@ def fast_first_in_axes(data: Array, axes: tuple[int, ...], keepdims: bool = True
 
 
 def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
-    """Return the first row of each segment that holds the result, or -1."""
+    """Return the first row of each segment that contains the result, or -1."""
     inside = np.flatnonzero((ids >= 0) & (ids < len(result)))
     segments = ids[inside].astype(np.int64)
     holds = ranks(data)[inside] == ranks(result)[segments]
     rows = np.full(result.shape, -1, np.int64)
     backwards, *others = (places[::-1] for places in np.nonzero(holds))
-    rows[(segments[backwards], *others)] = inside[backwards]  # the last of equal indices wins: the first row
+    rows[(segments[backwards], *others)] = inside[backwards]  # so that the first row overwrites the others
     return rows
 
 

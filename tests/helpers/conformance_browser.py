@@ -1,4 +1,4 @@
-"""Opens the page in headless Chromium: a pytest plugin for browser tests."""
+"""Opens the conformance page in headless Chromium. This is a pytest plugin for browser tests."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """Yield a browser with a desktop window; afterwards, check that it made no network requests and no errors."""
+    """Yield a browser with a desktop window; afterwards, check that it used no network and logged no errors."""
     chromium.tell("Emulation.setDeviceMetricsOverride", width=1300, height=900, deviceScaleFactor=1, mobile=False)
     chromium.tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
     yield chromium

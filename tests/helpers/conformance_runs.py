@@ -12,7 +12,7 @@ from maxops.spec import Clause, Spec
 
 KIT = {"maxops": "0.1.0", "cases": 0, "quick": True, "only": "ONNX"}
 MACHINE = {"processor": "a made-up processor", "isa": "avx2", "threads": 2, "system": "Linux", "python": "3.11.2"}
-# Text of a malicious third party, or of one with corrupted bytes.
+# Text that a malicious runtime could return, with markup and invalid characters.
 HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028\x1b[2J\x00]]>"
 SENTENCES = ("in every lane of lengths 1 to 8", "all pairs of the boundary pool", "in the last of 130")
 
@@ -23,7 +23,7 @@ def found(run: Run, case: str) -> Finding:
 
 
 class Maker:
-    """A builder of runs: every case of some rows conforms by default."""
+    """Builds a run. By default, every case of the given rows conforms."""
 
     def __init__(self, runtime: str, version: str, rows: tuple[Spec, ...] = spec.ALL) -> None:
         self.run: Run = {
@@ -65,7 +65,7 @@ class Maker:
         *,
         reproduced: bool = True,
     ) -> int:
-        """Add a smallest call, and return its number."""
+        """Add a reproducer, and return its number."""
         lines = ["import numpy as np", f"import {self.run['runtime']}", ""]
         lines += [f"{name} = np.{array.dtype}({array.tolist()})" for name, array in inputs.items()]
         lines += [
@@ -190,7 +190,7 @@ def swift() -> Run:
 
 
 def with_a_larger_call() -> tuple[Run, str]:
-    """Return a run in which one case of a kind has a separate, larger call, and the case."""
+    """Return a run in which one case has its own, larger reproducer, and the id of this case."""
     run = swift()
     case = next(case for case in run["cases"] if "ReduceMax-13.value/int8" in case)
     small = run["reproducers"][found(run, case)["reproducer"] or 0]

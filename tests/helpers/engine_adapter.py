@@ -19,10 +19,10 @@ from maxops.plan import Array
 class Adapter:
     """An engine in the tests: its package, and conversions between NumPy arrays and its own arrays.
 
-    `take` raises for an array of another kind. `types` are the dtypes of the framework. `give_all` replaces `give` if
-    the arrays of a call depend on each other. `words` has the text of errors with a different wording, by the case's
-    name. A case runs in the context `around`, which holds settings of the framework. An engine that `knows_no_types`
-    has the same code for all dtypes, and delegates dtype-specific work to other engines.
+    `take` raises an error for arrays of other kinds. `types` are the dtypes of the framework. `give_all` replaces
+    `give` if the arrays of a call depend on each other. `words` contains the texts of errors whose wording differs,
+    keyed by the case's name. A case runs in the context `around`, which can change settings of the framework. An engine
+    that `knows_no_types` has the same code for all dtypes, and delegates dtype-specific work to other engines.
     """
 
     name: str

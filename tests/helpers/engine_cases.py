@@ -29,7 +29,7 @@ from maxops.plan import Array
 class Case:
     """One call: the arrays to convert for the engine, the other arguments, and the expected outcome.
 
-    `expected` holds the results in order, or an error with a part of its message.
+    `expected` contains the results in order, or the type of an error and a part of its message.
     """
 
     name: str
@@ -454,16 +454,16 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
 
 
 CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())
-# The cases that differ only in their type, by their common name.
+# The cases that differ only in their dtype, keyed by their common name.
 ROWS: dict[str, list[Case]] = {}
 for _case in CASES:
     ROWS.setdefault(_case.name.replace(f"-{_case.dtype}", ""), []).append(_case)
 
 
 def in_turn(name: str) -> list[Case]:
-    """Return every fifth of a row's cases, beginning with another type in each row, or all cases of a pool of values.
+    """Return every fifth case of a row, or all cases of a row with the whole pool of values.
 
-    They suffice for code that does not depend on the type.
+    Each row starts with a different type. These cases suffice for code that does not depend on the type.
     """
     row, turn = ROWS[name], [*ROWS].index(name)
     return row if "pool" in name else [case for place, case in enumerate(row) if (place + turn) % min(5, len(row)) == 0]

@@ -14,7 +14,7 @@ from maxops.plan import Array
 
 def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
     def give(array: Array) -> Any:
-        import dask.array as da  # noqa: PLC0415  (not everywhere)
+        import dask.array as da  # noqa: PLC0415  (optional)
 
         return da.from_array(array, chunks=cut(array))
 

@@ -1,4 +1,4 @@
-"""The tests' adapters for JAX with 64-bit types: custom calls, and integer keys."""
+"""The tests' adapters for JAX with 64-bit types: with custom calls, and with integer keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxops.plan import Array
 
 
 def _to_jax(array: Array) -> Any:
-    import jax  # noqa: PLC0415 - only where JAX is
+    import jax  # noqa: PLC0415 - optional
 
     return jax.device_put(np.ascontiguousarray(array).reshape(array.shape))
 

@@ -15,7 +15,7 @@ from maxops.plan import Array
 
 
 def _to_torch(array: Array) -> Any:
-    from maxops.engines.torch import memory  # noqa: PLC0415 - only where torch is
+    from maxops.engines.torch import memory  # noqa: PLC0415 - optional
 
     return memory.tensor_of(np.array(array))
 
@@ -45,7 +45,7 @@ def traced() -> Iterator[None]:
         yield
 
 
-# For an axis: a graph moves the rows to the first axis.
+# These messages do not name the axis, because a graph moves the rows to the first axis.
 _TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids must have shape" for name in ("length", "rank")}
 ADAPTERS = (
     Adapter("torch", "torch", _to_torch, _from_torch),

@@ -1,7 +1,7 @@
-"""Calls with which torch and JAX test their transforms: every set of mapped arguments, and formulas of derivatives.
+"""Calls for tests of the transforms of torch and JAX: with every set of mapped arguments, and with derivatives.
 
-A loop over NumPy arrays verifies a mapped call. The same transforms of a formula that consists of the framework's own
-operations verify derivatives.
+Mapped calls are compared with a loop over NumPy arrays. Derivatives are compared with the derivatives of an equivalent
+formula, which uses only the framework's own operations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDS = {
     "offsets": [[0, 1, 1, 4], [0, 0, 0, 4], [0, 4, 4, 4], [0, 1, 2, 4]],
 }
 
-# name -> the call, and the shape of each argument, or a name in IDS: ids or offsets for each member of a batch.
+# The calls by name, with the shape of each argument or, for ids and offsets, a name in IDS.
 MAPPED: dict[str, tuple[Function, Shapes]] = {
     "maximum": (mo.maximum, ((2, 3), (3,))),
     "maximum-ranks": (lambda a, b, c: mo.maximum(a, 1, b, c), ((), (2, 1), (3,))),
@@ -138,7 +138,7 @@ def mapped_twice(
 
 # ------------------------------------------------------------------------------------------- shares of many ties
 
-# Calls of ones, in a shape in which more elements tie than a type of 16 bits can count, and with broadcasting.
+# Calls on arrays of ones, with more tied elements than a 16-bit float can count, and with broadcasting.
 HALF_CALLS: dict[str, tuple[tuple[int, ...], Function]] = {
     "maximum": ((5, 2), lambda x, ties: mo.maximum(*(x[k] for k in range(5)), ties=ties)),
     "broadcast": ((3, 70_000), lambda x, ties: mo.maximum(x[0], x[1][:1], x[2][0], ties=ties)),
@@ -163,7 +163,7 @@ X = np.array([[3.0, 1.0, 3.0], [1.0, 5.0, -1.0], [2.0, 5.0, 0.0], [2.0, 4.0, 6.0
 
 
 def paired(xp: Any, give: Callable[[Array], Any], stop: Callable[[Any], Any]) -> dict[str, tuple[Function, Function]]:
-    """Return pairs of a call of an array of shape (4, 3) and `ties`, and the same with the operations of a framework.
+    """Return pairs of equivalent functions, of maxops and of a framework, that take a (4, 3) array and `ties`.
 
     `give` converts NumPy arrays to those of the framework `xp`, and `stop` makes an array a constant.
     """
@@ -198,11 +198,11 @@ def paired(xp: Any, give: Callable[[Array], Any], stop: Callable[[Any], Any]) ->
         return value + index / 8
 
     def own_ids(x: Any) -> Any:
-        """Return ids of the rows that depend on their values and differ between members of a batch."""
+        """Return ids that depend on the values of the rows, and therefore differ between members of a batch."""
         return xp.where(x[:, 0] > 1.5, 1, 0)
 
     def own_offsets(x: Any) -> Any:
-        """Return offsets that depend on the values and differ between members of a batch."""
+        """Return offsets that depend on the values, and therefore differ between members of a batch."""
         count = own_ids(x).sum()
         return xp.stack([count * 0, count, count * 0 + 4])
 
@@ -263,7 +263,7 @@ def paired(xp: Any, give: Callable[[Array], Any], stop: Callable[[Any], Any]) ->
 
 
 def squares(function: Function) -> Function:
-    """Return a scalar whose second derivatives are not all zero."""
+    """Return a function whose result is a scalar, and whose second derivatives are not all zero."""
     return lambda x: (function(x) ** 2).sum()
 
 

@@ -16,7 +16,7 @@ from maxops.plan import Array
 
 
 class ndarray:  # noqa: N801 - CuPy's own name
-    """An array that exposes its memory only through DLPack, with the elements of an axis, if any, `backwards`."""
+    """An array that exposes its memory only through DLPack. The axis `backwards`, if any, has a negative stride."""
 
     def __init__(self, tensor: torch.Tensor, backwards: int | None = None) -> None:
         self.tensor, self.backwards = tensor, backwards

@@ -13,7 +13,7 @@ from maxops import _native
 OWN_SOURCE = [name for name in _native.isas() if name != "x86-64-v2"]
 
 
-# The instruction set in use, which MAXOPS_ISA names; `pytest -m exhaustive` adds the others. `test_runs` and
+# The instruction set in use, which MAXOPS_ISA selects; `pytest -m exhaustive` adds the others. `test_runs` and
 # `test_sizes` cross every boundary of the kernels on all of them, and `on_each_isa` repeats hypothesis's examples.
 EACH = [
     _native.isa(),

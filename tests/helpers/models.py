@@ -38,7 +38,7 @@ def model(
     opset: int = 13,
     ir_version: int = 8,
 ) -> ModelProto:
-    """Return a model; inputs and outputs that are names have type float and shape (4,)."""
+    """Return a model. Inputs and outputs that are given as names have type float and shape (4,)."""
     given, made = ([value(info) if isinstance(info, str) else info for info in side] for side in (inputs, outputs))
     graph = helper.make_graph(nodes, "graph", given, made, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)

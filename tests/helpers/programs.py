@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-HANGS_AFTER = 120.0  # seconds; not a measurement: it ends a process that hangs
+HANGS_AFTER = 120.0  # seconds after which a process is ended, because it hangs
 
 
 def run(code: str, *arguments: str, warnings: str = "default", **variables: str) -> str:
-    """Run code in a new process, which must succeed, and return its output; `variables` are of its environment."""
+    """Run code in a new process, which must succeed, and return its output. `variables` are environment variables."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-W", warnings, "-c", code, *arguments],
         env=os.environ | variables,

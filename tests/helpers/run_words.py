@@ -1,4 +1,4 @@
-"""Words of runs of segment ids: all pairs of kinds with every length, random words, and data to distinguish rows.
+"""Words, which are sequences of runs of segment ids, and data that distinguishes rows.
 
 >>> [run.kind for run in word_of("singles 3, resume pairs 4")]
 ['singles', 'pairs']
@@ -30,7 +30,7 @@ def word_of(text: str) -> Word:
 
 
 def sizes(itemsize: int, most: int = 100_000) -> tuple[int, ...]:
-    """Return numbers of elements around each constant that counts bytes."""
+    """Return the numbers of elements around each threshold of the native core that is a number of bytes."""
     values = (value // itemsize for value, unit in _native.parameters().values() if unit == "bytes")
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))
 

@@ -1,7 +1,8 @@
 """A pytest plugin for `make sanitize`: a LeakSanitizer report about a native module of maxops fails the run.
 
-The check runs before the interpreter exits, because CPython keeps memory until then. Only leaks count whose allocation
-has a module of maxops among its callers, which are allocations of C++. tests/bindings/leaks.py counts Python objects.
+The check runs before the interpreter exits, because CPython does not free all of its memory at exit. Only allocations
+with a module of maxops among their callers count. These are C++ allocations; tests/bindings/leaks.py counts Python
+objects.
 """
 
 from __future__ import annotations

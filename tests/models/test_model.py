@@ -176,7 +176,7 @@ F = np.float32
         ),
         pytest.param(
             {"a": np.zeros((2, 3), F), "b": np.zeros((5, 3), F)},
-            ["input 'b'", "size 5 along axis 0", "'n' is 2 from axis 0 of input 'a'"],
+            ["input 'b'", "size 5 along axis 0", "'n' is 2 along axis 0 of input 'a'"],
             id="two_sizes_of_a_name",
         ),
         pytest.param(

@@ -13,16 +13,16 @@ from maxops.errors import SegmentIdsError
 
 
 def at_once(operator: str) -> Any:
-    """Return a fast native version of a function of maxops, which returns None unless a call is clearly valid.
+    """Return a native version of a maxops function. It returns None if a call needs more checks.
 
-    The modules try this version before their own checks, which take longer than a small call. `torch.compile` treats it
-    as a function that returns None.
+    The modules of this package call it before their own checks, which take longer than a small call. `torch.compile`
+    treats it as a function that returns None.
     """
     return update_wrapper(_native.Entry(_none, operator), _none)
 
 
 def index_error(error: SegmentIdsError, index: Any, count: int) -> SegmentIdsError:
-    """Rephrase an error about segment ids for a function in which the ids are a tensor called `index`."""
+    """Rephrase an error about segment ids for functions that call the ids `index`."""
     try:
         positions = ((index < 0) | (index >= count)).nonzero().tolist()
     except RuntimeError:  # PyTorch's vmap does not support nonzero()

@@ -43,7 +43,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays by their library's rules. If the library rejects them, return them; `maximum` raises an error."""
+    """Promote arrays by their library's rules. If this fails, return them, so that `maximum` raises an error."""
     try:
         return _in_one_type(*arrays)
     except (TypeError, ValueError, OverflowError):
@@ -58,7 +58,7 @@ def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
     if all(array.dtype == typed[0].dtype for array in typed[1:]):
         return arrays
     tensors = [is_of(type(array), "torch:Tensor") for array in typed]
-    if any(tensors) and not all(tensors):  # no library promotes both; `maximum` raises an error if they differ
+    if any(tensors) and not all(tensors):  # no library promotes both; `maximum` raises an error for different dtypes
         return arrays
     first = next((array for array in typed if not isinstance(array, (np.ndarray, np.generic))), typed[0])
     if hasattr(first, "__array_namespace__"):
@@ -68,7 +68,7 @@ def _in_one_type(*arrays: Any) -> tuple[Any, ...]:
             [namespace.astype(array, common, copy=False) if hasattr(array, "dtype") else array for array in arrays]
         )
     if tensors[0]:
-        import torch  # noqa: PLC0415 - only if it is imported already
+        import torch  # noqa: PLC0415 - already imported, because an array is a tensor
 
         common = functools.reduce(torch.promote_types, [array.dtype for array in typed])
         return tuple([array.to(common) if hasattr(array, "dtype") else array for array in arrays])

@@ -1,4 +1,4 @@
-"""flox's `groupby_reduce` and `xarray_reduce` (0.11) with maxops, and the aggregations `max` and `nanmax`.
+"""flox's `groupby_reduce` and `xarray_reduce` (0.11), computed with maxops, and the aggregations `max` and `nanmax`.
 
 >>> import numpy as np
 >>> from maxops.compat.flox import groupby_reduce
@@ -15,7 +15,7 @@ and promotion are the same as in flox. ``engine`` has no effect. Differences:
 - `nanmax` of integers is exact, but flox converts integers to float, which rounds large integers. With several ``by``
   and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer. With
   ``fill_value=0``, all-NaN groups are 0, but in flox they are NaN.
-- bool arrays return int64, because flox converts them for custom aggregations. Object arrays raise an error.
+- Results of bool arrays are int64, because flox converts them for custom aggregations. Object arrays raise an error.
 - If you pass `max` or `nanmax` to flox's own functions, do not pass ``skipna``, because `max` propagates NaN, and
   `nanmax` skips it. With ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
 - `xarray_reduce` passes datasets that mix floats with other dtypes, and reductions along unlabeled dimensions, to flox.
@@ -107,7 +107,7 @@ def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
     """Reduce groups like `flox.xarray.xarray_reduce`: maxima with maxops, and all other reductions with flox."""
-    from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox needs no xarray)
+    from flox.xarray import xarray_reduce as reduce  # noqa: PLC0415  (flox does not require xarray)
 
     theirs = partial(reduce, obj, *by, func=func, skipna=skipna, **options)
     if not isinstance(func, str) or func not in _HERE:

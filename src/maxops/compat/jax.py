@@ -61,8 +61,8 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _maximum(x1, x2, "ignore", are_native())
 
 
-# As in JAX, whole functions are compiled, because running their parts one by one takes longer than a small maximum.
-# `is_native` makes the compiled function depend on whether the native core or JAX runs it.
+# As in JAX, whole functions are compiled, because running their parts one by one takes longer than computing a small
+# maximum. `is_native` is a static argument, so that JAX compiles one function for the native core and one without it.
 
 
 @partial(jax.jit, static_argnums=(2, 3))
@@ -154,7 +154,7 @@ def _reduced(
     result = ops.reduce_max(data, axis=axis, keepdims=keepdims, nan=nan)
     if initial is None:
         return result
-    # `reduce_max` does not get `initial`, because `initial` has a gradient in JAX
+    # `initial` is not passed to `reduce_max`, because it has a gradient in JAX
     if nan == "ignore":  # ignore NaN in the data, but not in `initial`, as JAX does
         result = jnp.nan_to_num(result, nan=-jnp.inf, posinf=jnp.inf, neginf=-jnp.inf)
     return ops.maximum(result, initial)

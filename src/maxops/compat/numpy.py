@@ -40,14 +40,15 @@ from maxops.typing import NanRule
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
 _NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
-_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # captured in case they are replaced
-_NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for equal signatures
+# NumPy's own functions, even if a program replaces them in the module `numpy`.
+_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})
+_NOT_GIVEN: Any = np._NoValue  # NumPy's default, so that the signatures are equal
 _ARRAY, _BFLOAT16 = np.ndarray, _dtypes.BFLOAT16.numpy
 _FALSE = np.asarray(False)  # promotion with bool does not change the other dtype
 _BLOCK = 16384  # number of elements that are converted at a time, so that they stay in the cache
 _LITERALS = frozenset({list, tuple, bool, int, float})
 _USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # the dtypes of arrays that NumPy creates from literals
-_PLAIN = frozenset({_ARRAY, bool, int, float})  # promoted by dtype, or by the kind of the value
+_PLAIN = frozenset({_ARRAY, bool, int, float})  # arrays are promoted by dtype, and Python scalars by kind
 
 
 def __getattr__(name: str) -> Any:
@@ -97,7 +98,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
         if dtype is not None:
             found = np.dtype(dtype)
             can_cast = all(np.can_cast(np.result_type(each), found, "same_kind") for each in pair)
-            row = _dtypes.of(found) if can_cast and found.isnative else None  # NumPy rejects the other byte order
+            row = _dtypes.of(found) if can_cast and found.isnative else None  # NumPy rejects other byte orders
         if row is None or row is REAL:
             return None, one, other
         one, other = [each if type(each) is _ARRAY and dtype is None else np.asarray(each, row.numpy) for each in pair]
@@ -107,7 +108,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
 
 
 def _overrides(value: Any) -> bool:
-    """Return whether a value makes NumPy return results of its own kind, as Series, tensors and Dask arrays do."""
+    """Return whether NumPy returns results of a value's own type, as it does for Series, tensors and Dask arrays."""
     kind = type(value)
     is_numpys = kind in _PLAIN or kind in (list, tuple) or isinstance(value, (np.ndarray, np.generic))
     return not is_numpys and (hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_wrap__"))
@@ -136,7 +137,7 @@ def _integer(axis: Any) -> Any:
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
-    """Return a result as NumPy does: in `out` if it is passed, or otherwise as a scalar if its rank is 0."""
+    """Return a result as NumPy does: in `out` if passed; otherwise, as a scalar if the result has rank 0."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None:
@@ -160,7 +161,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 
 def _holds(out: Any, row: DType | None) -> bool:
-    """Return whether maxops supports the dtype of a reduction, and `out` is None or has the same dtype."""
+    """Return whether maxops supports the dtype of a reduction, and `out` either is None or has the same dtype."""
     if out is None or row is None:
         return row is not None
     if isinstance(out, tuple) and len(out) == 1:
@@ -226,7 +227,7 @@ def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
 
 
 class _Maximum(_native.Ufunc):
-    """A replacement for `numpy.maximum` or `numpy.fmax`. All other attributes are those of NumPy's function.
+    """A replacement for `numpy.maximum` or `numpy.fmax`. Other attributes are those of NumPy's function.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])
@@ -270,13 +271,13 @@ class _Maximum(_native.Ufunc):
             array = np.asarray(array)
         first = None if initial is _NOT_GIVEN else initial
         is_simple = dtype is None and where is True and type(array) is _ARRAY and array.size
-        # NumPy rounds Python floats to half precision in its own way
+        # NumPy rounds Python floats to half precision differently
         if is_simple and (first is None or type(first) is int or (type(first) is float and array.itemsize > 2)):
             result = _native.reduce_max(array, axis=axis, keepdims=keepdims, out=out, initial=first, nan=self._nan)
             if result is not None:
                 return result if result.ndim or out is not None else result[()]
         row, data, _ = _common(array, dtype=dtype)
-        # NumPy rejects most initials that are not scalars
+        # NumPy rejects most initial values that are not scalars
         is_plain = where is True and (first is None or np.ndim(first) == 0) and _holds(out, row)
         if not is_plain or (initial is None and is_empty_along(np.shape(array), axis)):
             given = {"dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
@@ -336,13 +337,13 @@ class _Maximum(_native.Ufunc):
         data = data.astype(row.numpy, copy=False)  # in native byte order
         if not _has_nan_or_negative_zero(data, row):
             return self._numpys.accumulate(data, axis, out=out)
-        with np.errstate(invalid="ignore"):  # some loops warn about NaN
+        with np.errstate(invalid="ignore"):  # some of NumPy's loops warn about NaN
             result = self._numpys.accumulate(data, axis)
         words = result.view(row.word)
         is_negative = words == 1 << row.bits - 1
         if np.count_nonzero(is_negative):  # NumPy does not order -0 and +0
             words[is_negative & np.logical_or.accumulate(data.view(row.word) == 0, axis)] = 0
-        return _reduced(ops.maximum(result, out=result), out)  # replaces NaN with the quiet NaN
+        return _reduced(ops.maximum(result, out=result), out)  # replaces each NaN with the quiet NaN
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
         """Return the maximum of every pair of elements from two arrays.
@@ -370,12 +371,12 @@ class _Maximum(_native.Ufunc):
             self._numpys.at(a, indices, others)
             return
         expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # b may be a view of a
-        with np.errstate(invalid="ignore"):  # some loops warn about NaN
+        with np.errstate(invalid="ignore"):  # some of NumPy's loops warn about NaN
             self._numpys.at(a, indices, others)
         # NumPy does not order -0 and +0, and it keeps the bits of NaN
         a[indices] = result = ops.maximum(np.asarray(a[indices], row.numpy), expected, nan=self._nan)
         words = a.view(row.word if a.dtype.isnative else row.word.newbyteorder())
-        np.minimum.at(words, indices, result.view(row.word))  # the maximum is +0 if any zero is +0
+        np.minimum.at(words, indices, result.view(row.word))  # a maximum of zero is +0 if any of the zeros is +0
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")

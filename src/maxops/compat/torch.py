@@ -51,7 +51,7 @@ _LOWEST: dict[torch.dtype, float | int | bool] = {
 }
 
 Tensor = torch.Tensor
-_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda _: "False"})()  # PyTorch's default, in signatures
+_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda _: "False"})()  # signatures show PyTorch's default
 
 _maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "segment_max"))
 
@@ -141,7 +141,8 @@ def max(
         return torch.max(input, cast("int", dim), keepdim if keepdims is None else keepdims)  # raises an error
     if keepdim is _NOT_GIVEN:
         keepdim = False
-        if isinstance(dim, torch.Tensor) and axis is keepdims is None:  # with keepdim, a tensor is a dimension
+        # without keepdim, a tensor is the other operand, not a dimension
+        if isinstance(dim, torch.Tensor) and axis is keepdims is None:
             return maximum(input, dim, out=out)
     if axis is not None or keepdims is not None:
         dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
@@ -323,7 +324,7 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
-    """Return whether `index` has the rank of `input`, and fits in `src` and, except along `dim`, in `input`."""
+    """Return whether `index` has the rank of `input`, and is no larger than `src` or, except along `dim`, `input`."""
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes
@@ -409,7 +410,7 @@ def _along(mask: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
-    """Scatter `source` into a copy of `input` by maximum. Elements that no index selects are unchanged."""
+    """Scatter `source` into a copy of `input`, keeping the maxima. Elements that no index selects are unchanged."""
     count = input.size(dim)
     options: Any = {"sorted": False, "axis": dim}
     if not include_self:

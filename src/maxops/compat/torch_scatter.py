@@ -19,7 +19,7 @@ index receives the gradient. Differences:
 
 from __future__ import annotations
 
-from typing import Optional, Tuple  # noqa: UP035  (TorchScript reads these)
+from typing import Optional, Tuple  # noqa: UP035  (TorchScript requires these)
 
 from maxops.extras import needed
 

@@ -74,7 +74,8 @@ class Row:
 
     ``types`` contains the array types of the engine: classes, or strings "module:class" that are looked up after the
     module is imported. ``engine`` is the engine or the name of its module. ``beside`` contains the names of other
-    engines whose arrays this engine also accepts. ``options`` is the subset of "out" and "dim" that it supports.
+    engines whose arrays this engine also accepts. ``options`` contains those of the options "out" and "dim" that it
+    supports.
     """
 
     name: str
@@ -136,7 +137,7 @@ def is_of(kind: type, named: str | type) -> bool:
 
 
 # Set the attribute that `torch.compiler.assume_constant_result` sets, without importing torch. Dynamo then calls these
-# functions instead of tracing them, which would add a guard for each module in `sys.modules`.
+# functions instead of tracing them, because tracing would add a guard for each module in `sys.modules`.
 _lookups: tuple[Any, ...] = (is_imported, is_of)
 for _lookup in _lookups:
     _lookup._dynamo_marked_constant = True

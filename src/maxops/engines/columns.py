@@ -21,7 +21,7 @@ from maxops.spec import Spec
 
 
 def array_of(row: Spec, name: str, value: Any) -> Array | None:
-    """Return the elements of a column, or of a table whose columns have one type, or None for other values."""
+    """Return the elements of a column, or of a table with columns of one type. Return None for other values."""
     where = f"{row.name} {name} of type {type(value).__name__}"
     for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
         module = sys.modules.get(library)  # a value can be from a library only if the library is imported
@@ -118,7 +118,7 @@ def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
 
 
 def _pandas_element(dtype: Any) -> Any:
-    """Return the NumPy dtype of the elements of a pandas dtype, or None if NumPy has no equivalent."""
+    """Return the NumPy equivalent of a pandas dtype, or None if NumPy has no equivalent."""
     if isinstance(dtype, np.dtype):
         return dtype
     own = getattr(dtype, "numpy_dtype", None)
@@ -139,7 +139,7 @@ def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
 
 
 def _polars_element(dtype: Any) -> Any:
-    """Return the NumPy dtype of the elements of a Polars number, Boolean or Array dtype, or None for other dtypes."""
+    """Return the NumPy equivalent of a Polars dtype (for an Array dtype, of its elements), or None if it has none."""
     while hasattr(dtype, "inner") and hasattr(dtype, "shape"):
         dtype = dtype.inner
     name = "bool" if str(dtype) == "Boolean" else str(dtype).lower()
@@ -171,7 +171,7 @@ def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
 
 
 def _arrow_element(kind: Any) -> Any:
-    """Return the NumPy dtype of an Arrow type, or None if NumPy has no equivalent."""
+    """Return the NumPy equivalent of an Arrow type, or None if NumPy has no equivalent."""
     try:
         dtype = np.dtype(kind.to_pandas_dtype())
     except NotImplementedError:

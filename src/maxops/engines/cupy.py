@@ -1,4 +1,4 @@
-"""The engine for CuPy arrays, which runs the PyTorch engine on the arrays' memory, shared through DLPack.
+"""The engine for CuPy arrays. It shares their memory with PyTorch through DLPack, and runs the PyTorch engine.
 
 Data is never moved to the host, and only arrays with negative strides are copied. DLPack also synchronizes the streams:
 PyTorch's current stream waits for CuPy's stream, and CuPy's stream waits for PyTorch's operators.

@@ -18,7 +18,7 @@ from maxops.errors import DTypeError, EngineError, MaxopsError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
 
-_CPU = 1  # DLPack's number for the CPU
+_CPU = 1  # DLPack's device type for the CPU
 
 
 def run(call: Call) -> Any:

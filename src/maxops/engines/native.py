@@ -54,7 +54,7 @@ def _identity(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a checked call of SegmentMax, and return the maxima, and the indices and the mask if they are requested."""
+    """Run a checked call of SegmentMax, and return the maxima and, if requested, the indices and the mask."""
     call = plan.call
     return _run(
         plan,
@@ -78,7 +78,8 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function of the core, and convert its failures to maxops errors.
 
-    If it runs out of memory, `out` is unchanged, because the core allocates all memory before it writes any result.
+    If the core runs out of memory, `out` is unchanged, because the core allocates all memory before it writes any
+    result.
     """
     try:
         result = function(*args, **options)

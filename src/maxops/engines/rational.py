@@ -1,4 +1,4 @@
-"""Runs the max operators on object arrays of exact rationals (`real`). Of equal elements, the first is returned."""
+"""Runs the max operators on object arrays of exact rationals (`real`). If elements are equal, the first is returned."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if call.initial is not None:  # appended last, because the first of equal elements is returned
+        if call.initial is not None:  # appended last, so that an equal element of the data is returned instead
             all_rows = np.concatenate([rows, np.broadcast_to(call.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)
@@ -56,7 +56,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
 
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
-    """Run a checked call of SegmentMax, and return the maxima, and the indices and the mask if they are requested.
+    """Run a checked call of SegmentMax, and return the maxima and, if requested, the indices and the mask.
 
     The planner rejects ``fill_mode="LOWEST"`` if a segment is empty, because rationals have no lowest value.
     """

@@ -1,4 +1,4 @@
-"""ScatterElements and ScatterND with the reduction "max": SegmentMax of the updates, and Max with the data."""
+"""Runs ScatterElements and ScatterND with the reduction "max", as SegmentMax of the updates and Max with the data."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from maxops.spec import Spec
 
 _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
-# The engine for all other arrays that NumPy can read through a protocol.
+# The engine for arrays of other libraries that NumPy can read through a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
 # The engines in the order of the lookup. `register_engine` inserts new rows at the beginning.
 _rows = [
@@ -88,10 +88,10 @@ def register_engine(
 
 
 def _is_traced() -> bool:
-    """Return whether Dynamo is tracing. If so, do not cache, because Dynamo warns about changes of global state."""
+    """Return whether Dynamo is tracing. If so, callers cache nothing, because Dynamo warns about changed globals."""
     if not is_imported("torch"):
         return False
-    import torch  # noqa: PLC0415 - imported already
+    import torch  # noqa: PLC0415 - already imported
 
     return bool(torch.compiler.is_dynamo_compiling())
 

@@ -187,7 +187,7 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
     if isinstance(dim, EllipsisType):
         return tuple(range(data.ndim))
     listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
-    # an error, because for an empty list, xarray reduces nothing, but ONNX reduces all axes
+    # an empty list is ambiguous: xarray reduces nothing, but ONNX reduces all axes
     if not listed and not noop_with_empty_axes:
         raise AttributeValueError(
             f"{row.name} dim must name at least one dimension; pass dim=... for all", row.clause("dim")
@@ -263,7 +263,7 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
 def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hashable], *, values: bool) -> Any:
     """Return a result with the dimensions `dims`, and the coordinates of data that do not use removed dimensions.
 
-    Only values keep the name and the attributes of data. Indices do not, because their units differ.
+    Only maxima keep the name and the attributes of data. Indices do not, because their units differ.
     """
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]
@@ -298,7 +298,7 @@ def _most_derived(arrays: Iterable[Any], base: type[Named]) -> type[Named]:
 
 def _of_class(kind: Any, result: Any) -> Any:
     """Convert the result to the class of the data, because xarray.apply_ufunc returns xarray's own classes."""
-    if type(result) is kind or issubclass(kind, xr.IndexVariable):  # an IndexVariable can hold only a 1-D index
+    if type(result) is kind or issubclass(kind, xr.IndexVariable):  # an IndexVariable can contain only a 1-D index
         return result
     if isinstance(result, xr.Variable):
         return kind(result.dims, result.data, result.attrs)

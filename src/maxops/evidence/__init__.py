@@ -1,4 +1,4 @@
-"""The evidence that maxops conforms to its clauses: the claims that `make verify` checked, and the evidence matrix."""
+"""The evidence that maxops satisfies its clauses: the claims that `make verify` checked, and the evidence matrix."""
 
 from __future__ import annotations
 

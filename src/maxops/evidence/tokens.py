@@ -1,6 +1,6 @@
 """Computes digests of source files from their tokens. Comments and formatting do not affect a digest.
 
-The build loads this file by its path before the package exists. Therefore, the file must not import maxops.
+This module must not import maxops, because the build runs it before it has built the package.
 """
 
 from __future__ import annotations

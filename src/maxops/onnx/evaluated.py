@@ -42,7 +42,7 @@ def evaluator(
     """Return an evaluator for a model.
 
     onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the file at `path` or, if
-    this is None, the original model `written`. `defaults` contains the default values of inputs.
+    `path` is None, the original model `written`. `defaults` contains the default values of inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
@@ -91,7 +91,7 @@ class GraphEvaluator:
         """Run the model on one value for each input, and return the requested outputs by name."""
         names = list(outputs)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):  # for example, ONNX allows division by zero
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # ONNX allows, for example, division by zero
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
         except Exception as error:  # operators of onnx may raise any exception

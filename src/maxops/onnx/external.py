@@ -153,9 +153,9 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 def follow_links(model: ModelProto, path: Path) -> Path:
     """Return the folder that contains the data files of a model, after following symbolic links.
 
-    If the model's file and all data files are links into one folder, this is the folder of the links' targets. The
-    locations in the model's tensors are then updated, because the targets may have other names. Locations outside the
-    model's folder, and others that are errors, are left to the readers of the model.
+    If the model's file and all data files are links into one folder, this is the folder of the links' targets. In
+    this case, the locations in the model's tensors are updated, because the targets may have other names. If a location
+    is invalid, nothing is updated. The functions that read the data raise the error.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
     if real == beside:

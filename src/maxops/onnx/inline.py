@@ -1,8 +1,8 @@
 """Inlines the functions of a model: replaces calls with the bodies of the functions.
 
 `onnx.inliner` performs the replacement. It ignores the default values of attributes, never terminates for a recursive
-function, and inlines a function incorrectly if one of its outputs is also its input. Therefore, this module removes or
-rejects these constructs before it passes a model to `onnx.inliner`.
+function, and inlines a function incorrectly if one of its outputs is also one of its inputs. Therefore, this module
+removes or rejects these constructs before it passes a model to `onnx.inliner`.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[st
     """Yield the groups of functions to inline together: all functions, or one function at a time.
 
     Functions are inlined one at a time if one of them has default attributes or must be converted to another operator
-    set. When such a function is inlined, all calls to it are already in the graph. Only in the graph can defaults be
-    added to calls, and only there does a conversion have the types that it requires.
+    set. When such a function is inlined, all calls to it are already in the graph. Defaults can be added
+    to calls only in the graph, and a conversion has the types that it requires only there.
     """
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
@@ -186,7 +186,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
-    # the inliner ignores types in subgraphs, so declare the types of names with only one type in the main graph
+    # the inliner ignores types in subgraphs, so declare them in the main graph, for each name that has only one type
     infos = [info for graph in all_graphs(result) for info in (*graph.value_info, *graph.output)]
     types = {info.name: info.type for info in infos}
     clashing = {info.name for info in infos if info.type != types[info.name]}

@@ -52,7 +52,7 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     `Model.placements` lists the runtime of each operator.
 
     Raises ModelError if the file cannot be read, is not well formed, or contains unsupported operators. If the model
-    violates a clause of a specification, `load` or `Model.run` raises the error of the clause.
+    violates a clause of a specification, `load` or `Model.run` raises the error for this clause.
     """
     path = Path(path)
     return _model(read(path), str(path), path, on)
@@ -236,7 +236,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
-    if on == "onnx":  # ONNX Runtime has its own rules for hidden names
+    if on == "onnx":  # ONNX Runtime has its own rules for shadowed names
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else follow_links(proto, path)
     external = next(external_tensors(proto), None)

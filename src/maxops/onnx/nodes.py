@@ -21,7 +21,7 @@ from maxops.spec import SCATTERS, Spec
 
 DOMAINS = ("", "ai.onnx")  # the two names of the default ONNX domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-# The attributes of Constant that contain numbers. For each, the protobuf field of the value and the dtype of the array.
+# The attributes of Constant that contain numbers, with the protobuf field of each value and the dtype of its array.
 PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),

@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """The operator Max. The model's operator set or, in the `maxops` domain, ``since_version`` sets its version."""
+    """The operator Max. The operator set determines its version, or ``since_version`` in the `maxops` domain."""
 
     op_domain = ""
 
@@ -26,7 +26,7 @@ class Max(OpRun):
 
 
 class ReduceMax(OpRun):
-    """The operator ReduceMax. Its version is set like that of Max. In the `maxops` domain, axes are always an input."""
+    """The operator ReduceMax. Its version is determined as for Max. In the `maxops` domain, axes is an input."""
 
     op_domain = ""
 
@@ -90,8 +90,8 @@ def reference_ops() -> list[type[OpRun]]:
 
     onnx's evaluator also uses these operators inside If, Loop and Scan, but not inside the functions of a model.
     `maxops.onnx.ReferenceEvaluator` also uses them inside functions. Arrays may have any shape, and any type that the
-    version of the operator supports. A call that violates a clause of a specification raises the error of the clause
-    or, if this error is a TypeError, a TypeError of onnx, whose cause is the error of the clause.
+    version of the operator supports. A call that violates a clause of a specification raises the error for this
+    clause. If this error is a TypeError, onnx raises its own TypeError, with the original error as its cause.
     """
     schemas.register()
     # onnx finds an operator by its domain and by the name of its class
@@ -116,7 +116,7 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
         super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
 
     def run(self, *args: Any, **more: Any) -> Any:
-        """Run the model as onnx's evaluator does. A call that violates a clause raises the error of the clause."""
+        """Run the model as onnx's evaluator does. A call that violates a clause raises the error for this clause."""
         try:
             return super().run(*args, **more)
         except TypeError as error:

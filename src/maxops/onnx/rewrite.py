@@ -243,7 +243,7 @@ def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelP
 
 
 def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
-    """Return whether, in every call of a function, Constant nodes in its body can provide the axes of its nodes."""
+    """Return whether Constant nodes in the body of a function can provide the axes of its nodes in every call."""
     expected = {attribute.ref_attr_name for attribute in axes} - {""}
     defaults = {attribute.name for attribute in function.attribute_proto}
     return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
@@ -260,7 +260,8 @@ def _axes(node: NodeProto) -> AttributeProto | None:
 def _give_axes(model: ModelProto, opset: int | None) -> None:
     """Replace the axes attributes of ReduceMax nodes with inputs.
 
-    Constant nodes provide the axes. In old operator sets, where a Constant can contain only floats, initializers do.
+    Constant nodes provide the axes. In old operator sets, where a Constant can contain only floats, initializers
+    provide them.
     """
     names = all_names(model)
     holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 import onnx
-import onnx.reference.op_run  # import before `register`: this module rejects operators of one name in two domains
+import onnx.reference.op_run  # import before `register`: it fails if two domains define the same operator
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
@@ -166,7 +166,7 @@ def _infer_scatter(context: Any) -> None:
 def _infer_max(context: Any) -> None:
     """Infer the output's type, and its shape by broadcasting the known shapes of the inputs."""
     given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
-    if None in given:  # an operator that onnx does not know produces the input
+    if None in given:  # the type is unknown, as for the outputs of unknown operators
         return
     result = TypeProto()
     result.tensor_type.elem_type = given[0].tensor_type.elem_type

@@ -19,7 +19,7 @@ MODEL = "model.onnx"
 
 @dataclass(frozen=True)
 class DataSet:
-    """The inputs and the expected outputs of one test case, by the names of the model's inputs and outputs."""
+    """The inputs and expected outputs of a test case, keyed by the names of the model's inputs and outputs."""
 
     name: str
     inputs: dict[str, Any]

@@ -58,7 +58,7 @@ class SessionEvaluator:
                     f"{self._source}: input {name!r} has a default, which ONNX Runtime treats as a constant in models "
                     f"of IR version 3 or older; {_ELSEWHERE}"
                 )
-        # onnxruntime has the defaults itself, and accepts no arrays of some types, such as int4
+        # do not pass defaults, because onnxruntime has them, and rejects arrays of some types, such as int4
         given = {
             name: _in_order(value)
             for name, value in inputs.items()

@@ -30,7 +30,7 @@ def rewrite(model: Any) -> Any:
     `docs/integrations/openvino_extension.md` for an example, and for the cases in which results are exact.
 
     Raises ModuleNotFoundError if OpenVINO is not installed. If a node violates a clause of a specification, raises the
-    error of the clause, with a message that names the node.
+    error for this clause, with a message that names the node.
     """
     return _module("rewriting").rewrite(model)
 

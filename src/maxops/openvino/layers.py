@@ -34,8 +34,8 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
-# OPSETS lists the operator sets that contain a type of layer. A type that it does not list is in the operator sets
-# ORDINARY if INPUTS lists it, and in EVERY otherwise.
+# The operator sets that contain a type of layer. Types that OPSETS does not list are in the operator sets ORDINARY if
+# INPUTS lists them, and in EVERY otherwise.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
 # The attribute in a layer's <data> that declares the output type.
@@ -266,7 +266,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
-    """Return the fill mode of a SegmentMax layer. The attribute is required, and may have either of its two names."""
+    """Return the fill mode of a SegmentMax layer. The attribute is required, and may have either of two names."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:

@@ -59,7 +59,7 @@ def rewrite(model: Any) -> Any:
         if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
     for result in model.get_results():
-        # otherwise, a conversion to f16 would come between the result and its source
+        # otherwise, OpenVINO may insert a conversion to f16 between the result and its source
         if _is_marked(result.input(0).get_source_output().get_node()):
             _mark(result)
     model.validate_nodes_and_infer_types()
@@ -191,7 +191,7 @@ def _readers(source: Any) -> list[Any]:
 
 @cache
 def _mark_of_openvino() -> tuple[str, Any]:
-    """Return the key and value that mark a node. OpenVINO creates the value only by reading an IR that contains it."""
+    """Return the key and value that mark a node. The value can only be copied from a model that OpenVINO has read."""
     (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]

@@ -30,8 +30,8 @@ def unknown(chunks: Chunks) -> bool:
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
     """Return an abstract array with the shape and dtype of a Dask array. Return other values unchanged.
 
-    An axis of unknown size gets size 1, which broadcasts to every other size, but `axis` gets size `rows` if passed.
-    Raises an error for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
+    An axis of unknown size gets size 1, which broadcasts to every other size, but `axis` gets size `rows` if `rows` is
+    passed. Raises an error for blocks that no engine accepts, such as masked arrays, if Dask knows their type.
     """
     if not isinstance(value, da.Array):
         return value

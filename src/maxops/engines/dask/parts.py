@@ -38,13 +38,13 @@ MOST_SEGMENTS_PER_ROW = 8
 
 @dataclass(frozen=True)
 class Part:
-    """The maxima of the segments in some consecutive rows.
+    """The maxima of the segments in a range of consecutive rows.
 
-    `ids` contains the unique segment ids, as a range if there is no gap. `values` and `indices` have one row per
+    `ids` contains the unique segment ids, as a range if they have no gaps. `values` and `indices` have one row per
     segment. Indices count from the first of the consecutive rows, so a part does not depend on its position. `rows` and
     `named` are the numbers of rows and ids, and `edges` contains the first and the last id.
 
-    An invalid id does not raise an error yet, because earlier rows may also contain one. `faults` contains the first
+    An invalid id does not raise an error yet, because earlier rows may contain another. `faults` contains the first
     fault of each kind, with its position in these rows. `count` is the number of segments if only the tasks that
     receive offsets know it, and otherwise 0.
     """
@@ -73,7 +73,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return the segment of each block's first offset, the number of rows before the block, and that of all rows."""
+    """Return three numbers per block: the segment of its first offset, the rows before the block, and all rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
@@ -102,7 +102,7 @@ def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
 def of_offsets(
     block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
 ) -> Any:
-    """Return the part for a block of rows. `place` is one row of `places`. With `are_whole`, all offsets are passed."""
+    """Return the part for a block of rows. `place` is a row of `places`. With `are_whole`, all offsets are passed."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
@@ -120,7 +120,7 @@ def of_offsets(
     (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # necessary if all offsets are passed
     lengths = np.diff(np.clip(offsets, begin, begin + len(block)))
     named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)
-    ids = np.full(len(block), -1, np.int64)  # rows without a segment, if offsets are not checked
+    ids = np.full(len(block), -1, np.int64)  # rows without a segment are possible if offsets are not checked
     ids[: len(named)] = named
     part = _part(block, ids, call._replace(check_ids=False))
     return part if call.num_segments is not None else replace(part, count=count)
@@ -159,7 +159,7 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise an error for NumPy subclasses, as for a call in memory, because a mask would be lost silently."""
+    """Raise an error for NumPy subclasses, as the NumPy engine does, because a mask would be lost silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
 
@@ -200,7 +200,7 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
 
 
 def _as_range(ids: Any) -> Any:
-    """Convert ascending ids without gaps to a range, because tasks with narrow rows communicate mostly ids."""
+    """Convert ascending ids without gaps to a range. With narrow rows, tasks would otherwise communicate mostly ids."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
@@ -367,7 +367,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise an error if the total numbers of ids and rows differ, as for a call in memory, or those of some blocks."""
+    """Raise the NumPy engine's error if the total numbers of ids and rows differ, or else an error about the blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

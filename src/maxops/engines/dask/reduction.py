@@ -81,7 +81,7 @@ def part_of_block(
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
-    if 0 in extent:  # not the lowest value, because rationals have no lowest value
+    if 0 in extent:  # keep the empty block, because not every dtype has a lowest value
         return Part(block, None, extent)
     result = run(ReduceCall(block, axis, return_indices=indices, nan=nan))
     values, own = result if indices else (result, None)
@@ -150,5 +150,5 @@ def finished(
     result = run(ReduceCall(part.values, axis, keepdims, initial=initial, return_indices=indices, nan=nan))
     if not indices or part.empty:
         return result
-    values, own = result  # 0 if the part's maximum is the result, -1 if only the initial value is the result
+    values, own = result  # `own` is 0 if the part's maximum is the result, and -1 if only the initial value is
     return values, np.where(own == 0, part.indices.reshape(own.shape), np.int64(-1))

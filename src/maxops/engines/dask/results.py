@@ -41,7 +41,7 @@ def pick(
 
 
 def picked(block: Any, *, number: int, first_axis_alone: bool) -> Any:
-    """Return the result with this number. A block that is not a tuple is empty data, for Dask to determine types."""
+    """Return the result with this number. Dask infers types with empty data, which is not a tuple."""
     block = first_block(block)
     if isinstance(block, tuple):
         return block[number]

@@ -1,7 +1,7 @@
 """Runs SegmentMax on Dask arrays: each task computes the maxima of a block of rows, and a tree of tasks merges them.
 
-With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore the communication
-between tasks is proportional to the result, for any number of blocks and segments.
+With sorted ids, the segments of a block are a range, and ranges overlap only at their ends. Therefore, the amount of
+data that tasks communicate is proportional to the size of the result, for any number of blocks and segments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
 
 # A block of the result is about as large as the largest block of data, because such a block fits in a worker's memory.
-# For blocks below this minimum, the overhead of a task is too high.
+# Blocks are at least this large, because the overhead of a task is too high for smaller blocks.
 LEAST_BYTES = 1 << 20
 # A graph with more blocks does not fit into memory.
 MOST_BLOCKS = 1 << 20
@@ -261,7 +261,7 @@ def _rows_at_once(found: Any, count: int) -> int:
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """Merge all blocks into one. Dask treats it as one row, because `array.query-planning` supports no other size."""
+    """Merge all blocks into one block, which has one row for Dask: `array.query-planning` supports no other size."""
     return da.reduction(
         found,
         chunk=chunk,

@@ -2,7 +2,7 @@
 
 Shapes and dtypes are checked at trace time, with the same errors as for NumPy arrays. Outside `jit`, the values of ids
 are checked before the call. Under `jit`, they are checked at run time and only on the CPU. If the check fails, JAX
-raises its own error with the text of maxops.
+raises its own error, which contains the message of maxops.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _is_plain_reduction(call: ReduceCall) -> bool:
-    """Return whether all options of a call can be parts of a cache key: its defaults, and Python bools and integers."""
+    """Return whether a cache key can contain all options of a call: defaults, Python bools and Python integers."""
     axes = call.axes
     return (
         call.out is None

@@ -1,7 +1,7 @@
 """The lowering for the CPU, which adds custom calls of the native core to XLA programs.
 
-JAX traces the operators' functions when it lowers a program. The arrays have one dtype and compatible shapes, and the
-results are not empty.
+JAX traces the functions of this module when it lowers a program. The arrays have one dtype and compatible shapes, and
+the results are not empty.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets."""
+    """Compute SegmentMax of data of shape (*batch, rows, *row), given ids of shape (*batch, rows) or offsets."""
     return _in_segments(
         "maxops_segment_max",
         how,

@@ -40,8 +40,8 @@ def typed(arrays: Sequence[Any]) -> list[Any]:
     """Convert weakly typed arrays to the dtype of the other arrays, if their kinds allow it.
 
     JAX traces a Python scalar as a weakly typed array. Like Python scalars, weakly typed integers convert to integers
-    and floats, and weakly typed floats convert to floats. A known value becomes a Python scalar, which the planner
-    checks.
+    and floats, and weakly typed floats convert to floats. If a scalar's value is known, it becomes a Python scalar,
+    which the planner checks.
     """
     known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
     strong = [array.dtype for array in known if not _is_weak(array)]
@@ -112,7 +112,7 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 
 def signature(*arrays: Any) -> Any:
-    """Return the key of a plan for JAX arrays, or None if an array is not a JAX array."""
+    """Return a cache key for the plan of a call on these arrays, or None if one of them is not a JAX array."""
     try:
         return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
     except AttributeError:
@@ -143,7 +143,7 @@ def number_of_segments(row: Spec, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The ids or offsets of a call, as a NumPy or JAX array, with the functions that check their values.
+    """The ids or offsets of a call, as a NumPy or JAX array, with methods that check their values.
 
     `count` is None if the highest id determines the number of segments.
     """
@@ -211,14 +211,14 @@ class Bounds:
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
         values = plan.widened(np.asarray(self.values))
         if dtypes.of(values.dtype) is dtypes.INT64 and not has_wide:
-            # any value below 0 or past the last segment has the same effect
+            # clip, because values below 0 are equivalent, as are values past the last segment or row
             most = self.rows if self.name == "offsets" else count
             return np.clip(values, -1, _INT32_MAX if is_symbolic_dim(most) else most).astype(np.int32)
         return as_jax(self.row, self.name, values)
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """Widen ids like `plan.widened`. Values above JAX's widest signed dtype become its maximum, past every segment."""
+    """Widen ids like `plan.widened`. Values too large for JAX become its maximum, which is past every segment."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids

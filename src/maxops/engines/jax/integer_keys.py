@@ -1,4 +1,4 @@
-"""The lowering for any device: converts elements to integer keys, computes XLA's maximum, and converts back.
+"""The lowering for any device. It converts elements to integer keys, computes their maximum, and converts it back.
 
 The functions of `custom_calls` have the same names and arguments.
 """
@@ -58,7 +58,7 @@ def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets, without checks."""
+    """Compute SegmentMax of data of shape (*batch, rows, *row), given unchecked ids (*batch, rows) or offsets."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
     dtype, keys = dtype_of(data), keys_of(data, how.nan)

@@ -67,7 +67,7 @@ def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
 def primitive(name: str, vmap: _Function, jvp: Callable[..., Any] | None = None) -> _Function:
     """Create a JAX primitive, and return a function that calls it with arrays and hashable parameters.
 
-    The functions of this name in `custom_calls` and `integer_keys` implement it. They do not receive the parameter
+    The functions of this name in `custom_calls` and `integer_keys` implement it. They receive neither
     `native`, which allows custom calls, nor `ties`, which affects only gradients. `jvp` follows JAX's convention for
     primitives. `vmap` receives the size of the mapped axis, a flag for each array that has this axis, the arrays with
     this axis first, and all parameters. It returns a result with this axis first.
@@ -80,7 +80,7 @@ def primitive(name: str, vmap: _Function, jvp: Callable[..., Any] | None = None)
         return result
 
     # JAX's own primitives have this attribute. If debug_nans is on, JAX reports the NaN in their results, instead of
-    # calling the compiled function operation by operation, which would run this primitive again.
+    # calling the compiled function operation by operation, because that would run this primitive again.
     call._apply_primitive = True  # type: ignore[attr-defined]
     call.__qualname__ = made.name
     # compiled once for each combination of shapes and parameters

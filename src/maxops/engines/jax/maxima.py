@@ -67,7 +67,7 @@ def _wide(tangent: jax.Array) -> jax.Array:
 
 
 def _share(total: jax.Array, count: jax.Array) -> jax.Array:
-    """Divide a total from `_wide` tangents by the number of elements that equal the maximum."""
+    """Divide a sum of `_wide` tangents by the number of elements that equal the maximum."""
     return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
@@ -104,12 +104,12 @@ def _reduce_max_jvp(
 
 
 def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, native: bool) -> jax.Array:
-    """Compute SegmentMax of data (*batch, rows, *row), given ids (*batch, rows) or offsets."""
+    """Compute SegmentMax of data of shape (*batch, rows, *row), given ids of shape (*batch, rows) or offsets."""
     batch = ids.shape[:-1]
     shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
     if prod(shape) == 0:
         empty = (jax.lax.full_like(stop_gradient(array), 0, dtype=data.dtype, shape=shape) for array in (data, ids))
-        return jnp.maximum(*empty)  # varies over the mesh axes of both arrays
+        return jnp.maximum(*empty)  # the result varies over the mesh axes of both arrays
     if data.size == 0:
         data = stop_gradient(data)  # no element can receive a gradient
     return _segment_max(data, ids, how=how, ties=ties, native=native)
@@ -120,7 +120,7 @@ def _segment_max_vmap(size: int, are_mapped: list[bool], data: jax.Array, ids: j
     if ids_are_mapped:
         whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))
         return segment_max(whole, ids, **how)
-    after_rows = ids.ndim  # the mapped axis becomes an axis of each row, because all rows share the ids
+    after_rows = ids.ndim  # all members of the batch have the same ids, so the mapped axis becomes an axis of each row
     return jnp.moveaxis(segment_max(jnp.moveaxis(data, 0, after_rows), ids, **how), after_rows, 0)
 
 

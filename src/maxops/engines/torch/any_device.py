@@ -128,7 +128,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
     """Return the maxima, given functions that compute the highest (`top`) and the lowest (`bottom`) elements."""
-    if dtype is dtypes.UINT8:  # the only unsigned dtype with maxima in torch
+    if dtype is dtypes.UINT8:  # the only unsigned dtype for which torch computes maxima
         return top(tensors)
     if dtype.kind != "float" or nan == "ignore":
         return _values(top([_keys(tensor, dtype, nan) for tensor in tensors]), dtype, nan)  # type: ignore[no-any-return]

@@ -47,7 +47,7 @@ is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracin
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
-    """Return whether the values of a tensor differ from its memory, so that only torch can compute them."""
+    """Return whether the values of a tensor differ from those in its memory, so that only torch can compute them."""
     return tensor.is_neg() or tensor._is_zerotensor()
 
 
@@ -61,7 +61,7 @@ _core_is_off = False
 
 @contextmanager
 def only_torch_operators() -> Iterator[None]:
-    """Run calls on CPU tensors as on other devices, for tests on machines without another device."""
+    """Run calls on CPU tensors as on other devices, for tests on machines without a GPU."""
     global _core_is_off  # noqa: PLW0603 - a setting of the process, like the settings of torch
     before, _core_is_off = _core_is_off, True
     try:
@@ -99,7 +99,8 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, if no mode or transform is active, and if all tensors are plain CPU tensors
-# that neither require a gradient nor have the negative bit. False before torch 2.10, which the core does not support.
+# that neither require a gradient nor have the negative bit. False for torch before 2.10, because the core does not
+# support it.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
@@ -112,6 +113,6 @@ runs_natively: bool = _native.take_tensors(
     torch.is_grad_enabled,
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
-    # Inference tensors may be written only in inference mode, and torch must be told of each write to a tensor.
+    # Inference tensors may be written only in inference mode, and each write to a tensor must be reported to torch.
     (torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
 )

@@ -1,4 +1,4 @@
-"""Runs plain CPU tensors on the NumPy engine, and routes calls that torch must record through its dispatcher.
+"""Runs calls on plain CPU tensors with the NumPy engine, and sends calls that torch must record to its dispatcher.
 
 All checks of shapes and dtypes run before torch's dispatcher, so the errors are the same as for NumPy arrays.
 """
@@ -147,15 +147,15 @@ def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
                  if name not in taken)  # fmt: skip
 
 
-# A call whose other fields have their defaults is passed to the core. The core does not receive `ties` and `dim`, which
-# the table of engines has checked.
+# If all fields except these have their defaults, a call is passed to the core without a plan. The core does not receive
+# `ties` and `dim`, which the table of engines has checked.
 _SHORT_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "ties", "nan", "dim", "row")
 _SHORT_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "num_segments", "fill_mode", "check_ids", "axis", "ties", "nan", "dim", "row"
 )
 
 
-# The same for calls that `plain` supports.
+# If all fields except these have their defaults, the module `plain` supports a call.
 _PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "nan", "dim", "row")
 _PLAIN_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
@@ -199,6 +199,6 @@ def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.d
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
-    """Return tensors that share the memory of the NumPy engine's results. If `out` is passed, it is the first."""
+    """Return tensors that share the memory of the NumPy engine's results. If `out` is passed, it replaces the first."""
     values, *others = as_tuple(result)
     return alone_if_one([memory.result(values) if out is None else out, *map(memory.result, others)])

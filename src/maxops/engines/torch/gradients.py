@@ -1,8 +1,8 @@
 """Computes the gradients of the operators, in reverse mode and in forward mode (JVP).
 
-The first element that equals the maximum receives the gradient, or the gradient is split evenly among all such
-elements. In forward mode, the tangent of a maximum is the tangent of this element, or the mean tangent of these
-elements. Tangents are added up, so a tangent of -0.0 may become +0.0. An element equals a maximum if their bits are
+Depending on `ties`, the gradient goes to the first element that equals the maximum, or is split evenly among all such
+elements. In forward mode, the tangent of a maximum is the tangent of the first such element, or the mean of their
+tangents. Tangents are added up, so a tangent of -0.0 may become +0.0. An element equals a maximum if their bits are
 equal, or if both are NaN. `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 
 All functions use operators of torch or maxops, so their results support gradients, vmap and compiled graphs. Only
@@ -33,7 +33,7 @@ _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Held(NamedTuple):
     """A mask of the elements that receive the gradient of a maximum, and their number, or None if it is always one.
 
-    `spread` repeats a value of each maximum for its elements, and `total` adds the values of its elements.
+    `spread` copies a value for each maximum to all of its elements, and `total` sums the values of its elements.
     """
 
     mask: Tensor
@@ -79,7 +79,7 @@ def holds(elements: Tensor, maxima: Tensor) -> Tensor:
 def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Enable outer forward-mode gradients in a rule.
 
-    By default, Torch disables them in rules, and they would be zero.
+    By default, torch disables them in rules, so they would be zero.
     """
 
     @wraps(rule)
@@ -104,7 +104,7 @@ def _in_inputs(
 ) -> tuple[list[Tensor | None], Tensor | None]:
     """Return a mask of the elements of each needed input that receive the gradient.
 
-    With the ties "even", also return the number of inputs that equal each maximum, and otherwise None.
+    If `ties` is "even", also return the number of inputs that equal each maximum. Otherwise, this number is None.
     """
     tensors = [tensor.detach() for tensor in tensors]
     maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
@@ -222,7 +222,7 @@ def describe_segment_max(ctx: Any, call: SegmentCall, segments: int) -> None:
         offsets=None,
         initial=None,
         num_segments=segments,
-        fill_mode="ZERO" if call.initial is None else None,  # any mode, because empty segments have no index
+        fill_mode="ZERO" if call.initial is None else None,  # any mode, because no element belongs to an empty segment
         fill_value=None,
         check_ids=False,  # already checked if requested
         return_empty=False,
@@ -256,7 +256,7 @@ def _in_segments(ctx: Any) -> Held:
     is_first, segments = ctx.call.ties == "first", ctx.call.num_segments
     maxima, indices, _ = _maxima_of_segments(ctx, saved)
     ids = widened(ids_of_rows(offsets, data.shape[0]) if ids is None else ids)
-    # Other rows are in one additional segment at the end, whose gradient is zero.
+    # Rows without a segment are assigned to an additional segment at the end, whose gradient is zero.
     ids = or_else((ids >= 0) & (ids < segments), ids, segments).to(torch.int64)
 
     def spread(values: Tensor) -> Tensor:

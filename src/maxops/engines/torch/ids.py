@@ -20,7 +20,7 @@ def or_else(mask: Tensor, tensor: Tensor, number: Any) -> Tensor:
 
 
 def numbered(like: Tensor, length: Any) -> Tensor:
-    """Return the numbers from 0 to `length` - 1. `torch.arange` would not return a fake tensor outside their mode."""
+    """Return the numbers from 0 to `length` - 1. Outside a fake mode, `torch.arange` would not return a fake tensor."""
     return like.new_ones([length], dtype=torch.int64).cumsum(0) - 1
 
 

@@ -110,12 +110,12 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 def result(array: Array) -> torch.Tensor:
-    """Return a result of the NumPy engine, whose layout follows the inputs, as a contiguous tensor, as torch does."""
+    """Return a result of the NumPy engine, which may have any layout, as a contiguous tensor."""
     return tensor_of(np.asarray(array, order="C"))
 
 
 def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
-    """Return an element-wise result of the NumPy engine as a tensor in the layout of `like`."""
+    """Return an element-wise result of the NumPy engine as a tensor in the layout that `like` chooses."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     if array.flags.c_contiguous and all(tensor.is_contiguous() for tensor in tensors):
         return tensor_of(array)
@@ -123,7 +123,7 @@ def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
 
 
 def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return an element-wise result in the layout of `like`."""
+    """Return an element-wise result in the layout that `like` chooses."""
     new = like(inputs, result.shape)
     return result if new.stride() == result.stride() else new.copy_(result)
 
@@ -152,13 +152,13 @@ def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
 
 
 def fake_mode(values: Iterable[Any]) -> AbstractContextManager[Any]:
-    """Return the mode of the first FakeTensor, because torch combines FakeTensors only with tensors of their mode."""
+    """Return the mode of the first FakeTensor, because torch combines FakeTensors only if they have the same mode."""
     modes = (value.fake_mode for value in values if isinstance(value, FakeTensor))
     return nullcontext() if modes_are_active() else next(modes, nullcontext())
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
-    """Copy a NumPy array that was passed together with tensors to a tensor. Only scalars are moved to other devices.
+    """Copy a NumPy array, passed in a call on tensors, to a new tensor. Only scalars are moved to other devices.
 
     The array is copied because the caller may change it before the backward pass, which torch would not detect.
     """

@@ -1,7 +1,7 @@
 """A fast path for calls on plain tensors that require gradients but no other feature of torch.
 
-Valid calls are not planned, and the core computes their gradients. `gradients` computes higher-order gradients, and
-gradients that the core does not support.
+Valid calls are not planned, and the core computes their gradients. The module `gradients` computes higher-order
+gradients, and all other gradients that the core does not support.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.torch import gradients, memory
 from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
 
-_MOST = 8  # inputs of the core
+_MOST = 8  # the maximum number of inputs for which the core computes gradients
 _NUMBERS = (float, int, bool)
-_EMPTY = {dtype: np.empty(0, row.numpy) for dtype, row in memory.DTYPES.items()}  # the maximum is `initial`
+# Empty arrays. If `initial` is passed, it is their maximum.
+_EMPTY = {dtype: np.empty(0, row.numpy) for dtype, row in memory.DTYPES.items()}
 
 
 def _dense_order(tensor: Tensor) -> list[int]:
-    """Return the axes of a tensor from the longest step in memory to the shortest."""
+    """Return the axes of a tensor in order of decreasing stride."""
     return sorted(range(tensor.ndim), key=tensor.stride().__getitem__, reverse=True)
 
 
@@ -69,7 +70,7 @@ def _spread(
     ties: str, tensors: Sequence[Tensor], needed: int, maxima: Tensor, gradient: Tensor,
     length: int = 1, inner: int = 1, ids: Tensor | None = None, by_offsets: bool = False,
 ) -> tuple[Any, ...] | None:  # fmt: skip
-    """Return the gradients of the tensors with a bit in `needed`, or None if the core does not support them.
+    """Return the gradients of the tensors whose bits in `needed` are set, or None if the core does not support them.
 
     If the core does not accept the tensors (large calls, torch before 2.10), they are passed as arrays.
     """
@@ -108,7 +109,7 @@ def takes_axes(axes: Any) -> bool:
 
 
 def tensors_of(values: Sequence[Any]) -> list[Tensor] | None:
-    """Return tensors and numbers with each number as a tensor of rank 0, or None if the core does not take one."""
+    """Return the values, with each number converted to a tensor of rank 0, or None if the core rejects a number."""
     tensors = []
     for value in values:
         if type(value) in PLAIN:
@@ -139,15 +140,15 @@ class Maximum(Function):
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
         if _is_last() and len(tensors) <= _MOST and (found := _of_inputs(ctx, tensors, needed, grad)) is not None:
             return None, None, *found
-        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # read once
+        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # do not read again
         return None, None, *gradients.for_inputs(kept, grad, needed)
 
 
 def _of_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> Any:
     """Return the native gradients of Max, or None if the core does not support the tensors.
 
-    The core repeats the element of a tensor that needs no gradient. It gets copies of other tensors that are broadcast
-    or not in C order.
+    The core itself broadcasts a tensor with one element if it needs no gradient. Other tensors that are broadcast or
+    not in C order are copied.
     """
     taken, of_result, order = tensors, grad, None
     is_whole = [tensor.shape == grad.shape for tensor in tensors]

@@ -1,8 +1,8 @@
-"""Functions for torch's compilers. They call the registered operators, which check calls with and without data.
+"""Runs calls under torch's compilers. The registered operators check the arguments during tracing and at run time.
 
-`torch.compile` traces this module, but cannot trace the planner. Options are constants in a graph, so they are checked
-during tracing. The operators check everything else. `torch.export` and `torch.jit.trace` run this module. Only traced
-calls import it, because its imports are slow.
+`torch.compile` traces this module, but cannot trace the planner. Options are constants in a graph, so this module
+checks them during tracing. The operators check everything else. `torch.export` and `torch.jit.trace` run this module.
+Only traced calls import it, because its imports are slow.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
 
 @cache
 def _scripted() -> Any:
-    """Return a scripted SegmentMax that takes num_segments as a tensor, like all sizes in `torch.jit.trace`."""
+    """Return a scripted SegmentMax with num_segments as a tensor, because sizes are tensors in `torch.jit.trace`."""
     types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
     listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
     handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
@@ -125,7 +125,7 @@ def _check_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> Non
     plan_segment_max(call, values_known=False)
 
 
-# For the axes of ReduceMax, data of a high rank.
+# The axes of ReduceMax are checked with data of the highest rank. `_check_reduce_options` checks the actual rank.
 _check_axes = _refusal_of(lambda axes: plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes)))
 _check_axis = _refusal_of(lambda axis, rank: axis_of(ROWS["segment_max"], axis, rank))
 _check_nan = _refusal_of(lambda row, value: nan_rule(ROWS[row], value))

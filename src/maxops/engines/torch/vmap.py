@@ -73,7 +73,7 @@ def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
 def _one_by_one(
     info: Any, call: ReduceCall | SegmentCall, dims: ReduceCall | SegmentCall, op: Callable[..., tuple[Tensor, ...]]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """Call the operator for each member of a batch; `dims` has the batch dimension of each tensor."""
+    """Call the operator for each member of a batch. `dims` contains the batch dimension of each tensor."""
 
     def run(take: Callable[[Tensor, int | None], Tensor]) -> tuple[Tensor, ...]:
         def member(name: str, tensor: Tensor) -> Tensor:
