@@ -1,6 +1,6 @@
 """Write files atomically: write a temporary file in the same folder, then rename it.
 
-maxops writes all files for users with this module.
+maxops uses this module for all files that it writes for users.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def check_writable(path: Path) -> None:
         raise _Checked  # so that atomic_write removes the temporary file
 
 
-class _Checked(Exception):  # noqa: N818 - no error
+class _Checked(Exception):  # noqa: N818 - signals success, not an error
     pass
 
 

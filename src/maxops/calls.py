@@ -17,7 +17,7 @@ from maxops import spec
 from maxops.errors import AttributeValueError, InputCountError
 from maxops.spec import Spec
 
-Function = Callable[[str, Any], Any]  # called with the name of an argument, which messages contain, and its value
+Function = Callable[[str, Any], Any]  # takes an argument's name, for error messages, and its value
 
 
 class MaxCall(NamedTuple):
@@ -239,7 +239,7 @@ INSTEAD = {
 def explain_argument(function: str, name: str) -> None:
     """Raise TypeError with a hint for a keyword argument that only similar functions of other libraries accept.
 
-    Return if the argument is not known.
+    Do nothing for all other names.
 
     >>> explain_argument("reduce_max", "keepdim")
     Traceback (most recent call last):

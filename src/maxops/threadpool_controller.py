@@ -21,7 +21,7 @@ except ImportError:  # not installed, or older
 else:
 
     class _Controller(LibController):  # type: ignore[misc]
-        """The controller of the number of threads of the native core."""
+        """Controls the number of threads of the native core."""
 
         user_api = internal_api = "maxops"
         filename_prefixes = ("_native.",)

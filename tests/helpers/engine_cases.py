@@ -300,7 +300,7 @@ def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table
         yield _along(-2, _segment_case("offsets", whole, offsets=OFFSETS, dtype=dtype, **EVERYTHING))
         yield _along(1, _segment_case("unsorted-values", whole[:, 0], MIXED, dtype=dtype, sorted=False))
         data = mixed(dtype, (10, 3), 21, nans=0.1)
-        if dtype is not dtypes.BOOL:  # bool shares only the fill_mode ZERO with numeric dtypes
+        if dtype is not dtypes.BOOL:  # for bool, LOWEST is the same as ZERO
             yield _segment_case("lowest", data, SORTED, dtype=dtype, fill_mode="LOWEST")
         yield _segment_case("sorted", data[:, 0].copy(), SORTED, 9, dtype=dtype, **EVERYTHING)
         yield _segment_case("unsorted", data, MIXED, dtype=dtype, sorted=False, **EVERYTHING)

@@ -43,7 +43,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
 
 
 def _promoted(*arrays: Any) -> tuple[Any, ...]:
-    """Promote arrays by their library's rules. If this fails, return them, so that `maximum` raises an error."""
+    """Promote arrays by their library's rules. If this fails, return them unchanged, and `maximum` raises an error."""
     try:
         return _in_one_type(*arrays)
     except (TypeError, ValueError, OverflowError):

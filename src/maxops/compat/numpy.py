@@ -32,7 +32,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxops import _native, ops
-from maxops import dtypes as _dtypes  # `dtypes` is a name of NumPy
+from maxops import dtypes as _dtypes  # NumPy also has the name `dtypes`
 from maxops.dtypes import REAL, DType
 from maxops.shapes import is_empty_along
 from maxops.typing import NanRule
@@ -82,7 +82,7 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
     The dtype is None if the call must be passed to NumPy. Python scalars are converted to the common dtype. Arrays are
     converted only if `dtype` is given.
     """
-    if dtype is None and type(one) in _LITERALS and type(other) in _LITERALS:  # promoted by their dtypes
+    if dtype is None and type(one) in _LITERALS and type(other) in _LITERALS:  # promoted as arrays
         first, second = np.asarray(one), np.asarray(other)
         if first.dtype.char in _USUAL and second.dtype.char in _USUAL:
             one, other = first, second
@@ -187,7 +187,7 @@ def _element_wise(
     row = None
     if len(inputs) == 2 and not more and not _overrides(out):
         one, other = inputs
-        if type(one) is type(other) is _ARRAY and dtype is None:  # the fast path of `_common`, without a call
+        if type(one) is type(other) is _ARRAY and dtype is None:  # inlined from `_common`, for speed
             row = _promoted(one.dtype, other.dtype)
         else:
             row, one, other = _common(one, other, dtype)
@@ -227,7 +227,7 @@ def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
 
 
 class _Maximum(_native.Ufunc):
-    """A replacement for `numpy.maximum` or `numpy.fmax`. Other attributes are those of NumPy's function.
+    """A replacement for `numpy.maximum` or `numpy.fmax`. Attributes not defined here are those of NumPy's function.
 
     >>> fmax(np.array([np.nan, 2.0]), 1.0)
     array([1., 2.])

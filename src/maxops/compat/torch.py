@@ -51,7 +51,7 @@ _LOWEST: dict[torch.dtype, float | int | bool] = {
 }
 
 Tensor = torch.Tensor
-_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda _: "False"})()  # signatures show PyTorch's default
+_NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda _: "False"})()  # shown as PyTorch's default in signatures
 
 _maximum, _reduce_max, _segment_max = map(at_once, ("maximum", "reduce_max", "segment_max"))
 

@@ -1,4 +1,4 @@
-"""The engine for other arrays in memory: columns, tables, and objects with `__dlpack__` on the CPU or `__array__`.
+"""The engine for other arrays in memory: columns, tables, and objects with `__array__` or, on the CPU, `__dlpack__`.
 
 Results have the kind of the arguments if that kind has an array API namespace; otherwise, they are NumPy arrays.
 """

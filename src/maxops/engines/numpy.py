@@ -28,7 +28,7 @@ def _segment_max(call: SegmentCall) -> Any:
 
 
 def _with_out(call: Call | ScatterCall, result: Any) -> Any:
-    """Return the result. If the caller passed `out`, return this object instead of the plan's view of it."""
+    """Return the result. If the caller passed `out`, return `out` itself, not the plan's view of it."""
     if call.out is None:
         return result
     return (call.out, *result[1:]) if isinstance(result, tuple) else call.out

@@ -268,7 +268,7 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]
     last = xr.Variable(dims, part).transpose(*others, *new).data  # apply_ufunc returns new dimensions last
-    nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which xarray would read or add to the Dask graph
+    nothing = np.broadcast_to(np.uint8(0), data.shape)  # xarray would read data, or add it to a graph
     template = (
         data.copy(deep=False, data=nothing)
         if isinstance(data, xr.DataArray)

@@ -1,6 +1,6 @@
 """Computes digests of source files from their tokens. Comments and formatting do not affect a digest.
 
-This module must not import maxops, because the build runs it before it has built the package.
+The build runs this module before the package exists, so this module must not import maxops.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
     newest = since(operator, opset, "")
     if row is None and operator in SCATTERS:
         raise ModelError(
-            f'{where}: {operator} has the reduction "max" only from operator set 18, but the model imports operator '
-            f"set {opset}; convert the model with onnx.version_converter"
+            f'{where}: {operator} has the reduction "max" only in operator set 18 or newer, but the model imports '
+            f"operator set {opset}; convert the model with onnx.version_converter"
         )
     if row is None or row.version != newest:
         raise ModelError(

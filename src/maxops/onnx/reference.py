@@ -56,7 +56,7 @@ class SegmentMax(OpRun):
 
 
 class _Scatter(OpRun):
-    """The base class of the scatters. maxops runs the reduction "max", and onnx runs all other reductions."""
+    """The base class of the scatter operators. maxops runs the reduction "max", and onnx runs all other reductions."""
 
     op_domain = ""
 
@@ -135,5 +135,5 @@ def _row(node: OpRun, since_version: int | None) -> Spec:
     opset = opsets.get("", opsets.get("ai.onnx"))
     row = None if opset is None else spec.in_opset(node.op_type, opset)
     if row is None:
-        raise ModelError(f"maxops does not support {node.op_type} from operator set {opset}")
+        raise ModelError(f"maxops does not support {node.op_type} in operator set {opset}")
     return row

@@ -157,7 +157,7 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     where = nodes.label(node)
     row = _row(node.op_type, opset)
     if row is None:
-        raise ModelError(f"{where}: maxops does not support {node.op_type} from operator set {opset}")
+        raise ModelError(f"{where}: maxops does not support {node.op_type} in operator set {opset}")
     if len(node.output) != 1 or not node.input:
         has = f"{counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}"
         raise ModelError(f"{where}: expected one or more inputs and one output, got {has}")

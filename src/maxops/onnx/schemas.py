@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 import onnx
-import onnx.reference.op_run  # import before `register`: it fails if two domains define the same operator
+import onnx.reference.op_run  # import before `register`: fails if two domains define the same operator
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
@@ -198,7 +198,7 @@ def _infer_reduce_max(context: Any) -> None:
 
 
 def _known_axes(context: Any) -> list[int] | None:
-    attribute = context.get_attribute("axes")  # `rewrite` leaves it in functions until they are inlined
+    attribute = context.get_attribute("axes")  # `rewrite` keeps the attribute in functions until they are inlined
     if attribute is not None:
         return None if attribute.ref_attr_name else list(attribute.ints)
     if context.get_num_inputs() < 2 or not context.has_input(1):

@@ -89,7 +89,7 @@ def call_key(node: NodeProto) -> FunctionKey:
 
 
 def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs inside a node, such as the branches of an If, and the names of the attributes with them.
+    """Yield the graphs inside a node, such as the branches of an If, each with the name of its attribute.
 
     For a function, yield the graphs in its default attributes.
     """

@@ -68,7 +68,7 @@ def load(path: str | PathLike[str]) -> Model:
         add_edge(edge, found, sources, source)
     weights = Weights(path.with_suffix(".bin"))
     constants: dict[str, Array] = {}
-    inputs: dict[str, Value] = {}  # by layer id
+    inputs: dict[str, Value] = {}  # keyed by layer id
     outputs: dict[str, Value] = {}
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port

@@ -1,4 +1,4 @@
-"""Shared steps of the Dask engine: abstract arrays, chunked NumPy arrays, and aligned chunks."""
+"""Functions that all operators of the Dask engine use, for abstract arrays and for chunks."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return three numbers per block: the segment of its first offset, the rows before the block, and all rows."""
+    """Return per block: the segment of its first offset, the number of rows before it, and the total number of rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)

@@ -50,7 +50,7 @@ def reduce_max(call: ReduceCall) -> Any:
 class Part:
     """The partial result that a task communicates, for one block or for adjacent blocks.
 
-    `values` contains the maxima, with size 1 along the reduced axes, or the data if it is empty. `indices` contains the
+    `values` contains the maxima, with size 1 along the reduced axes, or the empty block itself. `indices` contains the
     index of the first element that equals each maximum, counted only within these blocks. `extent` contains the sizes
     of the reduced axes. A part does not depend on its position, and sizes may be unknown in advance.
     """

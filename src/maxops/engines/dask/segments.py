@@ -261,7 +261,7 @@ def _rows_at_once(found: Any, count: int) -> int:
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """Merge all blocks into one block, which has one row for Dask: `array.query-planning` supports no other size."""
+    """Merge all blocks into one. For Dask, it has one row, because `array.query-planning` supports no other size."""
     return da.reduction(
         found,
         chunk=chunk,

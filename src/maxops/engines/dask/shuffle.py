@@ -37,9 +37,10 @@ CLASSES = 4
 def shuffled(
     found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
 ) -> Any:
-    """Return the results, in blocks of the given sizes, from the parts of all data blocks. Several results form tuples.
+    """Return the results, in blocks of the given sizes, from the parts of all data blocks.
 
-    All sizes except the last are equal. `span` is None if the ids are not known before the computation.
+    If a call has several results, each block is a tuple. All sizes except the last are equal. `span` is None if the ids
+    are not known before the computation.
     """
     name = f"{name}-{tokenize(found.name, call, sizes, span is None)}"
     layer: dict[Any, Any] = {}

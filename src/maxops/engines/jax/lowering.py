@@ -27,7 +27,7 @@ _only_keys = False
 @contextmanager
 def only_integer_keys() -> Iterator[None]:
     """Use integer keys even on the CPU, for calls that are traced in the block."""
-    global _only_keys  # noqa: PLW0603 - a setting of the process, like the settings of JAX
+    global _only_keys  # noqa: PLW0603 - a process-wide setting, like those of JAX
     before, _only_keys = _only_keys, True
     try:
         yield

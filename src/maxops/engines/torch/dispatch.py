@@ -62,7 +62,7 @@ _core_is_off = False
 @contextmanager
 def only_torch_operators() -> Iterator[None]:
     """Run calls on CPU tensors as on other devices, for tests on machines without a GPU."""
-    global _core_is_off  # noqa: PLW0603 - a setting of the process, like the settings of torch
+    global _core_is_off  # noqa: PLW0603 - a process-wide setting, like those of torch
     before, _core_is_off = _core_is_off, True
     try:
         yield
@@ -99,8 +99,8 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, if no mode or transform is active, and if all tensors are plain CPU tensors
-# that neither require a gradient nor have the negative bit. False for torch before 2.10, because the core does not
-# support it.
+# that neither require a gradient nor have the negative bit. This is False for torch before 2.10, because the core does
+# not support it.
 runs_natively: bool = _native.take_tensors(
     PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),

@@ -14,7 +14,7 @@ from maxops.plan import widened_dtype
 def or_else(mask: Tensor, tensor: Tensor, number: Any) -> Tensor:
     """Return the elements of a tensor where a mask is true, and a number elsewhere.
 
-    `torch.where` would make a tensor of the number itself, which fake tensors reject outside their mode.
+    `torch.where` would convert the number to a tensor, which fake tensors reject outside their mode.
     """
     return torch.where(mask, tensor, tensor.new_full((), number))
 

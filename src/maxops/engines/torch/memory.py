@@ -177,7 +177,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
 def abstracted(_: str, value: Any) -> Any:
     """Return an abstract array for a tensor, and other values unchanged.
 
-    Symbolic sizes become their `example`, or else 1.
+    Symbolic sizes become their `example`, or 1 if it is unknown.
     """
     if not isinstance(value, torch.Tensor):
         return value

@@ -140,7 +140,7 @@ class Maximum(Function):
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
         if _is_last() and len(tensors) <= _MOST and (found := _of_inputs(ctx, tensors, needed, grad)) is not None:
             return None, None, *found
-        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # do not read again
+        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # do not read them again
         return None, None, *gradients.for_inputs(kept, grad, needed)
 
 
@@ -214,7 +214,7 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     if not data.is_contiguous() or axes[-1] - axes[0] + 1 != len(axes):
         order = _dense_order(data)
         places = [order.index(axis) for axis in axes]
-        is_in_order = places == sorted(places) or call.ties == "even"  # "first" is the first in C order
+        is_in_order = places == sorted(places) or call.ties == "even"  # "first" means first in C order
         if not is_in_order or max(places) - min(places) + 1 != len(axes):
             order = [*(axis for axis in range(rank) if axis not in axes), *axes]
         grad = _as_taken(grad.reshape([1 if axis in axes else data.shape[axis] for axis in range(rank)]), order)
