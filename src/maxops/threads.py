@@ -42,8 +42,8 @@ def num_threads(count: int) -> Iterator[None]:
     As with `set_num_threads`, the number applies to the whole process, including calls in other threads. Blocks may be
     nested, and several threads may run blocks at the same time. If several blocks are active, the most recently entered
     one determines the number. When the last block ends, the number is restored to its value before the first block
-    began. Calling `set_num_threads` inside a block has an effect only until a block ends. The number never affects the
-    bits of a result.
+    began. Calling `set_num_threads` inside a block has an effect only until any block ends. The number never affects
+    the bits of a result.
 
     As a decorator, ``@mo.num_threads(1)`` runs each call of the function in a block. Raises ConfigurationError if the
     number is not an integer from 1 to 1024.

@@ -72,7 +72,7 @@ PythonScalar: TypeAlias = bool | int | float | Fraction
 """A Python number, which takes the dtype of the arrays that it is combined with."""
 
 Real: TypeAlias = "np.generic[float | Fraction]"
-"""NumPy scalars that are real numbers, not complex numbers, text or times. Type checkers know no type of bfloat16."""
+"""NumPy scalars that are real numbers, not complex numbers, text or times. Type checkers do not know bfloat16."""
 
 Scalar: TypeAlias = "SupportsFloat | Real"
 """A real number: a Python scalar, a NumPy scalar, or an array of rank 0."""

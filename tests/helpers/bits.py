@@ -44,7 +44,7 @@ def of_words(dtype: DType, bits: Any) -> Array:
 
 
 def _bytes(array: Array) -> bytes:
-    """Return the bytes of an array in C order; before NumPy 2.3, `tobytes` rejects other orders above 32 dimensions."""
+    """Return the bytes of an array in C order. Before NumPy 2.3, `tobytes` rejects other orders above 32 dimensions."""
     return np.ascontiguousarray(array).tobytes()
 
 
@@ -113,12 +113,12 @@ def _pool(dtype: DType) -> Array:
 
 
 def pool(dtype: DType) -> Array:
-    """Return the pool as an array."""
+    """Return the boundary values of a dtype as an array."""
     return of_words(dtype, _pool(dtype))
 
 
 def spread(dtype: DType, count: int) -> Array:
-    """Return `count` values spread over the whole pool, which is sorted: its first values are small and positive."""
+    """Return `count` values from all parts of the pool, because its first values are all small and positive."""
     return np.take(pool(dtype), np.linspace(0, len(_pool(dtype)) - 1, count).astype(int))
 
 
@@ -137,7 +137,7 @@ def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Return distinct values without NaN in random order; values repeat if the type has too few."""
+    """Return distinct values without NaN in random order. Values repeat if the type has too few."""
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.kind == "float":  # ranks from -Inf to +Inf are consecutive
         lowest, values = (1 << dtype.bits - 1) - 1 - dtype.infinity_bits, 2 * dtype.infinity_bits + 2
@@ -195,7 +195,7 @@ def transposed(values: Array) -> Array:
 
 
 def swapped(values: Array) -> Array:
-    """Return the values in the other byte order; one-byte types are unchanged."""
+    """Return the values in the other byte order. One-byte types are unchanged."""
     other = np.empty(values.shape, values.dtype.newbyteorder("S"))
     other.view(values.dtype)[...] = values.copy().view(f"u{values.dtype.itemsize}").byteswap().view(values.dtype)
     return other
@@ -243,7 +243,7 @@ def at_offset(values: Array, offset: int) -> Array:
 
 
 class Guarded:
-    """An array between guard bytes; `check` raises if they changed."""
+    """An array between guard bytes. `check` raises an error if they have changed."""
 
     MARGIN = 256
 
@@ -264,7 +264,7 @@ _NAN_RANK = np.uint64(2**64 - 1)
 
 
 def ranks(array: Array) -> Array:
-    """Return an integer for each element that orders the values; every NaN has the same highest integer."""
+    """Return an integer for each element that orders the values. Every NaN has the same, highest integer."""
     dtype = dtypes.of(array.dtype)
     assert dtype is not None
     bits = words(array).astype(np.uint64)
@@ -330,7 +330,7 @@ def fast_segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str)
 
 
 def fast_unsorted_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> Array:
-    """Compute SegmentMax of ids in any order; drop ids that are out of range."""
+    """Compute SegmentMax of ids in any order. Drop ids that are out of range."""
     inside = (ids >= 0) & (ids < num_segments)
     order = np.argsort(ids[inside], kind="stable")
     return fast_segment_max(data[inside][order], ids[inside][order], num_segments, fill_mode)
@@ -361,7 +361,7 @@ def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
 
 
 def elements(dtype: DType) -> st.SearchStrategy[int]:
-    """Generate bits of a type, from the pool or at random."""
+    """Generate the bits of an element: a boundary value, or random bits."""
     if dtype.kind == "bool":
         return st.integers(0, 1)
     return st.one_of(st.sampled_from(pool_words(dtype)), st.integers(0, (1 << dtype.bits) - 1))

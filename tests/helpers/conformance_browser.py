@@ -120,7 +120,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """Yield a browser with a desktop window; afterwards, check that it used no network and logged no errors."""
+    """Yield a browser with a desktop window. Afterwards, check that it used no network and logged no errors."""
     chromium.tell("Emulation.setDeviceMetricsOverride", width=1300, height=900, deviceScaleFactor=1, mobile=False)
     chromium.tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
     yield chromium

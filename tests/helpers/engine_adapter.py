@@ -36,7 +36,7 @@ class Adapter:
     knows_no_types: bool = False
 
     def given(self, arrays: dict[str, Array] | tuple[Array, ...], axis: Any = 0) -> Any:
-        """Return the arrays of a call as arrays of the engine; `axis` is the axis of the segments."""
+        """Return the arrays of a call as arrays of the engine. `axis` is the axis of the segments."""
         if self.give_all is not None:
             return self.give_all(arrays, axis)
         if isinstance(arrays, tuple):
@@ -52,6 +52,6 @@ class Adapter:
             return False
 
     def need(self) -> None:
-        """Skip the test if the package is not installed; in CI, a skip is a failure."""
+        """Skip the test if the package is not installed. In CI, a skip is a failure."""
         if self.package is not None:
             pytest.importorskip(self.package)

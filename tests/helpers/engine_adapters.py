@@ -1,4 +1,4 @@
-"""The adapters of all engines; each engine has its own file."""
+"""The adapters of all engines. Each engine has its own file."""
 
 from __future__ import annotations
 

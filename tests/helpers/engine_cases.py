@@ -46,7 +46,7 @@ class Case:
 
 
 def as_dtype(dtype: DType, values: Any) -> Array:
-    """Return small integers in any dtype."""
+    """Convert small integers to an array of a dtype."""
     return np.array(values).astype(dtype.numpy)
 
 

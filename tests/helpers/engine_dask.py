@@ -22,7 +22,7 @@ def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
 
 def _ones(array: Array) -> tuple[int, ...]:
-    """Return the sizes of blocks: one or two elements, or a dozen blocks along each axis."""
+    """Return the sizes of blocks: one or two elements or, along a long axis, a twelfth of the axis."""
     return tuple(max(2 - axis % 2, size // 12) for axis, size in enumerate(array.shape))
 
 
@@ -40,7 +40,7 @@ def _dask_unknown(array: Array) -> Any:
 
 
 def _all_unknown(arrays: dict[str, Array] | tuple[Array, ...], axis: Any) -> Any:
-    """Return all arrays with blocks of unknown size; the data has them along the axis of the segments."""
+    """Return all arrays with blocks of unknown size. The data has them along the axis of the segments."""
     if isinstance(arrays, tuple):
         return tuple(map(_dask_unknown, arrays))
     given = {name: _dask_unknown(array) for name, array in arrays.items()}

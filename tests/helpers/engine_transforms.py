@@ -99,7 +99,7 @@ def loop(function: Function, axes: tuple[int | None, ...]) -> Function:
 
 
 def mapped(function: Function, shapes: Shapes, dtypes: tuple[DType, ...], *, same_ids: bool = False) -> Iterator[Trial]:
-    """Yield every set of mapped arguments, and every position of the mapped axis in each; `same_ids` are not mapped."""
+    """Yield every set of mapped arguments, and every position of the mapped axis in each. `same_ids` are not mapped."""
     choices = [
         [None] if same_ids and isinstance(shape, str) else [None, 0, -1] if shape == () else [None, 0, 1, -1]
         for shape in shapes
@@ -268,7 +268,7 @@ def squares(function: Function) -> Function:
 
 
 def nested(transforms: dict[str, Callable[[Function], Function]], function: Function, names: tuple[str, ...]) -> Any:
-    """Apply transforms to a function; the first one is the innermost."""
+    """Apply transforms to a function. The first one is the innermost."""
     for name in names:
         function = transforms[name](function)
     return function

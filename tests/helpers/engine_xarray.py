@@ -1,7 +1,7 @@
 """The tests' adapters for xarray: axes are named from the last axis, "a1", to the first.
 
-`give` makes the wrapped data an array of another engine; ids stay in memory, because their values determine the number
-of segments.
+`give` makes the wrapped data an array of another engine. The ids stay in memory, because their values determine the
+number of segments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Arrays = dict[str, Array] | tuple[Array, ...]
 
 
 def named(array: Any, axes: tuple[int, ...] | None = None) -> Any:
-    """Return a DataArray with these names of axes; by default, axes are numbered from the last."""
+    """Return a DataArray whose axes are named by number. By default, the last axis has number 1."""
     xr = import_module("xarray")
     numbers = range(array.ndim, 0, -1) if axes is None else axes
     return xr.DataArray(array, dims=[f"a{number}" for number in numbers])
@@ -67,7 +67,7 @@ def take(result: Any) -> Array:
 
 
 def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
-    """Return an adapter; its errors name dimensions."""
+    """Return an adapter. Its errors name dimensions."""
     words = {
         "maximum-refused-shapes": "axis -1 has size 2, expected 3",
         "reduce_max-refused-dim": "dim must be a dimension of data ('a2', 'a1'), got 'x'",

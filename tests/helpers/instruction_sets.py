@@ -35,7 +35,7 @@ by_itself = pytest.mark.parametrize("isa", [_native.isa()], indirect=True)
 
 
 def on_each_isa(check: Callable[[], object]) -> None:
-    """Call a check once for each source of kernels; errors name the instruction set, which is restored afterwards."""
+    """Call a check once for each source of kernels. Errors name the instruction set, which is restored afterwards."""
     before = _native.isa()
     try:
         for name in OWN_SOURCE:

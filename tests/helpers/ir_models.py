@@ -27,7 +27,7 @@ def net(layers: list[str], edges: list[tuple[int, int, int, int]], version: obje
 
 
 def segment_net(data: str, rows: tuple[int, ...], count: bool, out: tuple[int, ...], kind: str = "f32") -> str:
-    """Return an example of the specification: one layer with its ports and its attribute."""
+    """Return an IR with one SegmentMax layer, as in the examples of the specification."""
     sizes = ",".join(map(str, rows))
     layers = [
         layer(0, "data", "Parameter", f'shape="{sizes}" element_type="{kind}"', outputs=[(0, rows)]),

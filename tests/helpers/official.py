@@ -20,7 +20,7 @@ def _zeros(padded: Array, x_shape: Any, kernel: Any, strides: Any, out_shape: An
 
 @cache
 def official_cases() -> tuple[Any, ...]:
-    """Return the cases with their models and data; the data of pooling cases is zero, because it takes 6 s to compute.
+    """Return the cases with their models and data. The data of pooling cases is zero, because it takes 6 s to compute.
 
     The onnx package creates the cases once in a process, on first use.
     """

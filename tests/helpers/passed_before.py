@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Record passing tests; the main process receives the reports of workers, and writes the file."""
+    """Record passing tests. The main process receives the reports of workers, and writes the file."""
     if report.when == "call" and report.passed and "\n" not in report.nodeid:
         _passed.append(report.nodeid)
 

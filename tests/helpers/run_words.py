@@ -61,7 +61,7 @@ def any_word(chosen: random.Random, most: int = 5000, runs: int = 6) -> Word:
 def distinguishing_ranks(ids: Array) -> Array:
     """Return four columns of distinct ranks, of shape (rows, 4), that reveal dropped or misplaced rows.
 
-    The ranks ascend in the first column and descend in the second; the other two columns have random orders.
+    The ranks ascend in the first column and descend in the second. The other two columns have random orders.
     """
     count = len(ids)
     chosen = np.random.default_rng(count)

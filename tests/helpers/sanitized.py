@@ -1,7 +1,7 @@
 """A pytest plugin for `make sanitize`: a LeakSanitizer report about a native module of maxops fails the run.
 
 The check runs before the interpreter exits, because CPython does not free all of its memory at exit. Only allocations
-with a module of maxops among their callers count. These are C++ allocations; tests/bindings/leaks.py counts Python
+with a module of maxops among their callers count. These are C++ allocations. tests/bindings/leaks.py counts Python
 objects.
 """
 

@@ -15,7 +15,7 @@ is the only change that a program needs. Differences:
 - If an array contains only NaN and -inf, `nanargmax` returns the index of -inf, but NumPy returns the index of the
   first NaN.
 - maxops passes unsupported calls to NumPy: calls with complex numbers, dates, strings, objects, longdouble, subclasses
-  such as masked arrays, or arrays of other libraries, such as Series; calls with ``casting=`` and similar arguments;
+  such as masked arrays, or arrays of other libraries such as Series; calls with ``casting=`` and similar arguments;
   reductions with an ``out`` of another dtype, because NumPy computes in that dtype; and ``reduceat`` with indices that
   are not increasing.
 """
@@ -137,7 +137,7 @@ def _integer(axis: Any) -> Any:
 
 
 def _given(result: Any, out: Any, where: Any = True) -> Any:
-    """Return a result as NumPy does: in `out` if passed; otherwise, as a scalar if the result has rank 0."""
+    """Return a result as NumPy does. If it has rank 0 and `out` is not passed, return a scalar."""
     if isinstance(out, tuple):
         (out,) = out
     if out is not None:

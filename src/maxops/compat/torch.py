@@ -17,8 +17,8 @@ Differences:
 - ``segment_reduce`` accepts every dtype that maxops supports, and checks offsets.
 - Some invalid arguments raise errors of maxops: a repeated ``dim`` raises `AxesError`, and an out-of-range index raises
   `SegmentIdsError`.
-- maxops passes unsupported calls to PyTorch, such as calls with complex numbers or empty tensors, ``segment_reduce``
-  with ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
+- maxops passes unsupported calls to PyTorch, such as calls with complex numbers or empty tensors. It also passes
+  ``segment_reduce`` with ``indices``, ``unsafe=True`` or multidimensional lengths, and scattering to a scalar.
 - ``scatter_reduce`` and ``index_reduce`` support only ``reduce="amax"``, and ``segment_reduce`` supports only
   ``reduce="max"``.
 """

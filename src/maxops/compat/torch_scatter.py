@@ -5,8 +5,8 @@
 >>> scatter_max(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 2, 0]))
 (tensor([2., 0., 3.]), tensor([2, 3, 1]))
 
-As in torch_scatter, an empty segment has the value 0 and the index ``src.size(dim)``, and the element at the returned
-index receives the gradient. Differences:
+As in torch_scatter, an empty segment has the value 0 and the index ``src.size(dim)``. The element at the returned index
+receives the gradient. Differences:
 
 - NaN is ignored, including in ``out``, unless all elements are NaN. torch_scatter returns 0 if all elements are NaN,
   and keeps NaN in ``out``. +0 is greater than -0.

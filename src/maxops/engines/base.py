@@ -74,7 +74,7 @@ class Row:
 
     ``types`` contains the array types of the engine: classes, or strings "module:class" that are looked up after the
     module is imported. ``engine`` is the engine or the name of its module. ``beside`` contains the names of other
-    engines whose arrays this engine also accepts. ``options`` contains those of the options "out" and "dim" that it
+    engines whose arrays this engine also accepts. ``options`` lists which of the options "out" and "dim" it
     supports.
     """
 

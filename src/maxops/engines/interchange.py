@@ -1,6 +1,6 @@
 """The engine for other arrays in memory: columns, tables, and objects with `__array__` or, on the CPU, `__dlpack__`.
 
-Results have the kind of the arguments if that kind has an array API namespace; otherwise, they are NumPy arrays.
+Results have the kind of the arguments if that kind has an array API namespace. Otherwise, they are NumPy arrays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inlines the functions of a model: replaces calls with the bodies of the functions.
 
-`onnx.inliner` performs the replacement. It ignores the default values of attributes, never terminates for a recursive
-function, and inlines a function incorrectly if one of its outputs is also one of its inputs. Therefore, this module
-removes or rejects these constructs before it passes a model to `onnx.inliner`.
+`onnx.inliner` performs the replacement. It ignores the default values of attributes, and never terminates for a
+recursive function. It inlines a function incorrectly if one of its outputs is also one of its inputs. Therefore, this
+module removes or rejects these constructs before it passes a model to `onnx.inliner`.
 """
 
 from __future__ import annotations

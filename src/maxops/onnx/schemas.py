@@ -71,8 +71,8 @@ def register() -> None:
 def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
     """Return the version of an operator in an operator set, or 0 if the onnx package does not define it.
 
-    Also returns 0 for an operator set that is below 1 or too large for a C int, and for a name that is not UTF-8, which
-    protobuf returns as bytes.
+    Also returns 0 for an operator set that is below 1 or too large for a C int, and for a name that is not UTF-8.
+    Protobuf returns these names as bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)

@@ -55,7 +55,7 @@ def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) ->
 
     With `num_segments`, the function has an input for the number of segments. On onnx's reference evaluator, its
     results are bit-identical to those of maxops for all valid segment ids. On other runtimes, the results of ScatterND
-    and Where may differ; see docs/integrations/onnx.md.
+    and Where may differ. See docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 

@@ -36,7 +36,7 @@ ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
 
 # A block of the result is about as large as the largest block of data, because such a block fits in a worker's memory.
-# Blocks are at least this large, because the overhead of a task is too high for smaller blocks.
+# This is the minimum for the size of a block, because the overhead of a task is too high for smaller blocks.
 LEAST_BYTES = 1 << 20
 # A graph with more blocks does not fit into memory.
 MOST_BLOCKS = 1 << 20
@@ -87,7 +87,7 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 def _moved(array: Any, source: int, destination: int) -> Any:
-    """Move an axis to another position; dask.array.moveaxis does not accept arrays under query planning."""
+    """Move an axis to another position. dask.array.moveaxis does not accept arrays under query planning."""
     order = [axis for axis in range(array.ndim) if axis != source]
     order.insert(destination, source)
     return array if source == destination else array.transpose(order)
@@ -120,7 +120,7 @@ def _in_blocks_of(other: Any, array: Array) -> Any:
 
 
 def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
-    """Return the parts of all blocks, given the ids of their rows; `axis` is the row axis in the caller's data."""
+    """Return the parts of all blocks, given the ids of their rows. `axis` is the row axis in the caller's data."""
     if not isinstance(ids, da.Array):
         if unknown(data.chunks[0]) and data.numblocks[0] > 1:
             raise ShapeError(

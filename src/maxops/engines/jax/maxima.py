@@ -29,7 +29,7 @@ def maximum(*arrays: jax.Array, ties: str, nan: str, native: bool) -> jax.Array:
     """Compute Max with broadcasting."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
-        return integer_keys.maximum(*arrays, nan=nan)  # keeps the mesh axes of empty arrays
+        return integer_keys.maximum(*arrays, nan=nan)  # JAX's operations keep the mesh axes of empty arrays
     return _maximum(*arrays, ties=ties, nan=nan, native=native)
 
 

@@ -42,11 +42,11 @@ class Held(NamedTuple):
     total: Callable[[Tensor], Tensor]
 
     def gradient(self, grad: Tensor) -> Tensor:
-        """Return the gradient of the elements."""
+        """Return the gradient of the elements, given the gradient of the maxima."""
         return or_else(self.mask, self.spread(_share(grad, self.number)), 0).to(grad.dtype)
 
     def tangent(self, tangent: Tensor) -> Tensor:
-        """Return the tangent of the maxima."""
+        """Return the tangent of the maxima, given the tangent of the elements."""
         moved = or_else(self.mask, tangent if self.number is None else wide(tangent), 0)
         return _share(self.total(moved), self.number).to(tangent.dtype)
 

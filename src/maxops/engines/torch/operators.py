@@ -41,7 +41,7 @@ ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MA
 
 
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
-    """Convert a Python scalar to the dtype and device of a tensor. Floats are rounded; other values must be exact."""
+    """Convert a Python scalar to the dtype and device of a tensor. Floats are rounded. Other values must be exact."""
     return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 

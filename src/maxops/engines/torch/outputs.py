@@ -43,7 +43,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
-    """Yield the memory of `out` for writing, and mark `out` as changed afterwards."""
+    """Yield a NumPy array that shares the memory of `out`, and afterwards mark `out` as changed."""
     try:
         yield None if out is None else view(out, "out")
     except MaxopsError:
