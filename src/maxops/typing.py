@@ -52,13 +52,13 @@ NanRule: TypeAlias = Literal["propagate", "ignore"]
 """The rule for NaN: propagate or ignore it. If NaN is ignored, a maximum is NaN only if all elements are NaN."""
 
 Ties: TypeAlias = Literal["first", "even"]
-"""The elements that receive the gradient if several equal the maximum: only the first, or all in equal parts."""
+"""The rule for the gradient if several elements equal the maximum: give it to the first, or split it evenly."""
 
 Flag: TypeAlias = bool | Literal[0, 1]
 """True or False, or 1 or 0 as in ONNX."""
 
 Count: TypeAlias = SupportsIndex
-"""A count: a Python or NumPy integer, or an integer array of rank 0."""
+"""A number of segments: a Python or NumPy integer, or an integer array of rank 0."""
 
 Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 """One or several axes: an integer, or a sequence or array of integers."""

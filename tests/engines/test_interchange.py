@@ -241,7 +241,7 @@ def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
     got, expected = CALLS[call](Giving), CALLS[call](np.asarray)
     assert type(got) is np.ndarray
     assert got.tolist() == expected.tolist()
-    with pytest.raises(errors.DTypeError, match="does not convert to a plain NumPy array") as raised:
+    with pytest.raises(errors.DTypeError, match="cannot be converted to a plain NumPy array") as raised:
         CALLS[call](lambda values: Giving(values.view(Sub)))
     assert raised.value.clause.endswith(".arrays")
 

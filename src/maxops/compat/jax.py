@@ -138,7 +138,9 @@ def _reduced(
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
         if initial.ndim:
-            raise ShapeError(f"{name} initial must be a scalar, got shape {initial.shape}", "maxops.reduce_max.initial")
+            raise ShapeError(
+                f"{name}() initial must be a scalar, got shape {initial.shape}", "maxops.reduce_max.initial"
+            )
     elif where is not None:
         raise ValueError(f"{name}() with where= requires initial=, the value for elements excluded by where=")
     elif is_empty:

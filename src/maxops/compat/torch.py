@@ -297,8 +297,8 @@ def segment_reduce(
         if lengths is None:
             raise
         raise OffsetsError(
-            f"lengths must not be negative and must add up to the number of rows ({data.size(0)}), got lengths from "
-            f"{lengths.min()} that add up to {lengths.sum()}",
+            f"lengths must not be negative and must add up to the number of rows ({data.size(0)}), got a "
+            f"minimum of {lengths.min()} and a sum of {lengths.sum()}",
             error.clause,
         ) from None
     return result

@@ -75,7 +75,7 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
     array = np.asanyarray(value)
     if type(array) is not np.ndarray:
         raise DTypeError(
-            f"{row.name} {name} of type {kind} does not convert to a plain NumPy array", row.clause("arrays")
+            f"{row.name} {name} of type {kind} cannot be converted to a plain NumPy array", row.clause("arrays")
         )
     return array
 

@@ -169,7 +169,7 @@ def _cache_limit(text: str) -> int:
     if number is None or (limit := number << (unit or 0)) > LARGEST_OUTPUT:
         raise ConfigurationError(
             "MAXOPS_OUTPUT_CACHE must be a number of bytes up to the machine's memory, such as 268435456, 256M or 2G, "
-            f"or 0 for no cache, got {text!r}"
+            f"or 0 to disable the cache, got {text!r}"
         )
     return limit
 

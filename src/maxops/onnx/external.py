@@ -135,7 +135,7 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
     for location, path in found.items():
         target = folder / os.path.normpath(location)
         if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
-            raise OutputError(f"{target} resolves to a path outside {folder}, but the model's data must be inside")
+            raise OutputError(f"{target} resolves to a path outside {folder}, but the model's data must be inside it")
         try:
             if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
                 raise OutputError(f"{target} already exists and differs from {path}, the model's data")
