@@ -1,4 +1,4 @@
-"""Run the command line: `python -m maxops`."""
+"""Run the command-line interface: `python -m maxops`."""
 
 from maxops.cli import main
 

@@ -469,7 +469,7 @@ def in_turn(name: str) -> list[Case]:
     return row if "pool" in name else [case for place, case in enumerate(row) if (place + turn) % min(5, len(row)) == 0]
 
 
-# Errors of plain functions cite no standard.
+# Errors of plain functions cite clauses of maxops, not of a standard.
 OWN = {clause.id for operator in mo.operators() for clause in operator.clauses if operator.standard == "maxops"}
 
 

@@ -1,4 +1,4 @@
-"""Calls for tests of the transforms of torch and JAX: with every set of mapped arguments, and with derivatives.
+"""Calls that test the transforms of torch and JAX with every set of mapped arguments, and with derivatives.
 
 Mapped calls are compared with a loop over NumPy arrays. Derivatives are compared with the derivatives of an equivalent
 formula, which uses only the framework's own operations.

@@ -30,7 +30,7 @@ def word_of(text: str) -> Word:
 
 
 def sizes(itemsize: int, most: int = 100_000) -> tuple[int, ...]:
-    """Return the numbers of elements around each threshold of the native core that is in bytes."""
+    """Return the numbers of elements around each size threshold of the native core."""
     values = (value // itemsize for value, unit in _native.parameters().values() if unit == "bytes")
     return tuple(sorted({value + step for value in values for step in (-1, 0, 1) if 1 <= value + step <= most}))
 

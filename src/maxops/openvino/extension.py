@@ -49,7 +49,7 @@ class _Operator(_Op):
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Return OpenVINO's name of the operator. With other names, the plugin would convert i64 outputs to i32."""
+        """Return a type with OpenVINO's name of the operator. With other names, the plugin would convert i64 to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:

@@ -117,7 +117,8 @@ def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
     start = 0
     for part in parts:
         if not part.empty:
-            # An index is outer * (size * inner) + middle * inner + rest; only the middle and the size change.
+            # An index is outer * (size * inner) + middle * inner + rest. The merge changes only the middle and the
+            # size.
             own = part.extent[number] * inner
             moved = part.indices + part.indices // own * (length * inner - own) + start * inner
             indices = np.where(_holds(part.values, values, nan), moved.astype(np.uint64), none)

@@ -41,7 +41,7 @@ def pick(
 
 
 def picked(block: Any, *, number: int, first_axis_alone: bool) -> Any:
-    """Return the result with this number. To infer types, Dask passes empty data instead of a tuple."""
+    """Return result `number` of a block. To infer types, Dask passes empty data instead of a tuple."""
     block = first_block(block)
     if isinstance(block, tuple):
         return block[number]

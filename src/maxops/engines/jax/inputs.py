@@ -131,7 +131,7 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
 
 
 def number_of_segments(row: Spec, value: Any) -> Any:
-    """Return num_segments. It must be known or a symbolic size, because the shape of the result depends on it."""
+    """Return num_segments, which must be known or a symbolic size, because it determines the shape of the result."""
     if is_tracer(value):
         raise NumSegmentsError(
             f"{row.name} num_segments must be a Python integer under jax.jit and similar transformations, because the "
@@ -205,7 +205,7 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """Return a JAX array. If int64 is disabled in JAX, values become int32, and invalid values remain invalid."""
+        """Return the values as a JAX array. If JAX disables int64, use int32, and invalid values remain invalid."""
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
@@ -218,7 +218,7 @@ class Bounds:
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """Widen ids like `plan.widened`. Values too large for JAX become its maximum, which is past every segment."""
+    """Widen ids like `plan.widened`. Values that JAX cannot represent become its maximum, past every segment."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids

@@ -6,7 +6,7 @@ flushes subnormals. Therefore, float operations are used only to detect NaN. All
 - `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If any element is
   nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum, because -0 has the lowest bit pattern.
 - Computing indices, segments, and maxima that ignore NaN requires the keys of `maxops.order`. Creating keys takes less
-  time than one scatter.
+  time than a scatter operation.
 
 These functions plan each call, because `torch.ops.maxops` and compiled graphs pass unchecked values to them.
 """

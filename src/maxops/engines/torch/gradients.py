@@ -222,7 +222,7 @@ def describe_segment_max(ctx: Any, call: SegmentCall, segments: int) -> None:
         offsets=None,
         initial=None,
         num_segments=segments,
-        fill_mode="ZERO" if call.initial is None else None,  # any mode, because no element belongs to an empty segment
+        fill_mode="ZERO" if call.initial is None else None,  # no effect, because no element is in an empty segment
         fill_value=None,
         check_ids=False,  # already checked if requested
         return_empty=False,
