@@ -13,9 +13,9 @@ from numpy.exceptions import AxisError
 class MaxopsError(Exception):
     """The base class of all errors that maxops raises.
 
-    ``clause`` is the id of the violated clause, as listed by `maxops.operators`: a clause of the standard for its
-    operators, a clause such as ``maxops.maximum.types`` for the functions of maxops, or "" if no clause applies.
-    ``message`` is the text without the clause.
+    ``clause`` is the id of the violated clause, or "" if no clause applies. Operators of a standard cite the clauses of
+    the standard. The functions of maxops cite their own clauses, such as ``maxops.maximum.types``. `maxops.operators`
+    returns all clauses. ``message`` is the text of the error without the clause.
     """
 
     def __init__(self, message: str, clause: str = "") -> None:
@@ -50,7 +50,7 @@ class InputCountError(MaxopsError, TypeError):
 
 
 class AttributeValueError(MaxopsError, ValueError):
-    """An attribute is missing, is unknown to the version, or has an invalid value."""
+    """An attribute is missing, has an invalid value, or does not exist in this version of the operator."""
 
 
 class AxesError(MaxopsError, AxisError):

@@ -150,8 +150,9 @@ def maximum(
             Python scalars take the type of the arrays: a float is rounded to the nearest value, and any other number
             must be exactly representable. A third array is a third input, not ``out`` as in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
-        ties: the inputs that receive the gradient if several equal the maximum: "even" divides it equally among them,
-            as PyTorch and JAX do, and "first" gives all of it to the first. This option has no effect on results.
+        ties: how gradients treat several inputs that equal the maximum. "even" divides the gradient equally among these
+            inputs, as PyTorch and JAX do. "first" assigns the whole gradient to the first of them. This option has no
+            effect on results.
         nan: "propagate", or "ignore", which ignores NaN like `numpy.fmax` and ``skipna=True``: NaN ranks below every
             number, and a maximum is NaN only if all the elements are NaN.
 
@@ -268,7 +269,7 @@ def reduce_max(
     """Return the maximum along axes.
 
     ``axes`` follows ONNX: reduced axes are kept with size 1, and ``axes=()`` reduces all axes. ``axis`` follows NumPy:
-    reduced axes are dropped, and ``axis=()`` reduces none. An explicit ``keepdims`` overrides either default.
+    reduced axes are dropped, and ``axis=()`` reduces no axes. An explicit ``keepdims`` overrides both defaults.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -287,8 +288,9 @@ def reduce_max(
         data: an array of any shape, and of any kind that `maximum` accepts.
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or
             an empty sequence reduces all axes.
-        keepdims: keep reduced axes with size 1. Default: False with ``axis`` or ``dim``, and otherwise True.
-        noop_with_empty_axes: if ``axes`` is None or empty, reduce nothing, and return the data bit for bit.
+        keepdims: True keeps the reduced axes with size 1, and False drops them. Default: False with ``axis`` or
+            ``dim``, and otherwise True.
+        noop_with_empty_axes: if True and ``axes`` is None or empty, reduce no axes, and return the data bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
         axis: the axes by NumPy's convention, instead of ``axes``. None reduces all axes. An empty tuple reduces no
             axes, like ``noop_with_empty_axes``.
@@ -296,7 +298,7 @@ def reduce_max(
         initial: a scalar of the data's type, or a Python scalar as in `maximum`: an additional element in each
             reduction, and therefore the result of an empty reduction.
         return_indices: also return the indices of the maxima (argmax).
-        ties: the elements that receive the gradient if several equal the maximum, as in `maximum`.
+        ties: how gradients treat several elements that equal the maximum, as in `maximum`.
         nan: "propagate" or "ignore", as in `maximum`. This option does not change the maximum of no elements.
 
     Returns:
@@ -304,8 +306,9 @@ def reduce_max(
         array, not a NumPy scalar. The maximum of no elements is -Inf, the lowest integer, or False.
 
         With ``return_indices``, the result is a pair: the maxima, and an int64 array of the same shape. This array
-        contains the index of the first element that equals each maximum, or -1 if only ``initial`` equals it or the
-        reduction is empty. Indices count along the reduced axis, or through several reduced axes in C order.
+        contains the index of the first element that equals each maximum, or -1 if no element equals it (because the
+        reduction is empty, or only ``initial`` equals it). Indices count along the reduced axis, or through several
+        reduced axes in C order.
 
     Raises:
         DTypeError: the type is not supported.
@@ -495,7 +498,7 @@ def segment_max(
     ties: Ties = "even",
     nan: NanRule = "propagate",
 ) -> AnyArray | tuple[AnyArray, ...]:
-    """Return the maximum of each segment of rows. Segments are given by ids or by offsets.
+    """Return the maximum of each segment of rows. Segments are defined by ids or by offsets.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -527,20 +530,20 @@ def segment_max(
         check_ids: False skips the validation of ids and offsets. Invalid ids or offsets then produce wrong results,
             but never corrupt memory.
         offsets: the bounds of the segments, instead of segment_ids: integers of any type and of shape
-            ``(segments + 1,)``, non-decreasing, from 0 to n (CSR's row pointer). Segment i has the rows
+            ``(segments + 1,)``, non-decreasing, from 0 to n (the row pointer of CSR). Segment i consists of the rows
             ``offsets[i]`` to ``offsets[i + 1] - 1``.
         sorted: False accepts ids in any order.
-        out_of_range: "error", or "drop" to ignore the row, for ids that are negative or >= num_segments. Default:
-            "error" for unsorted ids. For sorted ids, the default follows OpenVINO: negative ids are an error, and rows
-            with ids >= num_segments are ignored.
+        out_of_range: how to treat ids that are negative or >= num_segments. "error" raises an error, and "drop" ignores
+            their rows. Default: "error" for unsorted ids. For sorted ids, the default follows OpenVINO: negative ids
+            raise an error, and rows with ids >= num_segments are ignored.
         axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. In the result, the segments
             replace this axis.
-        dim: for xarray, the name of that axis, instead of ``axis``.
+        dim: for xarray, the name of this axis, instead of ``axis``.
         initial: an additional element of each segment, and therefore the value of empty segments: a scalar of the
-            data's type, or a Python scalar as in `maximum`. Replaces fill_mode and fill_value.
+            data's type, or a Python scalar as in `maximum`. It replaces fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return a mask of the empty segments.
-        ties: the elements that receive the gradient if several equal the maximum, as in `maximum`.
+        ties: how gradients treat several elements that equal the maximum, as in `maximum`.
         nan: "propagate" or "ignore", as in `maximum`. This option does not change the value of empty segments.
 
     Returns:
@@ -595,7 +598,7 @@ def segment_max(
 
 
 class Operator(_native.Entry):
-    """One version of an operator of a standard, or a function of maxops. It accepts only its own valid arguments.
+    """One version of a standard's operator, or a function of maxops. It accepts only the arguments of this version.
 
     Inputs are positional arguments. Attributes and ``out`` are keyword arguments.
 
@@ -780,7 +783,7 @@ def _native_rules(row: Spec) -> dict[str, Any]:
 
 
 def operator(standard: str, name: str, version: int | None = None, *, opset: int | None = None) -> Operator:
-    """Return the operator of a standard at a version, as a callable that accepts only the arguments of that version.
+    """Return one version of a standard's operator, as a callable that accepts only the arguments of this version.
 
     >>> operator("onnx", "reducemax", version=13)
     <ONNX ReduceMax-13>
@@ -790,21 +793,21 @@ def operator(standard: str, name: str, version: int | None = None, *, opset: int
     'SONNX.Max.L'
 
     Args:
-        standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for its own functions. Case does not matter.
+        standard: "ONNX", "SONNX", "SONNX draft" or "OpenVINO", or "maxops" for its own functions. Case does not matter.
         name: the operator's name in that standard. Case does not matter.
         version: the version. Optional if the standard has only one version.
         opset: the number of the operator set that a model imports, instead of ``version``. It selects the newest
             version of the operator in this set.
 
     Raises:
-        UnknownOperatorError: the operator or version is unknown. The message lists the known ones.
+        UnknownOperatorError: the operator or version is unknown. The message lists the known operators or versions.
         VersionError: the version or opset is not an integer, or both are given.
     """
     return Operator(spec.find(standard, name, version, opset))
 
 
 def operators() -> tuple[Operator, ...]:
-    """Return every version of every operator, and the functions of maxops, with their types and clauses.
+    """Return every version of every operator, and the functions of maxops, as callables with their types and clauses.
 
     >>> len(operators())
     19

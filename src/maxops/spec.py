@@ -33,8 +33,8 @@ class Clause:
     level: Level = "must"
 
 
-# The kind of a parameter's value: several arrays or one, ids or offsets, a number of segments, axes by number or by
-# name, a flag, one of several strings, a scalar of the dtype of the data, or an array for the result.
+# The kind of a parameter's value: several arrays, one array, ids or offsets, a number of segments, one axis, several
+# axes, names of dimensions, a flag, one of several strings, a scalar of the data's dtype, or an array for the result.
 Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "flag", "choice", "scalar", "out"]
 
 
@@ -261,12 +261,23 @@ REDUCE_MAX_1 = Spec(
             ),
         ),
         ("axes.default", ("without axes, all axes are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
-        ("keepdims", ("0 or 1 (the default): keep reduced axes with size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        (
+            "keepdims",
+            (
+                "1 (the default) keeps the reduced axes with size 1, and 0 drops them",
+                f"{_ONNX_REDUCE}-1, Attributes",
+                "must",
+            ),
+        ),
         ("value", ("the maximum along the axes", f"{_ONNX_REDUCE}-1, Summary", "must")),
         ("nan", _NAN),
         (
             "empty",
-            ("the maximum of an empty set is -Inf, or the lowest value", "decided for versions before 20", "undecided"),
+            (
+                "the maximum of no elements is -Inf for floats, and the lowest value for integers",
+                "decided for versions before 20",
+                "undecided",
+            ),
         ),
     ),
     index_dtypes=(dtypes.INT64,),
@@ -302,7 +313,11 @@ REDUCE_MAX_20 = _evolve(
     REDUCE_MAX_18,
     {
         "T": ("bool is also supported, with False < True", f"{_ONNX_REDUCE}-20, Types", "must"),
-        "empty": ("the maximum of an empty set is -Inf, the lowest value, or False", "ONNX operator set 20", "must"),
+        "empty": (
+            "the maximum of no elements is -Inf for floats, the lowest value for integers, and False for bool",
+            "ONNX operator set 20",
+            "must",
+        ),
     },
     version=20,
     dtypes=_types([dtypes.BOOL], to=REDUCE_MAX_18),
@@ -336,9 +351,9 @@ def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str
                     "must",
                 ),
             ),
-            ("shape", ("the output has the shape of data", f"{where}, Summary", "must")),
+            ("shape", ("the output has the same shape as data", f"{where}, Summary", "must")),
             ("copy", ("an element without updates is copied from data", f"{where}, Summary", "must")),
-            ("value", ("the maximum of the element of data and all of its updates", f"{where}, Summary", "must")),
+            ("value", ("the maximum of an element of data and all of its updates", f"{where}, Summary", "must")),
             ("nan", _NAN),
         ),
         index_dtypes=indices,
@@ -350,16 +365,16 @@ _ELEMENTS, _ND = (f"ONNX {name}-18" for name in SCATTERS)
 SCATTER_ELEMENTS_18 = _scatter(
     "ScatterElements",
     (dtypes.INT32, dtypes.INT64),
-    ("indices.shape", ("indices has the rank of data", f"{_ELEMENTS}, Inputs", "must")),
+    ("indices.shape", ("indices has the same rank as data", f"{_ELEMENTS}, Inputs", "must")),
     (
         "indices.size",
         (
-            "indices is no larger than data along the other axes",
+            "indices is no larger than data along every axis except axis",
             "decided: the position of each index must exist in data",
             "undecided",
         ),
     ),
-    ("updates.shape", ("updates has the shape of indices", f"{_ELEMENTS}, Inputs", "must")),
+    ("updates.shape", ("updates has the same shape as indices", f"{_ELEMENTS}, Inputs", "must")),
     ("axis", ("an integer in -r..r-1, with r the rank; 0 by default", f"{_ELEMENTS}, Attributes", "must")),
     ("indices", ("indices lie in -s..s-1, with s the size of data along axis", f"{_ELEMENTS}, Inputs", "must")),
     axis=True,
@@ -400,8 +415,11 @@ SONNX_MAX = Spec(
     None,
     _types((*_FLOATS, *_INTEGERS, dtypes.REAL)),
     (
-        ("L", ("between 1 and 2147483647 inputs: L + 1, with L in [0, 2^31-1[", f"{_SONNX}, Signature", "must")),
-        ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
+        ("L", ("L + 1 inputs, with L in [0, 2^31-1[: between 1 and 2147483647", f"{_SONNX}, Signature", "must")),
+        (
+            "T",
+            ("all tensors have the same type: real, or a listed float or integer type", f"{_SONNX}, Contents", "must"),
+        ),
         *_SONNX_GENERAL,
         ("static", ("shapes are static", "decided: C1 and C2 can be verified only for known shapes", "undecided")),
         ("opset", ("the model imports operator set 13 or later", f"{_SONNX}, Contents: based on Max-13", "must")),
@@ -441,9 +459,9 @@ SONNX_DRAFT_MAX = Spec(
         ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
         (
             "zero-size",
-            ("RI, RJ...: along each axis, a size is 1 or the largest size", f"{_DRAFT}, Restrictions", "must"),
+            ("RI, RJ...: along each axis, every size is 1 or the largest size", f"{_DRAFT}, Restrictions", "must"),
         ),
-        ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),
+        ("value", ("an input element that is not lower than any other input element", f"{_DRAFT}, Properties", "must")),
         ("nan", _NAN),
     ),
     broadcast="strict",
@@ -471,10 +489,10 @@ SEGMENT_MAX_16 = Spec(
         ),
         (
             "num_segments.smaller",
-            ("segments with ids >= num_segments are not in the output", f"{_SEGMENT}, Inputs", "must"),
+            ("segments with ids >= num_segments are omitted from the output", f"{_SEGMENT}, Inputs", "must"),
         ),
         ("num_segments.larger", ("the output is padded with empty segments", f"{_SEGMENT}, Inputs", "must")),
-        ("fill_mode", ("required: ZERO or LOWEST, for empty segments", f"{_SEGMENT}, Attributes", "must")),
+        ("fill_mode", ("required: ZERO or LOWEST, the value of empty segments", f"{_SEGMENT}, Attributes", "must")),
         (
             "lowest",
             (
@@ -512,12 +530,12 @@ ALL = (
 
 # ------------------------------------------------------------------------------------- the plain functions
 
-# The plain functions follow the newest version of each operator. Extensions are rules of maxops. A rule of the standard
-# also has a clause here, so that errors of the plain functions never cite a standard.
+# The plain functions follow the newest version of each operator, and extend it with rules of maxops. The rules that
+# they adopt from a standard are also clauses of maxops, so that errors of the plain functions never cite a standard.
 
 
 def _as(row: Spec, short: str) -> tuple[str, tuple[str, str, Level]]:
-    """Return a rule of a standard for a plain function that follows it."""
+    """Return a rule of a standard as a rule of a plain function."""
     statement, _, _ = dict(row.rules)[short]
     return short, (statement, f"as {row.clause(short)}", "must")
 
@@ -537,12 +555,13 @@ _PLAIN_NAN: tuple[str, tuple[str, str, Level]] = (
 )
 _TYPES = _own(
     "types",
-    "all inputs and out have the same type: a listed float or integer type, bool, or exact rationals; no conversions",
+    "all inputs and out have the same type: a listed float or integer type, bool, or exact rationals; arrays are never "
+    "converted",
 )
 _SCALARS = _own(
     "scalars",
-    "a Python scalar takes the type of the arrays: a float is rounded to nearest; every other value must be exactly "
-    "representable",
+    "a Python scalar is converted to the type of the arrays: a float is rounded to nearest, and every other value must "
+    "be exactly representable",
 )
 _ARRAYS = _own(
     "arrays", "one engine supports all the arrays together, without copies to another device or loss of information"
@@ -553,26 +572,27 @@ _DATA = Parameter("data", "array", is_input=True)
 _OUT = Parameter(
     "out", "out", None, "a writeable array of the result's type, shape and device; not supported by every engine"
 )
-_DIM = Parameter("dim", "dim", None, "names of dimensions, for xarray only; replaces axis numbers")
+_DIM = Parameter("dim", "dim", None, "names of dimensions instead of axis numbers; only for xarray")
 _INITIAL = Parameter(
     "initial",
     "scalar",
     None,
     "a scalar of the data's type, or a Python scalar",
-    help="Include this value in each maximum. It is the maximum of empty sets.",
+    help="Include this value in each maximum. It is also the maximum of no elements.",
 )
 _INDICES = Parameter(
     "return_indices",
     "flag",
     False,
-    "0 or 1: also return the index of the first element that equals each maximum, or -1 if there is none",
+    "1 also returns the index of the first element that equals each maximum, or -1 if no element equals it; the "
+    "default is 0",
     help="Also return the indices of the maxima (argmax).",
 )
 _TIES = Parameter(
     "ties",
     "choice",
     "even",
-    "'first' or 'even': the gradient of tied elements goes to the first, or is divided equally",
+    "'even' (the default) divides the gradient equally among tied elements, and 'first' assigns it to the first one",
     ("first", "even"),
 )
 _NAN_CHOICE = Parameter(
@@ -581,7 +601,7 @@ _NAN_CHOICE = Parameter(
     "propagate",
     "",
     ("propagate", "ignore"),
-    help="Propagate NaN, or ignore NaN like skipna.",
+    help="Propagate NaN, or ignore NaN, as skipna=True does in pandas.",
 )
 
 
@@ -627,14 +647,15 @@ REDUCE_MAX = _plain(
             "axes",
             "axes",
             None,
-            "an integer, or a sequence or array of distinct integers: the axes to reduce; axis follows NumPy's rules",
+            "an integer, or a sequence or array of distinct integers: the axes to reduce, by ONNX's convention (axes) "
+            "or NumPy's (axis)",
             help="Axes to reduce, such as 0,-1. Default: all axes.",
         ),
         Parameter(
             "keepdims",
             "flag",
             True,
-            "0 or 1: keep reduced axes with size 1; the default is 1, or 0 with axis or dim",
+            "1 keeps the reduced axes with size 1, and 0 drops them; the default is 1, or 0 with axis or dim",
             help="Keep reduced axes with size 1.",
         ),
         Parameter("noop_with_empty_axes", "flag", False, help="Without axes, return the input unchanged."),
@@ -651,11 +672,15 @@ REDUCE_MAX = _plain(
         _SCALARS,
         _ARRAYS,
         _as(REDUCE_MAX_20, "axes.range"),
-        _own("axes.default", "None and axes=() reduce all axes; axis=() reduces none"),
+        _own("axes.default", "None and axes=() reduce all axes; axis=() reduces no axes"),
         _as(REDUCE_MAX_20, "noop_with_empty_axes"),
         _as(REDUCE_MAX_20, "value"),
         _PLAIN_NAN,
-        _own("empty", "the maximum of an empty set is -Inf, the lowest value, or False; an error for rationals"),
+        _own(
+            "empty",
+            "the maximum of no elements is -Inf for floats, the lowest value for integers, and False for bool; for "
+            "rationals, it is an error",
+        ),
     ),
     index_dtypes=_INTEGERS,
 )
@@ -686,7 +711,7 @@ SEGMENT_MAX = _plain(
             "check_ids",
             "flag",
             True,
-            "0 or 1: validate the values of ids and offsets",
+            "1 (the default) validates the values of ids and offsets, and 0 does not",
             help="Validate the ids or offsets. If validation is disabled, invalid ids or offsets produce wrong "
             "results.",
         ),
@@ -694,15 +719,22 @@ SEGMENT_MAX = _plain(
             "offsets",
             "indices",
             None,
-            "1-D, non-decreasing offsets from 0 to the number of rows, which replace segment_ids",
-            help="File (.npy) with the offsets of the segments; replaces IDS.",
+            "1-D, non-decreasing offsets from 0 to the number of rows, instead of segment_ids",
+            help="File (.npy) with the offsets of the segments, instead of IDS.",
         ),
-        Parameter("sorted", "flag", True, "0 or 1; 0 allows ids in any order", help="Require non-decreasing ids."),
+        Parameter(
+            "sorted",
+            "flag",
+            True,
+            "1 (the default) requires non-decreasing ids, and 0 allows ids in any order",
+            help="Require non-decreasing ids.",
+        ),
         Parameter(
             "out_of_range",
             "choice",
             None,
-            "'error' or 'drop', for ids outside 0..num_segments-1; by default, ids and num_segments.smaller apply",
+            "'error' or 'drop', for ids outside 0..num_segments-1; by default, the clauses ids and "
+            "num_segments.smaller apply",
             ("error", "drop"),
             help="How to handle out-of-range ids. Default: error for unsorted ids; OpenVINO's behavior for sorted ids.",
         ),
@@ -720,8 +752,8 @@ SEGMENT_MAX = _plain(
             "return_empty",
             "flag",
             False,
-            "0 or 1: also return a mask of the empty segments",
-            help="Also return a mask of empty segments.",
+            "1 also returns a mask of the empty segments; the default is 0",
+            help="Also return a mask of the empty segments.",
         ),
         _TIES,
         _NAN_CHOICE,
@@ -743,7 +775,7 @@ SEGMENT_MAX = _plain(
             "rows with ids >= num_segments are dropped if ids are sorted, and raise an error otherwise",
         ),
         _as(SEGMENT_MAX_16, "num_segments.larger"),
-        _own("shape", "data's shape, with num_segments along axis"),
+        _own("shape", "the shape of data, with num_segments elements along axis"),
         _as(SEGMENT_MAX_16, "value"),
         _PLAIN_NAN,
     ),

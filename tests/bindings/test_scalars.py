@@ -195,7 +195,7 @@ def test_a_kind_that_does_not_go_with_the_array_is_named(value: Any, entry: str)
             text = ""
         if dtype.kind not in KINDS[type(value)]:
             assert f"is the Python {type(value).__name__} {value!r}, but " in text
-            assert f" is {dtype}; a Python {type(value).__name__} combines only with " in text
+            assert f" is {dtype}; a Python {type(value).__name__} can be combined only with " in text
             if match := re.search(r"write (\w[\w.-]*) \[", text):  # the suggestion in the error works
                 ENTRIES[entry](array, eval(match[1], {}))
         elif text:

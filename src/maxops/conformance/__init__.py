@@ -25,7 +25,7 @@ def select(only: str | Sequence[str] = (), *, quick: bool = False) -> list[Case]
     >>> case.id
     'ONNX.ReduceMax-20.empty/float32/data-0-constant-axes-0-keepdims-0'
     >>> case.clause.statement
-    'the maximum of an empty set is -Inf, the lowest value, or False'
+    'the maximum of no elements is -Inf for floats, the lowest value for integers, and False for bool'
     >>> trial = case.make()
     >>> trial.feeds[0], trial.expected[0]
     ((array([], dtype=float32),), array(-inf, dtype=float32))

@@ -22,7 +22,8 @@ from maxops.spec import SEGMENT_MAX, Spec
 # with ids >= num_segments are dropped, as in OpenVINO.
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # the core's limit: more segments than fit in any memory
-# The core checks blocks of this many ids, one rule at a time. So ids before the reported one may break a later rule.
+# The core checks ids in blocks of this size. Within a block, it checks one rule after another, so an id before the
+# reported one may break a rule that the core checks later.
 CHECKED_TOGETHER = 1 << 20  # equals kBlock of find_id_fault in native/api_segments.cpp
 
 

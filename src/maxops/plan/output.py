@@ -25,7 +25,7 @@ _LONGEST_AXIS = int(np.iinfo(np.intp).max)
 def output_of(
     spec: Spec, out: object, dtype: DType, shape: Shape, clause: str, *, in_memory: bool = True
 ) -> Array | None:
-    """Return a view of the caller's `out`, or None if a new output must be allocated. Check that it fits in memory."""
+    """Return a view of the caller's `out`. If it is None, check that a new output fits in memory, and return None."""
     if out is None:
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
         if in_memory and size > LARGEST_OUTPUT:

@@ -54,7 +54,7 @@ def _updates(spec: Spec, value: object, dtype: DType) -> Array:
 
 
 def _size_along(spec: Spec, data: Array, indices: Array, axis: int) -> Shape:
-    """Check the shape of ScatterElements' indices, and return the size of data along the axis that they index."""
+    """Check the shape of ScatterElements' indices, and return the size of the axis that the indices refer to."""
     if indices.ndim != data.ndim:
         raise ShapeError(
             f"{spec.name} indices must have the same rank as data ({data.ndim}), got shape {indices.shape}",
@@ -71,7 +71,7 @@ def _size_along(spec: Spec, data: Array, indices: Array, axis: int) -> Shape:
 
 
 def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
-    """Check the shape of ScatterND's indices, and return the sizes of data along the axes that they index."""
+    """Check the shape of ScatterND's indices, and return the sizes of the axes that the indices refer to."""
     if indices.ndim == 0 or indices.shape[-1] > data.ndim:
         raise ShapeError(
             f"{spec.name} indices must have rank 1 or more and a last axis of at most {data.ndim} elements, the rank "
@@ -83,7 +83,7 @@ def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
 
 
 def _from_the_start(spec: Spec, indices: Array, sizes: Array) -> Array:
-    """Return the indices as non-negative int64. `sizes` are the sizes of the axes of the data that they index."""
+    """Return the indices as non-negative int64. `sizes` are the sizes of the axes that the indices refer to."""
     wide = indices.astype(np.int64)
     wrong = (wide < -sizes) | (wide >= sizes)
     if wrong.any():

@@ -223,7 +223,7 @@ def _ids(spec: Spec, value: object, shape: Shape, axis: int) -> Array:
 
 
 def _check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
-    """Raise an error unless there is one id for each row."""
+    """Raise an error unless the ids have shape (n,), where n is the number of rows."""
     if ids != data[axis : axis + 1]:
         raise SegmentIdsError(
             f"{spec.name} segment_ids must have shape ({data[axis]},) for axis {axis} of data of shape {data}, "

@@ -156,7 +156,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
     if not _has_kind(dtype, value):
         takes = " and ".join(dict.fromkeys(_KIND_NAMES[kind] for kind in _KINDS_BESIDE[_python_kind(value)]))
         raise DTypeError(
-            f"{given}, but {beside} is {dtype}; a Python {type(value).__name__} combines only with {takes}: "
+            f"{given}, but {beside} is {dtype}; a Python {type(value).__name__} can be combined only with {takes}: "
             f"{_other_spelling(value, dtype)}",
             clause,
         )
