@@ -457,7 +457,7 @@ def test_json_of_tables() -> None:
     assert json.loads(evidence)["build"] == json.loads(maxops("evidence", "--json").stdout)["build"]
     assert maxops("evidence", "--csv", "-").stdout.startswith("id,text,source,")
     listed = json.loads(maxops("conform", "--list", "--only", "ONNX.Max-13.T/int8/two*", "--format", "json").stdout)
-    assert listed == [{"case": "ONNX.Max-13.T/int8/two-short-vectors", "expects": "an answer"}]
+    assert listed == [{"case": "ONNX.Max-13.T/int8/two-short-vectors", "expects": "a result"}]
     cases = json.loads(maxops("bench", "Max", "--quick", "--list", "--format", "json").stdout)
     assert all(each["bytes_touched"] > 0 for each in cases)
     speed = ROOT / "docs/speed.json"

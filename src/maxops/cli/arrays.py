@@ -139,7 +139,8 @@ def segment_max(
         Path | None,
         typer.Argument(
             metavar="IDS",
-            help="A .npy file of n segment ids of any integer dtype, sorted unless --unsorted. Omit it with --offsets.",
+            help="A .npy file of n segment ids of any integer dtype, sorted unless --unsorted is given. Omit IDS "
+            "with --offsets.",
         ),
     ] = None,
     *,
@@ -241,7 +242,9 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
             "if the data is bfloat16, pass --bfloat16"
         )
     if dtypes.of(array.dtype) is None:
-        types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # not in files
+        types = ", ".join(
+            str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL
+        )  # .npy files cannot contain it
         raise ModelInputError(
             f"{streams.name_of(file)}: unsupported dtype {array.dtype}; expected one of {types}; "
             f"{_next_step(array.dtype)}",

@@ -62,7 +62,8 @@ def bench(
     other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
     random: Annotated[
         float | None,
-        Option(metavar="SECONDS", callback=_check_seconds, help="Instead of cases, time random calls for this long."),
+        Option(metavar="SECONDS", callback=_check_seconds,
+               help="Time random calls for this many seconds, instead of the cases."),
     ] = None,
     seed: Annotated[
         int | None, Option(metavar="N", min=0, help="With --random, the seed for the calls. Default: 0.")

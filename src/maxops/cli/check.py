@@ -75,7 +75,7 @@ def check(
 ) -> None:
     """Check every max node of models, clause by clause, without running the models.
 
-    The verdict on a clause is "holds", "broken", or "unknown" if the model has too little information to judge it.
+    The verdict on a clause is "holds", "broken", or "unknown" (if the model contains too little information).
 
     Exits with 1 if a clause is broken or if the selected standard does not cover a node, and with 2 if a model cannot
     be read.
@@ -219,7 +219,7 @@ def _print(
 
 
 def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
-    """Yield a line for each finding. If the clause is not broken, the message starts with the verdict."""
+    """Yield a line for each finding. Unless the clause is broken, the message starts with the verdict."""
     from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
 
     is_file = report.source != streams.STDIN

@@ -12,10 +12,11 @@ from maxops.plan import Array
 def difference(
     result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
 ) -> str:
-    """Compare a result with the expected result bit for bit. Describe the first difference, or return "" if equal.
+    """Return a description of the first difference between a result and the expected result, or "" if they are equal.
 
-    `names` are the words for the expected and the actual result in the description. With a tolerance, floats also agree
-    if they differ by at most `tolerance * max(1, abs(expected))`, and all NaNs agree.
+    Results are compared bit for bit. `names` are the words for the expected and the actual result in the description.
+    With a tolerance, floats are also equal if they differ by at most `tolerance * max(1, abs(expected))`, and all NaNs
+    are equal.
     """
     first, second = names
     result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))

@@ -127,7 +127,7 @@ def conform(
             "--timeout",
             metavar="SECONDS",
             callback=_check_seconds,
-            help="Timeout for each case, in seconds, at the default --repeat. It is scaled in proportion to --repeat.",
+            help="Timeout for each case with the default --repeat. A larger --repeat increases it in proportion.",
         ),
     ] = limits.SECONDS,
     repeats: Annotated[
@@ -331,7 +331,7 @@ def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
 
 
 def _list(chosen: Sequence[Case], form: str | None) -> None:
-    rows = [(case.id, "an error" if case.refusal else "an answer") for case in chosen]
+    rows = [(case.id, "an error" if case.refusal else "a result") for case in chosen]
     if form == "json":
         show_json([{"case": case, "expects": expects} for case, expects in rows])
     else:

@@ -1,4 +1,4 @@
-"""Reads and writes NumPy files. Files that are read are untrusted, and .npy files are read without copying."""
+"""Reads and writes NumPy files. Input files are untrusted, and .npy files are read without copying."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Header:
 
 
 def read_npy(path: Path) -> Array:
-    """Return the array in a .npy file, as a read-only memory map, or in a pipe. Pickles are never loaded."""
+    """Return the array in a .npy file (as a read-only memory map) or in a pipe. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         header = _read_header(file, where)
@@ -102,7 +102,7 @@ def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """Return the arrays in a .npz file or in a pipe, keyed by name. Pickles are never loaded."""
+    """Return the arrays in a .npz file or a pipe, keyed by name. Pickles are never loaded."""
     where = name_of(path)
     with opened(path) as file:
         start = file.read(2)

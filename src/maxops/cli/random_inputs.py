@@ -1,4 +1,4 @@
-"""Random inputs of a model. The same seed, name, type and shape always produce the same array."""
+"""Generates random inputs for a model. The same seed, name, type and shape always produce the same array."""
 
 from __future__ import annotations
 

@@ -40,9 +40,10 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """The first difference in each output or max node, or "" if it agrees with the other side.
+    """The comparison with another runtime or with expected outputs: the first difference in each output or max node.
 
-    `other` is the name of the other runtime, or "" for the expected outputs.
+    The difference is "" if the output or node agrees. `other` is the name of the other runtime, or "" for the expected
+    outputs.
     """
 
     other: str
@@ -259,7 +260,7 @@ def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
 
 
 def _files(output: Path, places: Iterable[Path], model: Model) -> list[Path]:
-    """Return the output files. The length of a sequence is not yet known, so only its first file is returned."""
+    """Return the output files. For a sequence, return only the first file, because its length is not yet known."""
     names = [f"{each.name}[0]" if each.container.endswith("sequence") else each.name for each in model.outputs]
     return [output / place / file_name(name) for place in places for name in names]
 
@@ -283,7 +284,7 @@ def _check_output(
 def _write(
     output: Path, by_place: Mapping[Path, Mapping[str, Array]], inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
-    """Write the outputs to their folders. The file names of sequences are known only now, so check them here."""
+    """Write the outputs to their folders. First check the file names, because those of sequences are known only now."""
     arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
     if not streams.is_stream(output):
         streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
@@ -555,7 +556,8 @@ def _held(value: Value, path: Path) -> Any:
 def _split(argument: str) -> tuple[str, Path]:
     """Split the value of --input into the name, which may be "", and the file.
 
-    Both may contain "=". Therefore, the value is split at the first "=" before the name of an existing file.
+    The name and the file may contain "=". Therefore, the value is split at the first "=" before the name of an existing
+    file.
     """
     parts = argument.split("=")
     splits = [("=".join(parts[:number]), Path("=".join(parts[number:]))) for number in range(len(parts))]

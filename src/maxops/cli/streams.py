@@ -50,8 +50,8 @@ def check_outputs(
 ) -> None:
     """Reject outputs that would replace an input, or whose folder does not exist, before any work is done.
 
-    `folder` is the output folder from the command line, or None. The command may create folders in it. The inputs are
-    compared only with existing outputs.
+    `folder` is the output folder from the command line, in which the command may create folders, or None. The inputs
+    are compared only with existing outputs.
     """
     existing: list[Path] = []
     for path in outputs:

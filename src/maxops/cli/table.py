@@ -1,4 +1,4 @@
-"""Prints tables, which fit the width of a terminal. For pipes and files, lines are not wrapped."""
+"""Prints tables that fit the width of a terminal. In pipes and files, lines are not wrapped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST = 6
 PROSE = 20  # columns with longer cells get at least this width
 NO_WRAP = 1_000_000  # the assumed width of a pipe or a file
 _FRAME = 3  # characters of the frame per column
-# The sign and the style of a verdict.
+# The symbol and the style of each verdict.
 VERDICTS = {
     "holds": ("\N{CHECK MARK}", "green"),
     "agrees": ("\N{CHECK MARK}", "green"),
@@ -157,7 +157,7 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def first_values(array: Array) -> str:
-    """Return the first values in row-major order, within a third of the terminal width, with "..." for the rest."""
+    """Return the first values in row-major order, shortened with "..." to about a third of the terminal width."""
     values = [str(value) for value in _first(array)]
     while len(values) > 1 and len(", ".join(values)) > _width() // 3:
         values.pop()
