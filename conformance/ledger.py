@@ -17,8 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maxops import dtypes
+from maxops import dtypes, spec
 from maxops.conformance import bounds, saved
+from maxops.conformance.groups import Group
 from maxops.conformance.ids import clause_name
 from maxops.conformance.kinds import Kind, float_class, kinds, size
 from maxops.conformance.matrix import by_standard
@@ -246,7 +247,13 @@ def _whose(kind: Kind) -> tuple[str, str]:
 
 
 def _says(kind: Kind) -> str:
-    return f"{kind.row.standard}, `{kind.row.short}`: {_plain(kind.smallest.statement)}"
+    return f"{kind.row.standard}, `{kind.row.short}`: {_plain(_statement(kind.smallest))}"
+
+
+def _statement(group: Group) -> str:
+    """Return the current statement of a clause, which may be worded better than in an old run."""
+    statements = {clause.id: clause.statement for row in spec.ALL for clause in row.clauses}
+    return statements.get(group.clause, group.statement)
 
 
 def _extent(kind: Kind) -> tuple[str, int]:

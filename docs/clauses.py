@@ -38,7 +38,7 @@ Versions = list[tuple[Spec, Clause]]
 
 
 def by_name() -> dict[str, Versions]:
-    """Return the versions of each clause, oldest first, keyed by the id of the clause without a version."""
+    """Return the versions of each clause, oldest first, keyed by the clause id without the version."""
     found: dict[str, Versions] = defaultdict(list)
     for row in (*spec.ALL, *spec.PLAIN):
         for clause in row.clauses:
@@ -62,7 +62,7 @@ def page_of(clause: str) -> str:
 
 @cache
 def _page_names() -> dict[str, str]:
-    """Return the page of each clause. A number is added to a name that differs from an earlier one only by case."""
+    """Return the page of each clause. If two names differ only by case, a number is added to the second name."""
     names: dict[str, str] = {}
     seen: Counter[str] = Counter()
     for name in by_name():
@@ -118,7 +118,7 @@ def _page(name: str, versions: Versions) -> str:
 
 @cache
 def _findings() -> dict[str, dict[tuple[str, str], Counter[Verdict]]]:
-    """Count the faults in the saved runs, by clause, by runtime (and the page of its findings), and by verdict."""
+    """Count the faults in the saved runs by clause, by runtime (with the page of its findings), and by verdict."""
     found: dict[str, dict[tuple[str, str], Counter[Verdict]]] = defaultdict(dict)
     for run in ledger.read(ROOT / "conformance" / "known"):
         for kind in kinds(run):

@@ -1,4 +1,4 @@
-"""Draws the figures of the documentation as SVG, with the width of a phone's screen.
+"""Draws the figures of the documentation as SVG, which are as wide as a phone's screen.
 
 `docs/generate.py` writes the files.
 """
@@ -190,7 +190,10 @@ def findings(runs: Sequence[Run]) -> Drawing:
 
 def architecture() -> Drawing:
     """Draw how a call reaches a kernel."""
-    drawing = Drawing("How a call reaches a kernel: from Python or a model, by C or the planner, to the kernels", 470)
+    title = (
+        "How a call reaches a kernel: from Python or a model, through the native entry or the planner, to the kernels"
+    )
+    drawing = Drawing(title, 470)
     drawing.box(2, 4, 200, 40, ("a call in Python", "mo.maximum(a, b)"))
     drawing.box(212, 4, 146, 40, ("a node of a model", "ONNX Runtime, XLA"))
     drawing.arrow(60, 44, 60, 68)
