@@ -536,8 +536,8 @@ def segment_max(
         out_of_range: how to treat ids that are negative or >= num_segments. "error" raises an error, and "drop" ignores
             their rows. Default: "error" for unsorted ids. For sorted ids, the default follows OpenVINO: negative ids
             raise an error, and rows with ids >= num_segments are ignored.
-        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. In the result, the segments
-            replace this axis.
+        axis: the axis along which data is divided into rows, in -r..r-1 where r is the rank. In the result, this axis
+            has one entry for each segment.
         dim: for xarray, the name of this axis, instead of ``axis``.
         initial: an additional element of each segment, and therefore the value of empty segments: a scalar of the
             data's type, or a Python scalar as in `maximum`. It replaces fill_mode and fill_value.
