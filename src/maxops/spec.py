@@ -346,7 +346,7 @@ def _scatter(name: str, indices: tuple[DType, ...], *rules: tuple[str, tuple[str
             (
                 "reduction",
                 (
-                    "must be max; maxops does not implement other reductions",
+                    "reduction is max; maxops does not implement other reductions",
                     f"{where}, Attributes",
                     "must",
                 ),
@@ -369,7 +369,7 @@ SCATTER_ELEMENTS_18 = _scatter(
     (
         "indices.size",
         (
-            "indices is no larger than data along every axis except axis",
+            "except along axis, indices is no larger than data",
             "decided: the position of each index must exist in data",
             "undecided",
         ),
@@ -428,7 +428,7 @@ SONNX_MAX = Spec(
         (
             "zero-size",
             (
-                "an axis of size 0 does not broadcast with one of size 1",
+                "an axis of size 0 does not broadcast with an axis of size 1",
                 "decided: a literal reading of E1",
                 "undecided",
             ),
@@ -578,7 +578,7 @@ _INITIAL = Parameter(
     "scalar",
     None,
     "a scalar of the data's type, or a Python scalar",
-    help="Include this value in each maximum. It is also the maximum of no elements.",
+    help="Include this value in each maximum. The maximum of no elements is this value.",
 )
 _INDICES = Parameter(
     "return_indices",
@@ -656,7 +656,7 @@ REDUCE_MAX = _plain(
             "flag",
             True,
             "1 keeps the reduced axes with size 1, and 0 drops them; the default is 1, or 0 with axis or dim",
-            help="Keep reduced axes with size 1.",
+            help="Keep the reduced axes with size 1.",
         ),
         Parameter("noop_with_empty_axes", "flag", False, help="Without axes, return the input unchanged."),
         _OUT,
