@@ -145,7 +145,7 @@ def _example(name: str, row: Spec, newest: Clause) -> list[str]:
 
 
 def broken(model: str, clause: Clause) -> list[Any]:
-    """Check a model in ONNX's text format, and return the findings that it breaks the given clause."""
+    """Check a model in ONNX's text format, and return the findings for the given clause if it is broken."""
     standard = STANDARDS[clause.id.partition(".")[0].replace("-", " ")]
     report = check(onnx.parser.parse_model(model), standard)
     return [each for each in report.findings if each.verdict == "broken" and each.clause == clause.id]

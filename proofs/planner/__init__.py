@@ -51,8 +51,8 @@ class Says(NamedTuple):
 RULES = {
     "planner.broadcast": Says(
         trials.broadcasting,
-        "Max gives the shape that the row's broadcasting rule specifies, and rejects shapes that the rule does not "
-        "allow",
+        "Max returns a result of the shape that the broadcasting rule of its version specifies, and rejects shapes that "
+        "the rule does not allow",
         "every row of Max: one, two and three shapes of up to 2 axes, and two of up to 3, of sizes 0 to 3; also "
         "rationals",
     ),
@@ -66,13 +66,14 @@ RULES = {
     ),
     "planner.types": Says(
         trials.types,
-        "data, ids, offsets and numbers of segments are accepted if the row allows their types, and otherwise rejected",
+        "data, ids, offsets and numbers of segments are accepted if the operator allows their types, and otherwise "
+        "rejected",
         "every row: one, two and three inputs of 14 types and 10 unsupported types, ids and numbers of segments of "
         "each type, in both byte orders and as scalars, and objects that are not arrays",
     ),
     "planner.axes": Says(
         trials.axes,
-        "axes in the range of the row, without repetition, are dropped, kept with size 1, or replaced by the axis of "
+        "distinct axes in the range that the operator allows are dropped, kept with size 1, or replaced by the axis of "
         "the segments; other axes are rejected",
         "every row of ReduceMax: every list of up to 3 axes in -r-1..r of ranks 0 to 3, as list, tuple, array and "
         "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers of more than 64 bits; "
@@ -86,8 +87,8 @@ RULES = {
     ),
     "planner.ids": Says(
         trials.ids,
-        "ids are accepted, rejected or dropped, and determine the number of segments, as the row and the options of "
-        "the call specify",
+        "ids are accepted, rejected or dropped, and determine the number of segments, as the operator and the options "
+        "of the call specify",
         "both rows of SegmentMax: every list of up to 4 ids in -2..3 (of up to 3 in each integer type, swapped and "
         "strided), 7 numbers of segments, each sorted, out_of_range and check_ids, 3 row widths, with and without out, "
         "and rationals; uint64 around 2^63; every pair of shapes of up to 2 axes of sizes 0 to 3",
@@ -114,7 +115,7 @@ RULES = {
     ),
     "planner.inputs": Says(
         trials.inputs,
-        "each row accepts the numbers of inputs and the attributes that its specification allows",
+        "each operator accepts the numbers of inputs and the attributes that its specification allows",
         "every row: up to 5 inputs (Max: up to 1000, but not up to the limit of 2^31), and 19 names of attributes",
     ),
     "planner.outputs": Says(

@@ -1,7 +1,7 @@
 """The table of specifications: a row for each operator of each standard and version, and for each function of maxops.
 
-A row lists dtypes, attributes and clauses. A clause is a short form of one sentence of a source document, with a
-reference. The level "undecided" marks clauses that the document leaves open and that maxops decides.
+A row lists dtypes, attributes and clauses. A clause summarizes one sentence of a source document, and cites its
+section. The level "undecided" marks questions that the document leaves open and that maxops decides.
 """
 
 from __future__ import annotations
@@ -390,7 +390,7 @@ SCATTER_ND_18 = _scatter(
     (
         "indices",
         (
-            "indices lie in -s..s-1, with s the size of data along their axis",
+            "indices lie in -s..s-1, with s the size of the indexed axis of data",
             "decided: the document says that they 'are expected in the valid range'",
             "undecided",
         ),

@@ -23,7 +23,7 @@ _SHOWN = 60  # maximum number of characters of a wrong value
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 # For each command: its module in maxops.cli, which is imported on first use, and its summary.
 COMMANDS = {
-    "run": ("run", "Run a model, and compare its outputs bit for bit."),
+    "run": ("run", "Run a model, and compare its outputs with expected outputs."),
     "rewrite": ("rewrite", "Rewrite a model so that ONNX Runtime runs its max operators with maxops."),
     "maximum": ("arrays", "Compute the element-wise maximum of .npy files."),
     "reduce-max": ("arrays", "Compute the maximum of a .npy file along axes."),

@@ -112,8 +112,8 @@ def clause(
         typer.Argument(
             metavar="ID",
             autocompletion=complete,
-            help="Clause ids, as shown in errors and reports (such as ONNX.Max-13.shape), or prefixes or "
-            "patterns, as for --select.",
+            help="Clause ids, as shown in errors and reports (such as ONNX.Max-13.shape), prefixes, or patterns "
+            "with * (such as ONNX.*.shape).",
         ),
     ],
     form: streams.Format = "text",

@@ -169,7 +169,7 @@ def _read_header(file: IO[bytes], where: str) -> Header:
 
 
 def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Parse a header, a Python dictionary as text. Return the shape, whether the order is Fortran, and the dtype."""
+    """Parse a header, the text of a dictionary. Return the shape, whether the order is Fortran order, and the dtype."""
     # 3.0 differs from 2.0 only in the encoding of field names
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:

@@ -143,7 +143,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             "pass a NumPy array or scalar",
             spec.clause("GR2"),
         )
-    # the number that a subclass stores, because its hooks might return a different number each time
+    # the number that a subclass stores, because its methods might return a different number each time
     if isinstance(value, float):
         value = float.__float__(value)
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -280,7 +280,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     if isinstance(value, range) and value[_LONG_RANGE:]:
         return _of_long_range(spec, name, value)
     clause = spec.clause("index_types")
-    # run the hooks of subclasses once: list() would also call __len__ and suppress its TypeError
+    # run the methods of subclasses once: list() would also call __len__ and suppress its TypeError
     items = allocate(list, value) if type(value) in (list, tuple) else [item for item in value]  # noqa: C416
     for position, item in enumerate(items):
         if type(item) is int:
