@@ -51,8 +51,8 @@ class Says(NamedTuple):
 RULES = {
     "planner.broadcast": Says(
         trials.broadcasting,
-        "Max returns a result of the shape that the broadcasting rule of its version specifies, and rejects shapes that "
-        "the rule does not allow",
+        "Max returns a result of the shape that the broadcasting rule of its version specifies, and rejects shapes "
+        "that the rule does not allow",
         "every row of Max: one, two and three shapes of up to 2 axes, and two of up to 3, of sizes 0 to 3; also "
         "rationals",
     ),

@@ -165,7 +165,7 @@ def maximum(
 
     Raises:
         InputCountError: no arrays are passed.
-        DTypeError: the types differ, one is not supported, or a type cannot represent a Python scalar.
+        DTypeError: the types differ, a type is not supported, or a type cannot represent a Python scalar.
         ShapeError: the shapes do not broadcast.
         AttributeValueError: ties or nan has an invalid value.
         OutputError: out has the wrong shape or type, or is read-only.
