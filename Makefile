@@ -60,7 +60,7 @@ verify:  ## verify every claim, and update evidence.json and its page; run `make
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
 
-# Needs Debian's why3 cvc4 z3 ocaml libzarith-ocaml-dev.
+# Requires the Debian packages why3, cvc4, z3, ocaml and libzarith-ocaml-dev.
 specification:  ## prove the lemmas of the Why3 specification of SONNX's Max, and compare its program with the reference
 	$(PYTHON) proofs/specification/check.py
 
@@ -91,7 +91,7 @@ faults:  ## inject faults, and check that claims or the miniature's enumerations
 	$(PYTHON) tests/breaks.py
 
 # A second environment with a core that checks memory accesses and undefined behavior. The interpreter is not
-# instrumented, so LD_PRELOAD loads the runtime first. A test that requests 2^62 bytes from operator new is deselected,
+# instrumented, so LD_PRELOAD loads the sanitizers first. A test that requests 2^62 bytes from operator new is deselected,
 # because it would end the process. With `load`, each process checks for leaks once, after its last test.
 sanitize:  ## run the native, ONNX Runtime and XLA tests under AddressSanitizer, UBSan and LeakSanitizer
 	$(PYTHON) -m venv $(SANITIZED)

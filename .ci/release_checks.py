@@ -3,8 +3,9 @@
     python .ci/release_checks.py [--only TEXT] [--unrecorded]
 
 Each check is a command, and all checks run even if some fail. A check that passes is recorded in the evidence with its
-date, commit, seconds, last line and a digest of the sources; `maxops evidence` prints the record. With --unrecorded,
-checks that have passed on these sources are skipped, so that an interrupted run can be resumed, as in `make release`.
+date, commit, duration, last line of output, and a digest of the sources; `maxops evidence` prints the record. With
+--unrecorded, checks that have passed on these sources are skipped. An interrupted run can thus be resumed, as in
+`make release`.
 """
 
 from __future__ import annotations

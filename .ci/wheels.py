@@ -134,7 +134,7 @@ def debian_tools(machines: set[Machine]) -> None:
 
 
 def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[str], place: Path) -> Iterator[Path]:
-    """Download `names` with dependencies and `alone` without; the system's package lists are unchanged."""
+    """Download `names` with their dependencies, and `alone` without; do not change the system's package lists."""
     archives = place / "cache" / "archives"
     for folder in (place / "state" / "lists" / "partial", archives / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def debian_interpreter(version: str, machine: Machine) -> Interpreter:
             libraries = ":".join(f"{root}/{folder}/{machine.triple}" for folder in ("lib", "usr/lib"))
             start = f'"{root}/{machine.loader}" --argv0 "$0" --library-path "{libraries}"'
         else:
-            # Debian's code signs return addresses since trixie; qemu's own algorithm takes 1/8 of the time of ARM's.
+            # Since trixie, Debian's programs sign return addresses; qemu's own algorithm takes 1/8 of the time.
             cpu = " -cpu max,pauth-impdef=on" if machine == AARCH64 else ""
             start = f'{shutil.which(f"qemu-{machine.name}-static")}{cpu} -0 "$0" -L "{root}"'
         python.write_text(f'#!/bin/sh\nexec {start} "{root}/usr/bin/python{version}" "$@"\n', "utf-8")

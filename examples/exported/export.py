@@ -31,7 +31,7 @@ class HighestInCells(torch.nn.Module):
 
 
 def arguments() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return points and the indices of their cells. The points are always the same, and the last cells have none."""
+    """Return points and the indices of their cells. The points are always the same, and the last cells are empty."""
     random = torch.Generator().manual_seed(7)
     return torch.randn(POINTS, 3, generator=random), torch.randint(0, CELLS - 3, (POINTS,), generator=random)
 

@@ -1,4 +1,4 @@
-"""Computes maxima of a store that is larger than memory: of each place, with its time, and of each month.
+"""Computes maxima of a store that is larger than memory: for each place, with the time, and for each month.
 
     python examples/larger_than_memory/maximum_of_store.py heat.zarr
 

@@ -15,7 +15,7 @@ from claims import ISA_FLAGS, Check, Program, proved
 ASSUMES = "avx512.models.*; order.keys; the maximum of lanes does not depend on their order or on repetition"
 SEGMENTS = Program(
     "avx512/segments.cpp",
-    "the shipped AVX-512 kernel for short segments: each output is the maximum of the keys of its segment, for any "
+    "in the shipped AVX-512 kernel for short segments, each output is the maximum of the keys of its segment, for any "
     "keys; the kernel writes no other row, and resumes correctly after each stop",
     "each type, with the ordinary constants: partial vectors, and whole vectors followed by part of the next; at the "
     "start of a segment and inside one; empty segments filled in advance or not; all ids that increase by up to 2 in "

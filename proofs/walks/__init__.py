@@ -12,9 +12,9 @@ from claims import ISA_FLAGS, Program
 
 WALKS = Program(
     "walks/walks.cpp",
-    "the kernel templates of Max, ReduceMax and SegmentMax (except those for indices), instantiated with sets of "
-    "colours instead of the shipped element types: each output is the union of the elements that define it, and the "
-    "cache lines before and after the outputs are unchanged",
+    "with sets of colours instead of the shipped element types, each output of the kernel templates of Max, ReduceMax "
+    "and SegmentMax (except those for indices) is the union of the elements that define it, and the cache lines before "
+    "and after the outputs are unchanged",
     "Max: 1, 2, 3, 4 and 8 inputs of up to 3 vectors, and of sizes around the alignment peel of the miniature build, "
     "at six offsets in a cache line, also in place; ReduceMax: up to 20 vectors and 19 rows; SegmentMax: all sorted "
     "ids of up to 6 rows in 4 segments, and runs around the lengths that select a code path, in one or two blocks; for "

@@ -31,7 +31,7 @@ from helpers.engine_adapters import ADAPTERS, NUMPY
 from maxops import _native as native_module
 from maxops.compat import numpy as compat
 
-mo: Any = maxops  # of any type, because some calls are invalid
+mo: Any = maxops  # typed as Any, because some calls are invalid
 _native: Any = native_module
 
 Call = Callable[[], object]
@@ -58,7 +58,7 @@ _mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
 if _mallinfo is not None:
     _mallinfo.restype = _Memory
 
-# Objects that calls pass on without owning them, and all arguments below.
+# The arguments of the calls below, and objects that calls use without owning them.
 f4, i8 = np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(24).reshape(4, 6)
 ids, mixed, narrow = np.array([0, 0, 1, 3]), np.array([3, 0, 1, 0]), np.array([0, 0, 1, 3], np.int8)
 swapped, halves = f4.astype(">f4"), f4.astype(ml_dtypes.bfloat16)
@@ -90,7 +90,7 @@ def state(values: array[int]) -> None:
 
 
 def left_by(call: Call, times: int, least: int = BYTES) -> dict[str, int]:
-    """Return the names that grow or shrink in each round of calls, whatever their number."""
+    """Return the names whose counts change in every round, with few calls per round and with many."""
     for _ in range(times // 4 + 2):
         call()
     left: dict[str, int] = {}
@@ -102,7 +102,7 @@ def left_by(call: Call, times: int, least: int = BYTES) -> dict[str, int]:
 
 
 def resident_kib() -> int:
-    """Return the resident memory of this process; its peak may be inherited from the parent process."""
+    """Return the current resident memory of this process in KiB. (Its peak may be that of the parent process.)"""
     if sys.platform != "linux":
         return 0  # continues the rounds
     return int(Path("/proc/self/statm").read_text().split()[1]) * (resource.getpagesize() // 1024)
@@ -131,7 +131,7 @@ def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
 
 
 def is_leak(name: str, growth: int, times: int, least_bytes: int) -> bool:
-    """Return whether a growth is as large as a leak in each call; a lost reference counts as well."""
+    """Return whether a count grew by as much as a leak in each call; references may also shrink."""
     least = times * least_bytes if name == "bytes" else times * 9 // 10
     return growth >= least or (name.startswith("references") and -growth >= least)
 
@@ -288,7 +288,7 @@ BY_PLANNER = (
 def where_memory_ends() -> Iterator[tuple[str, Call]]:
     """Yield calls on NumPy arrays and native functions in which each allocation fails in turn.
 
-    Requires failing_malloc.c in place of malloc, and Python objects that are allocated with malloc.
+    Requires failing_malloc.c instead of malloc, and Python objects that are allocated with malloc.
     """
     library = ctypes.CDLL(None)
     fail, failed = library.fail_allocations, library.failed_allocations
@@ -324,7 +324,7 @@ def interrupted() -> Iterator[tuple[str, Call]]:
         raise _StoppedError
 
     signal.signal(signal.SIGALRM, stop)
-    # many rows in little memory: each begins one element after the one before
+    # many rows in little memory: each row begins one element after the previous row
     rows = np.lib.stride_tricks.as_strided(np.zeros((1 << 22) + 512, np.float16), (1 << 22, 512), (2, 2))
     one = np.broadcast_to(np.int64(0), len(rows))
     more = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}

@@ -194,7 +194,7 @@ def main() -> int:
             assert times > 0, f"{names} keep the GIL"
             changed_out = list(changed.values())[-1]
             found = bits(changed_out if is_into else result)
-            assert found == expected, f"{names}, {rows} rows: the shape of another thread's is read"
+            assert found == expected, f"{names}, {rows} rows: the call reads a shape that another thread changed"
             changed.clear()
             kept.clear()
             done += 1

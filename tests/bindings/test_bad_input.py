@@ -30,7 +30,7 @@ from maxops.errors import (
 
 @dataclass(frozen=True)
 class Bad:
-    """A call that must fail, given an `out` of three elements; the text names each of `says`."""
+    """A call that must fail, with an `out` of three elements; its error message must contain each of `says`."""
 
     id: str
     call: Callable[..., object]
@@ -40,7 +40,7 @@ class Bad:
     says: tuple[str, ...]
 
 
-mo: Any = maxops  # of any type, because the arguments are invalid
+mo: Any = maxops  # typed as Any, because the arguments are invalid
 max_1, max_8, max_13 = (mo.operator("ONNX", "Max", version) for version in (1, 8, 13))
 reduce_1, reduce_13, reduce_18 = (mo.operator("ONNX", "ReduceMax", version) for version in (1, 13, 18))
 sonnx, draft = mo.operator("SONNX", "Max"), mo.operator("SONNX draft", "Max")
@@ -251,9 +251,9 @@ def test_bad_input(bad: Bad) -> None:
     assert text.endswith(f" [{bad.clause}]"), text
     assert caught.value.clause == bad.clause
     for part in bad.says:
-        assert re.search(part, text), f"{text!r} does not say {part!r}"
+        assert re.search(part, text), f"{text!r} does not contain {part!r}"
     assert (out == 7).all()
-    assert mo.maximum(f4, f4 + 1).tolist() == [2, 2, 2]  # the library works as before
+    assert mo.maximum(f4, f4 + 1).tolist() == [2, 2, 2]  # the library still works
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_out_is_read_only(call: Callable[[Array], object]) -> None:
     with pytest.raises(OutputError, match=r"(maximum|reduce_max|segment_max|Max-13) out is read-only") as caught:
         call(read_only)
     assert caught.value.clause in ("maxops.maximum.out", "maxops.reduce_max.out", "maxops.segment_max.out", "")
-    assert re.search(r"writ", str(caught.value)), "the text does not say what was expected"
+    assert re.search(r"writ", str(caught.value)), "the message does not name the expected value"
     assert read_only.tobytes() == before
 
 
@@ -287,7 +287,7 @@ def test_out_is_a_read_only_memory_map(tmp_path: Any) -> None:
 @pytest.mark.parametrize("position", [0, 1, 2, 1022, 1023, 1024, 4095, 4096, 4097, 65_535, 65_536, (1 << 20) + 3, -1])
 @pytest.mark.parametrize("layout", ["contiguous", "strided", "swapped"])
 def test_every_id_is_checked(position: int, layout: str) -> None:
-    """Test that a single invalid id is found and named at every position."""
+    """Test that a single invalid id is found at every position, and that the error names the position."""
     n = (1 << 20) + 70_000
     data = np.zeros(n, np.int8)
     right = np.arange(n, dtype=np.int32) // 2 + 1
@@ -351,7 +351,7 @@ def test_errors_are_also_the_exceptions_that_one_expects() -> None:
 
 
 def test_clauses_of_plain_functions_are_maxopss_own() -> None:
-    """Test that plain functions cite clauses of maxops, and named versions those of their standard; each is listed."""
+    """Test that each error cites a clause that is listed for its function or for its version of an operator."""
     listed = {clause.id: operator for operator in mo.operators() for clause in operator.clauses}
     for bad in CASES:
         assert listed[bad.clause].spec.name == bad.operator, bad.id

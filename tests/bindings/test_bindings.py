@@ -22,10 +22,10 @@ from maxops import _native
 from maxops.errors import AxesError, DTypeError, MaxopsError, OffsetsError, OutputError, SegmentIdsError
 
 NATIVE: Any = _native
-ANYHOW: Any = mo  # of any type, because some arguments are invalid
+ANYHOW: Any = mo  # typed as Any, because some arguments are invalid
 FLOATS, IDS = np.array([1.5, -2, 3], np.float32), np.array([0, 0, 1])
 
-# ---------------------------------------------------------------------------------------------- types that are not ours
+# ---------------------------------------------------------------------------------------------------- unsupported types
 
 
 def _quad() -> Any:
@@ -59,7 +59,7 @@ def other(request: pytest.FixtureRequest) -> Any:
 
 
 def _zeros(dtype: Any, shape: Any) -> Array:
-    """Return an array of zero bytes, also for types that cannot be constructed."""
+    """Return an array of zero bytes, even for a type that `np.zeros` does not support."""
     size = int(np.prod(shape)) * dtype.itemsize
     made: Array = np.ndarray(shape, dtype, np.zeros(size, np.uint8)) if dtype.kind != "T" else np.zeros(shape, dtype)
     return made
@@ -115,7 +115,7 @@ def _calls(dtype: Any) -> Iterator[tuple[str, Any, Callable[[Any], Any], type[Ex
 
 
 def _written(value: Any) -> object:
-    """Return the content that a call could have changed; each copy of a scalar has its own padding."""
+    """Return the content that a call could have changed; for a scalar, its text, because copies differ in padding."""
     return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 
@@ -312,7 +312,7 @@ def test_one_function_alone_looks_at_an_arrays_shape() -> None:
     assert all("std::" in line for name, line in uses if name != "arguments.h"), uses
 
 
-# --------------------------------------------------------------------------------------------------- ids that change
+# ----------------------------------------------------------------------------------- ids that another thread changes
 
 
 @pytest.mark.parametrize("named", ["segment_ids", "offsets"])
@@ -343,10 +343,7 @@ class _Text(str):
     """A str subclass, which only the planner accepts."""
 
 
-# ------------------------------------------------------------------------------- unchecked offsets that are wrong
-
-
-# ------------------------------------------------------------------------------------------------------ torch's out
+# --------------------------------------------------------------------------------------------- torch tensors as out
 
 
 def test_an_out_of_torch_that_is_refused_keeps_its_version() -> None:

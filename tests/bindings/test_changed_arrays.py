@@ -90,7 +90,7 @@ def _fill(array: np.ndarray[Any, Any]) -> None:
         array[...] = 100
 
 
-# Only the last change affects the result of a call that has already made its views.
+# If a call has already made its views, only the last of these changes affects its result.
 CHANGES: list[Callable[[np.ndarray[Any, Any]], None]] = [_reshape, _view_as_bytes, _view_as_void, _swap, _lock, _fill]
 
 
@@ -110,7 +110,7 @@ def _outcome(name: str, arrays: Arrays) -> list[bytes] | None:
 
 
 def _outcome_with_change(name: str, changed: str, change: Any, line: int) -> tuple[list[bytes] | None, bool]:
-    """Return the outcome if an array changes before this line of maxops, and whether so many lines run."""
+    """Return the outcome if an array changes before this line of maxops, and whether the call reaches the line."""
     arrays, lines, before = _arrays(), 0, sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -135,7 +135,7 @@ def _outcome_with_change(name: str, changed: str, change: Any, line: int) -> tup
 @pytest.mark.parametrize("change", CHANGES, ids=[each.__name__.strip("_") for each in CHANGES])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_change_before_each_line(name: str, change: Callable[[np.ndarray[Any, Any]], None]) -> None:
-    """Test that the result is that of the call before or after the change, or an error of maxops."""
+    """Test that the call returns the result for the array before or after the change, or raises an error of maxops."""
     _, by_position, by_name, _ = CALLS[name]
     count = 0
     for changed in [*by_position, *by_name.values()]:
@@ -214,7 +214,7 @@ def _hooked(base: Any, calls: list[str]) -> Any:
 
 
 def test_subclasses_of_pythons_numbers_give_the_number_that_they_hold() -> None:
-    """Test every argument that accepts numbers; like Python's operator.index, maxops calls no hook of a subclass."""
+    """Test every argument that accepts numbers: like operator.index, maxops calls no method that a subclass defines."""
     calls: list[str] = []
     integer, real = _hooked(int, calls), _hooked(float, calls)
     rows, ids = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([0, 0, 1])

@@ -58,7 +58,7 @@ def configure() -> Iterator[Callable[..., tuple[str, int]]]:
 
 
 def test_an_import_reads_the_variables() -> None:
-    """Test that an import reads the variables, and that they do not change any bit."""
+    """Test that an import reads the variables, and that they do not change the bits of results."""
     best, worst = _native.isas()[0], _native.isas()[-1]
     isa, threads, digest = report()
     assert (isa, threads) == (best, usable_cpus())
@@ -116,7 +116,7 @@ NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "1.5", "1,2", 
 def test_what_is_no_number_in_digits_is_an_error(
     name: str, text: str, configure: Callable[..., tuple[str, int]]
 ) -> None:
-    """Test that text other than digits is an error of maxops."""
+    """Test that text other than digits raises an error of maxops."""
     threads = mo.get_num_threads()
     if name == "MAXOPS_NUM_THREADS":
         wrong, expected = [text, "0", "1025"], "an integer from 1 to 1024, got "
@@ -200,7 +200,7 @@ def test_the_environment_is_read_once() -> None:
         del os.environ["MAXOPS_NUM_THREADS"]
 
 
-# ---------------------------------------------------------------------------------------- what CI adds to tests
+# ------------------------------------------------------------------------------------------ skipped tests in CI
 
 SKIPPED = """
 import pytest

@@ -139,7 +139,7 @@ def test_data_of_every_engine(name: str, adapter: Adapter) -> None:
         check_same(run(values), run(np.array(values)))
 
 
-# ------------------------------------------------------------------------------------------- what is no array
+# -------------------------------------------------------------------------------- objects that are not arrays
 
 NOT_ARRAYS: list[tuple[Any, str]] = [
     ([1.0, 2.0], "np.asarray(...)"), ((1, 2), "np.asarray(...)"), ([[1], [2]], "np.asarray(...)"),

@@ -172,7 +172,7 @@ def mapped() -> int:
 
 
 def growth(turn: Callable[[], None], turns: int) -> int:
-    """Return the bytes that three turns or more leave mapped; other libraries' threads map memory in one or two."""
+    """Return the bytes that at least three turns leave mapped, because other threads map memory in one or two turns."""
     sizes = [mapped()]
     for _ in range(turns):
         turn()

@@ -1,6 +1,6 @@
 """Out of memory during a call: a MemoryError with a clear message, and `out` is unchanged.
 
-Also the memory that a call allocates, which docs/safety.md bounds.
+The tests also check the bounds in docs/safety.md on the memory that a call allocates.
 
 Some tests run under a process limit that grows until the call succeeds. In others, each allocation of a call fails in
 turn, because small allocations succeed under any limit.

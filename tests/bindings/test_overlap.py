@@ -49,7 +49,7 @@ def first_place(shape: Shape, strides: Shape) -> int:
 
 @pytest.mark.parametrize(("itemsize", "rank"), [(1, 1), (2, 1), (4, 1), (8, 1), (1, 2), (2, 2), (4, 2), (2, 3)])
 def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> None:
-    """Test that an output with shared bytes is never accepted, and an output with nested strides always."""
+    """Test that an output whose elements share bytes is never accepted, and one with nested strides always is."""
     memory, elsewhere = np.zeros(400, np.uint8), np.zeros(1, f"u{itemsize}")
     found = {True: 0, False: 0}
     for shape, strides in layouts(itemsize, rank):
@@ -59,7 +59,7 @@ def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> No
         says = _native.can_write_through(out, elsewhere, False)
         assert is_free or not says, (shape, strides)
         if not says:
-            within = itemsize  # is each stride larger than the extent of the axes inside it?
+            within = itemsize  # the extent of the axes inside; nested strides are at least as large
             for stride, size in sorted(
                 (abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1
             ):
@@ -67,7 +67,7 @@ def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> No
                     break
                 within += stride * (size - 1)
             else:
-                pytest.fail(f"{shape} by {strides} has no overlap, and is taken to have")
+                pytest.fail(f"shape {shape} with strides {strides} has no overlap, but one is reported")
         found[says] += 1
     assert min(found.values()) > 0
 
@@ -75,7 +75,7 @@ def test_an_output_that_overlaps_itself_is_known(itemsize: int, rank: int) -> No
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 @pytest.mark.parametrize(("written", "read"), [(1, 1), (1, 8), (8, 1), (2, 4), (4, 2), (4, 4), (8, 4)])
 def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read: int, rank: int) -> None:
-    """Test each byte offset before, inside and after an input: they overlap if their byte ranges do."""
+    """Test each byte offset before, inside and after an input: an overlap is reported if the byte ranges overlap."""
     memory = np.zeros(300, np.uint8)
     shapes: dict[int, list[tuple[Shape, Shape]]] = {
         0: [((), ())],
@@ -190,7 +190,7 @@ def test_an_output_anywhere_in_the_memory_of_an_argument(name: str, index: str, 
 @pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
 @pytest.mark.parametrize("kind", ["uint8", "int16"])
 def test_an_output_that_overlaps_itself_holds_a_result_in_each_place(name: str, kind: str) -> None:
-    """Test outputs of two axes with every stride: they end up as after assigning the results one by one."""
+    """Test that a result overwrites an output of two axes with any strides as if elements were assigned one by one."""
     itemsize = np.dtype(kind).itemsize
     data = np.arange(1, 13, dtype=kind).reshape(2, 2, 3)
     calls: dict[str, Any] = {

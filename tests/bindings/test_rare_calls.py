@@ -53,7 +53,7 @@ def test_the_first_fault_lies_behind_the_first_block_of_ids(dtype: type) -> None
 
 
 def test_indices_of_strided_rows_that_fill_the_buffer() -> None:
-    """Test indices of gathered rows that are too wide to be gathered at once."""
+    """Test indices of gathered rows that are too wide to be gathered in one step."""
     whole = mixed(FLOAT32, (7, 2 * 5000))
     data, ids = whole[:, ::2], np.array([0, 0, 1, 3, 3, 3, 4])
     values, rows = mo.segment_max(data, ids, fill_mode="ZERO", return_indices=True)
@@ -94,7 +94,7 @@ def test_cs_other_name_of_int64() -> None:
 
 
 def test_a_build_says_what_it_is_made_of() -> None:
-    """Test that a build reports its origin as `maxops evidence` compares it."""
+    """Test that a build reports the sources, compiler and flags that `maxops evidence` compares."""
     build = _native.build()
     assert re.fullmatch("[0-9a-f]{64}", build["sources"])
     assert re.fullmatch(r"\w+ \d+(\.\d+)+", build["compiler"])
@@ -102,9 +102,9 @@ def test_a_build_says_what_it_is_made_of() -> None:
     assert set(_native.isas()) <= set(build["instruction_sets"])
 
 
-# ------------------------------------------------------------------------------------- arguments that are no plain ones
+# ---------------------------------------------------------------------------------------------------- unusual arguments
 
-ANYHOW: Any = mo  # of any type, because some arguments are invalid
+ANYHOW: Any = mo  # typed as Any, because some arguments are invalid
 DATA = np.array([[1, 5, 2], [7, 2, 3]], np.float32)
 
 
@@ -136,7 +136,7 @@ def test_an_argument_of_another_library_names_ours(function: str) -> None:
             assert called[1] in inspect.signature(getattr(mo, function)).parameters
 
 
-# ------------------------------------------------------------------------------------------ the native module's own
+# ----------------------------------------------------------------------------------- functions of the native module
 
 NATIVE: Any = _native  # of any type, like ANYHOW
 

@@ -77,7 +77,7 @@ ROWS, SEGMENTS = 6, 5
 SORTED, UNSORTED = np.array([0, 0, 2, 2, 2, 2]), np.array([2, 0, 2, 2, 0, 2])
 OFFSETS, EMPTY = np.array([0, 2, 2, 6, 6, 6]), [1, 3, 4]
 Function = Callable[[Array, Any], Any]
-mo: Any = maxops  # of any type, because type checkers cannot follow the arguments
+mo: Any = maxops  # typed as Any, because type checkers cannot follow the arguments
 
 
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}

@@ -161,7 +161,7 @@ def test_scalars_out_and_rank_0() -> None:
         assert result.shape == ()
 
 
-# ------------------------------------------------------------------------------------- kinds that do not go together
+# ------------------------------------------------------------------------------------------------ incompatible kinds
 
 KINDS: dict[type, tuple[str, ...]] = {
     bool: ("bool",),

@@ -1,4 +1,4 @@
-"""Calls that the core handles itself: all clearly valid calls, in each spelling, with the result of the first spelling.
+"""Calls that the core handles itself: all clearly valid calls, in each spelling, with the same result.
 
 The planner would return the same results, but more slowly, so the tests call `_native` directly. It returns None for
 calls that it does not handle.
@@ -67,7 +67,7 @@ def _integers() -> Iterator[int]:
 
 
 def _stored(value: Any, dtype: DType) -> Any:
-    """Return a number as the planner stores it, or None if the planner refuses it, or if only the planner reads it."""
+    """Return a number as the planner stores it, or None if the planner rejects it or is the only one to handle it."""
     if type(value) is int and dtype.kind == "float" and not -(2**63) <= value < 2**63:
         return None
     try:
@@ -81,7 +81,7 @@ NUMBERS = [sign * value for value in [*_floats(), *_integers()] for sign in (1, 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda row: row.name)
 def test_numbers_of_python(dtype: DType) -> None:
-    """Test each parameter with Python numbers: floats are rounded, others exact, and all others go to the planner."""
+    """Test each parameter with Python numbers: the core stores the same value as the planner, or returns None."""
     data = np.ones((1, 1), dtype.numpy)
     for value in NUMBERS:
         calls: list[Callable[[], Any]] = [
@@ -396,7 +396,7 @@ def test_outputs() -> None:
             assert call(out=wrong) is None, wrong
 
 
-# ------------------------------------------------------------------------------------- functions of the planner
+# ----------------------------------------------------------------------------- functions that the planner calls
 
 
 def test_indices_that_are_widened() -> None:
@@ -445,7 +445,7 @@ def test_indices_that_are_checked() -> None:
             check(*wrong)
 
 
-# ------------------------------------------------------------------------------------------------- whose rules
+# ------------------------------------------------------------------------------------------- rules of an entry
 
 
 def entry(operator: str, **rules: Any) -> Callable[..., Any]:

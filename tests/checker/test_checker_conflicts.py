@@ -1,4 +1,4 @@
-"""Conflicts between declared and inferred types: every pair of small types, judged by the values in each.
+"""Conflicts between declared and inferred types: every pair of small types, judged by the values of each type.
 
 A type represents the set of its values in a small universe.
 """
@@ -68,7 +68,7 @@ TYPES = [
 
 
 def values_of(info: TypeProto) -> World:
-    """Return the values of the world that have a type."""
+    """Return the values of the universe that have a type."""
     form = info.WhichOneof("value")
     if form is None:
         return EVERYTHING

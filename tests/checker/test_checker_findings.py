@@ -149,7 +149,7 @@ def test_what_else_it_raises_says_nothing_of_the_model(error: Exception, monkeyp
 
 
 def test_weights_are_left_out_of_what_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that the checker gets empty weights for large ones, and inference their sizes."""
+    """Test that onnx.checker receives empty weights instead of large ones, and that inference receives their sizes."""
     proto = model()
     proto.graph.initializer.append(
         TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[100_000], raw_data=bytes(400_000))

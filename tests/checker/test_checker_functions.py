@@ -179,7 +179,7 @@ def test_each_call_has_its_own_types() -> None:
         <domain: "own", opset_import: ["": 18]> f (p) => (r) { m = Abs(p)  r = Max(m, m) }
         <domain: "own", opset_import: ["": 18, "own": 1]> g (p) => (s) { n = Abs(p)  k = own.f(n) s = Max(k, n) }""")
     )
-    # twice f of three elements: for a value with a declared type, and for one without
+    # two calls of f have three elements: one with a declared type, and one without
     makes = [(name, f"the inputs broadcast to ({size},)") for name, size in zip("rrrs", (2, 3, 3, 3), strict=True)]
     assert not report.faults
     assert sorted(expected_message(report, "-13.shape")) == makes
@@ -192,7 +192,7 @@ def test_each_call_has_its_own_types() -> None:
     [("Max", "ONNX.Max-13.inputs", "broken"), ("ReduceMax", "ONNX.ReduceMax-18.axes", "holds")],
 )
 def test_a_call_that_omits_an_input(operator: str, clause: str, verdict: str, more: list[str]) -> None:
-    """Test that nodes of the body omit it, too, even inside an If."""
+    """Test that nodes of the body also omit the input, even inside an If."""
     made = parsed(
         f"""g (float[2,3] a, bool c) => (float[p,q] y) {{ y = own.f(c, a) }}
         <domain: "own", opset_import: ["": 18]> f (c, a, b) => (r) {{
@@ -233,7 +233,7 @@ def test_a_reference_to_an_attribute_that_a_function_does_not_declare(
     ids=lambda text: text[:3],
 )
 def test_a_function_with_the_name_of_an_operator(call: str) -> None:
-    """Test that runtimes run max operators instead of functions with their names."""
+    """Test that max operators take precedence over functions of the same name, as in runtimes."""
     made = parsed(f"g (float[2] a, int64[2, 1] i) => (float[p] y) {{ y = {call} }}")
     node = made.graph.node[0]
     body = [helper.make_node("Max" if call == "Abs(a)" else "Identity", ["p"], ["q"])]

@@ -26,7 +26,7 @@ def faults(report: Report) -> list[str]:
     return [f"{each.node}: {each.message}" for each in report.faults]
 
 
-# ------------------------------------------------------------------------------------------------ what is known
+# -------------------------------------------------------------------------------------------------- known facts
 
 
 def test_segment_max(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_only_constants_that_a_rule_reads_are_read(
 
 @pytest.mark.parametrize("sizes", ["-5", "9" * 19, "x"])
 def test_a_port_whose_sizes_are_wrong(sizes: str, tmp_path: Path) -> None:
-    """Test that the type of the layer is still known, and that sizes of the data are used if it has them."""
+    """Test that the layer's type is still known, and that the sizes in its <data>, if any, are used."""
     wrong = '<output><port id="0"><dim>3</dim>'
     text = reduce_net(8)
     assert text.count(wrong) == 1
@@ -140,7 +140,7 @@ def test_sizes_of_more_elements_than_can_be_counted(sizes: tuple[int, ...], is_b
 def test_what_an_operator_makes_has_the_type_of_its_first_input(
     operator: str, standard: str | None, tmp_path: Path
 ) -> None:
-    """Test a port with another type: a fault of the model, or of its clause if the operator has a row."""
+    """Test a port with a wrong type: a clause of the operator is broken or, without a row, the model has a fault."""
     counts = {"Maximum": 1, "ReduceMax": 2, "SegmentMax": 2}
     parts = [
         layer(0, "data", "Parameter", 'shape="1" element_type="f32"', outputs=[(0, (1,))]),
@@ -189,7 +189,7 @@ def test_a_constant_has_at_least_the_bytes_of_its_shape(size: int, is_valid: boo
 
 @pytest.mark.parametrize(("sizes", "verdict"), [((2, 3), "holds"), ((1, 1), "broken")])
 def test_no_axes_reduce_nothing(sizes: tuple[int, ...], verdict: str, tmp_path: Path) -> None:
-    """Test that empty axes reduce nothing, as in OpenVINO, also against ONNX's clauses."""
+    """Test that empty axes reduce nothing, as in OpenVINO, even if ONNX's clauses are checked."""
     parts = [
         layer(0, "x", "Parameter", 'shape="2,3" element_type="f32"', outputs=[(0, (2, 3))]),
         layer(1, "axes", "Const", 'element_type="i64" offset="0" size="0" shape="0"', outputs=[(0, (0,))]),
@@ -394,7 +394,7 @@ def test_a_fault_is_a_finding(text: str, message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["Maximum", "Concat"])
 @pytest.mark.parametrize("edge", range(5))
 def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
-    """Test max operators, Results and other layers: OpenVINO reads no IR with an unconnected input port."""
+    """Test max operators, Results and other layers: OpenVINO rejects an IR with an unconnected input port."""
     whole = reduce_net(8).replace('type="Maximum"', f'type="{kind}"')
     text = re.findall("<edge [^>]*>", whole)[edge]
     layer_id, port = re.findall('to-[a-z]*="([0-9])"', text)
@@ -412,7 +412,7 @@ def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
 def test_a_layer_has_so_many_input_ports(
     count: int, number: int, kind: str, standard: str | None, tmp_path: Path
 ) -> None:
-    """Test that the clause of an operator reports it; OpenVINO reads no IR with another number of ports."""
+    """Test that a wrong number of input ports is reported once; OpenVINO rejects such an IR."""
     takes = {"Parameter": [0], "Const": [0], "Result": [1]}.get(kind, [2])
     if standard == "onnx" and kind in ("Maximum", "ReduceMax"):
         takes = [1, 2, 3] if kind == "Maximum" else [1, 2]

@@ -1,4 +1,4 @@
-"""IR layers and the types of their ports and versions, with OpenVINO as the oracle: check rejects the same models."""
+"""Layers of IRs with all types of ports and all versions: `check` rejects the same models as OpenVINO."""
 
 from __future__ import annotations
 

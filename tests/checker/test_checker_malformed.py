@@ -1,4 +1,4 @@
-"""Every malformation at every place in a model: check names the place, and reports onnx.checker's error once."""
+"""Every malformation at every place in a model: `check` names the place, and reports onnx.checker's error once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _node(operator: str, inputs: list[str], output: str, domain: str = "") -> No
 
 @dataclass
 class Part:
-    """The content of a place: nodes that read x and c and compute y; the place computes `late` after them."""
+    """Nodes that read x and c and compute y, for insertion at a place. The place adds a node that computes `late`."""
 
     nodes: list[NodeProto] = field(default_factory=lambda: [_node("Max", ["x", "x"], "y")])
     initializers: list[TensorProto] = field(default_factory=list)
@@ -103,7 +103,7 @@ def _in_training(part: Part, graph: str) -> ModelProto:
     result = _whole([_node("Neg", ["x"], "z")], "z")
     made = getattr(result.training_info.add(), graph)
     made.CopyFrom(_graph(Part([*part.nodes, _late()], part.initializers)))
-    if graph == "initialization":  # it cannot see the values of the model
+    if graph == "initialization":  # this graph cannot read the values of the model
         for name, elem_type in (("x", FLOAT), ("c", BOOL)):
             made.initializer.append(
                 helper.make_tensor(name, elem_type, [2] if name == "x" else [], [1, 1][: 2 if name == "x" else 1])

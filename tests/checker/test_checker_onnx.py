@@ -61,7 +61,7 @@ def finding(report: Report, short: str) -> Finding:
     return found
 
 
-# ------------------------------------------------------------------------------------------------- what is known
+# --------------------------------------------------------------------------------------------------- known facts
 
 
 def test_types_and_shapes_are_inferred() -> None:

@@ -1,4 +1,4 @@
-"""Every clause of every row, on facts alone: cases that conform, violate the clause, or are undetermined."""
+"""Every clause of every row, checked on facts without models: cases that hold, are broken, or are unknown."""
 
 from __future__ import annotations
 
@@ -572,7 +572,7 @@ CASES = {
     "ScatterElements": SCATTER_ELEMENTS,
     "ScatterND": SCATTER_ND,
 }
-# Clauses that a model cannot violate, because only the operator can, and clauses that are never undetermined.
+# Clauses that a model cannot break, because only the operator can, and clauses whose verdict is never "unknown".
 NEVER = {
     BROKEN: {
         *(
@@ -678,7 +678,7 @@ def test_broadcast_of_known_sizes_is_that_of_shapes(given_shapes: list[tuple[int
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 2, 3, "n", "m", None]), max_size=3).map(tuple), min_size=1, max_size=3))
 def test_an_open_verdict_is_right_for_every_size(given_shapes: list[Dims]) -> None:
-    """Test that definite verdicts stay the same for every size, and that undetermined ones become both verdicts."""
+    """Test that a definite verdict is the same for all values of unknown sizes, and that "unknown" becomes both."""
     found = sizes.broadcast(given_shapes)
     seen, zeros = set(), set()
     for choice in range(4**2):

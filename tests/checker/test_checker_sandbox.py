@@ -62,7 +62,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return forks
 
 
-# Each work alone, and each pair of works in one list.
+# Each task alone, and each pair of tasks in one list.
 PAIRS = [name for i, one in enumerate(WORKS) for other in [*WORKS][i:] for name in dict.fromkeys((one, other))]
 
 
@@ -106,7 +106,7 @@ def test_each_work_has_the_limits_for_itself(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _model(functions: int, levels: int, called: int) -> ModelProto:
-    """Return functions in chains of this many levels; calls use the first few functions."""
+    """Return a model with chains of this many functions that call each other; the graph calls the first few."""
     text = '<ir_version: 9, opset_import: ["": 17, "d": 1]> g (float[2] x) => (float[2] y) { y = Max(x) '
     text += "".join(f"z{number} = d.f{number}_0(x) " for number in range(called)) + "}"
     for number in range(functions):

@@ -1,4 +1,4 @@
-"""Every fault of a tensor at every place for tensors in a model: check names the fault and the place."""
+"""Every fault of a tensor at every place for tensors in a model: `check` names the fault and the place."""
 
 from __future__ import annotations
 

@@ -441,7 +441,7 @@ def test_a_claim_about_what_a_max_node_makes(operator: str, elem_type: int, stan
     )
     report = check(_model(graph), standard)
     assert report.broken is (elem_type != FLOAT)
-    # reported once: by the clause of the node's output if the standard has one, else as a fault of the model
+    # reported once: by the clause of the node's output if the standard has one, otherwise as a fault of the model
     own = [each for each in report.findings if each.verdict == "broken" and "onnx.checker" not in each.message]
     assert len(own) == (elem_type != FLOAT)
 

@@ -839,7 +839,7 @@ def _on_terminal(command: list[str]) -> str:
         try:
             while part := os.read(ours, 4096):
                 seen += part
-        except OSError:  # Linux reports the closed other side of a terminal this way
+        except OSError:  # on Linux, this means that the other side of the terminal is closed
             pass
         finally:
             os.close(ours)
@@ -856,7 +856,7 @@ def test_progress_only_for_long_work_on_a_terminal(seconds: float, bar: bool, pl
 
 
 def test_no_progress_elsewhere(place: Path) -> None:
-    command = [sys.executable, "-c", SLOW.format(seconds=0.5), "maximum", str(place / "x.npy")]  # takes long, as above
+    command = [sys.executable, "-c", SLOW.format(seconds=0.5), "maximum", str(place / "x.npy")]  # long work
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 

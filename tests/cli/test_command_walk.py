@@ -1,7 +1,7 @@
 """All commands under every machine and file error: one line, exit code 2, and no leftover files.
 
-Exit code 1 only means that outputs differ or that a clause is violated. The files that a command reads and writes are
-slots in its arguments; each error fills each slot in turn.
+Exit code 1 means only that outputs differ or that a clause is violated. The files that a command reads and writes are
+slots in its arguments; the tests put each error into each slot in turn.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str,
     return message
 
 
-Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # selects the alternatives of one turn
+Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # selects some values for the turn with this number
 
 
 def _every(_turn: int, possible: Sequence[Any]) -> Sequence[Any]:
@@ -414,7 +414,7 @@ def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
         return f"not 2: {found}"
     if end == UNTOLD:
         return ""
-    error = _beside_talk(found.stderr)  # from before the error
+    error = _beside_talk(found.stderr)  # without the lines printed before the error
     if not (error.startswith("maxops: error: ") and "\n" not in error and found.stderr.endswith(f"{error}\n")):
         return f"not one line: {found.stderr}"
     if not any(word in found.stderr for word in case.words):

@@ -1,4 +1,4 @@
-"""Terminal output: no broken words at any width, colors, and the modules that it imports."""
+"""Terminal output: colors, words that stay whole at any width, and the modules that it imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX backends with a fault each, for tests of the kit; everything else is NumPy's maximum.
+"""ONNX backends with one fault each, for tests of the kit; otherwise, they return NumPy's maximum.
 
 Each backend fails when the first input begins with BAD. `Each` combines all backends, because processes are slow to
 start.
@@ -184,7 +184,7 @@ class Corrupts(Good):
 
 
 class EndsAtTheEnd(Good):
-    """Exits with the status in the second element, or by a signal, or only after two such calls."""
+    """Fails at exit: with the status in the second element, by a signal, or by a signal only after two such calls."""
 
     calls = 0
 
@@ -198,7 +198,7 @@ class EndsAtTheEnd(Good):
 
 
 class AbortsAtTheEnd(Good):
-    """Aborts at exit, whatever it ran."""
+    """Aborts at exit, regardless of the calls."""
 
     @classmethod
     def prepare(cls, model: object, device: str) -> Ready:
@@ -248,7 +248,7 @@ class Prints(Good):
 
 
 class ForksAndReturns(Good):
-    """Forks; the child returns as well, or raises; the parent waits for it."""
+    """Forks; both processes return, or the child raises an error. The parent waits for the child."""
 
     @classmethod
     def broken(cls, *arrays: Array) -> object:
@@ -287,7 +287,7 @@ class LeavesFiles(Good):
 
 
 class Each(Good):
-    """The backend in KINDS whose index is the second element, until another index follows."""
+    """Behaves like the backend in KINDS whose index is the second element, until it receives another index."""
 
     latest: type[Good] = Good
 

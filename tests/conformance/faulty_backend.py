@@ -1,4 +1,4 @@
-"""A user's own backend with a fault in each type, and in some shapes."""
+"""A user's own backend with a fault for each type, and for some shapes."""
 
 from __future__ import annotations
 

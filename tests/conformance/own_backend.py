@@ -1,4 +1,4 @@
-"""A user's own backends for the kit's command: a correct backend, and backends with a fault each."""
+"""A user's own backends for the kit's command: a correct backend, and backends with one fault each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Representation:
 
 
 class Right:
-    """maxops under another name."""
+    """A correct backend, which calls maxops."""
 
     was_wrong: ClassVar[bool] = False
 
@@ -59,7 +59,7 @@ class SometimesNone(Right):
 
 
 class Ends(Right):
-    """Exits by a signal for int8 and with a status for int16; after an error, returns only zeros."""
+    """Is killed by a signal for int8, and exits with status 0 for int16; after an error, returns only zeros."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:
@@ -71,7 +71,7 @@ class Ends(Right):
 
 
 class GivesSwappedBytes(Right):
-    """A wrong result, in the other byte order."""
+    """Returns a wrong result in the other byte order."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:
@@ -79,7 +79,7 @@ class GivesSwappedBytes(Right):
 
 
 class WritesOutside(Right):
-    """One byte, after the memory of its last input."""
+    """Writes one byte after the memory of its last input."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:

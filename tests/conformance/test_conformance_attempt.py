@@ -236,7 +236,7 @@ def test_a_wrong_result_is_not_lost_to_a_later_refusal(values: tuple[float, ...]
 
 @pytest.mark.parametrize("constant", [True, False])
 def test_an_error_while_a_model_is_prepared_is_of_no_later_feed(constant: bool) -> None:
-    """Test that a preparation error affects no later feed, if the model is prepared once or for each feed."""
+    """Test that a preparation error affects no later feed, whether the model is prepared once or for each feed."""
     value = np.array([1, 2, 3, 4], np.float32)
     prepared = itertools.count(1)
 

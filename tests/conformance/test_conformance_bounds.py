@@ -49,7 +49,7 @@ def quick(operator: str, dtype: DType) -> list[tuple[Case, Trial]]:
     return sorted(calls, key=lambda each: sum(array.nbytes for feed in each[1].feeds for array in feed))
 
 
-# ------------------------------------------------------------------------------------- wrong past a bound, each way
+# --------------------------------------------------------------------------------------------- faults above a bound
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def test_a_reduction_that_misses_a_place_is_found(size: int, place: str) -> None
     assert is_found("ReduceMax", dtypes.INT64, past, missing)
 
 
-# --------------------------------------------------------------------------- what is expected, by construction
+# ----------------------------------------------------------------------------- expected results of large calls
 
 
 LARGE_IDS = {each.id for each in large.cases()}
@@ -188,7 +188,7 @@ LARGE = {case.trial_id: case for case in ALL if case.trial_id in LARGE_IDS}
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL], ids=str)
 def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
-    """Test that the planted values are the maxima of small groups, by the reference; large groups differ in size."""
+    """Test with the reference that planted values are the maxima of small groups; large groups differ only in size."""
     for which in ("value", "nan", "zeros", "plain"):
         if which in ("nan", "zeros") and dtype.kind != "float":
             continue

@@ -48,7 +48,7 @@ def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> 
 
 
 def or_zeros(fault: Fault) -> Fault:
-    """Return the correct result if the call is valid, and the result of the fault otherwise."""
+    """Return the correct result if the call is valid, and otherwise the result of the faulty runtime."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Any:
         try:
@@ -311,9 +311,9 @@ def _spread(known: list[Case]) -> list[tuple[Case, Trial]]:
 def test_a_runtime_that_breaks_one_clause_is_caught(row: Spec, short: str, clause: Clause) -> None:
     asked = asked_of(clause)
     assert {each.verdict for each in judged(row, right, asked)} == {"conforms"}
-    # An attribute has a fixed type and rank, so only the clauses next to this one reject axes.
+    # An attribute has a fixed type and rank, so axes cannot violate this clause, but only clauses about their values.
     faults = [smallest_of_two] if short == "axes" and not row.axes_input else FAULTS[short]
-    if len(row.index_dtypes) == 1:  # no other types are rejected
+    if len(row.index_dtypes) == 1:  # int64 is the only type, so this fault is none
         faults = [fault for fault in faults if fault is not only_int64_ids]
     for fault in faults:
         verdicts = [each for each in judged(row, fault, asked) if each.verdict != "conforms"]

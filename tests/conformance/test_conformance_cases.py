@@ -209,7 +209,7 @@ def test_distinct_values_are() -> None:
 
 
 def sampled() -> list[Case]:
-    """Return each sentence of the newest rows for one float and one integer, except large calls."""
+    """Return a case of the newest rows for each description, with a float and an unsigned type; omit large calls."""
     found = {}
     is_large = {case.id for case in large.cases()}
     for case in ALL:

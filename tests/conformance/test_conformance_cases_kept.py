@@ -1,6 +1,7 @@
 """No case is lost or changed by accident: `case_digests.json` has digests for each family.
 
-One is of all trials, and one of all cases with every sixth trial, which takes a sixth of the time.
+One digest covers all cases with the arrays of all trials. The other covers all cases with the arrays of every sixth
+trial, which takes a sixth of the time.
 
 To regenerate the file: python tests/conformance/test_conformance_cases_kept.py
 """

@@ -36,7 +36,7 @@ PLAIN = "two-short-vectors"
 @pytest.fixture(scope="module", autouse=True)
 def here() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(HERE)  # own_backend is there, as with `python -m`
+        patch.chdir(HERE)  # the folder of own_backend, as with `python -m`
         patch.syspath_prepend(str(HERE))
         patch.setattr("maxops.conformance.cases.cases", lambda: ALL)
         yield
@@ -251,7 +251,7 @@ def test_rare_faults_are_reproduced(backend: str, message: str) -> None:
     cases = [f"{MAX_13}.T/float32/{PLAIN}", f"{MAX_13}.value/float32/reversed-arrays", f"{MAX_13}.T/bfloat16/{PLAIN}"]
     run = run_of(
         f"own_backend.{backend}", *cases[: 2 if backend == "GivesSwappedBytes" else 3]
-    )  # bfloat16 has one order
+    )  # bfloat16 has only one byte order
     assert [finding["verdict"] for finding in run["findings"]] == ["violates"] * len(run["cases"])
     for case in run["cases"]:
         assert message in finding_of(run, case)["message"]

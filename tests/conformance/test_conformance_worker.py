@@ -42,7 +42,7 @@ def process(backend: type, sanity_calls: Sequence[Trial] = SANITY_CALLS) -> Proc
     return Process(f"broken_backends:{backend.__name__}", sanity_calls)
 
 
-# ------------------------------------------------------------------------------------ each thing that can go wrong
+# ------------------------------------------------------------------------------------------- every kind of failure
 
 # Calls that end the process come first, so that each runs alone and only once.
 ENDS = {
@@ -141,7 +141,7 @@ def test_memory_has_an_end() -> None:
         assert returned(running.run("after", GOOD, SECONDS), GOOD)
 
 
-# -------------------------------------------------------------------------------- whose fault the end of a process is
+# ----------------------------------------------------------------------------------------------- the cause of a crash
 
 LARGE = trial_of(1.0, size=1000)
 ACCEPTED = trial_of(BAD, refusal=True)
@@ -184,9 +184,7 @@ def test_what_no_trial_alone_does_is_noted() -> None:
             assert running.run(name, trial, SECONDS).kind == "returned"
         running.close()
     assert running.amended == {}
-    text = (
-        "during shutdown, the process was killed by SIGABRT; none of the 3 trials that ran again reproduces this alone"
-    )
+    text = "during shutdown, the process was killed by SIGABRT; none of the 3 trials that ran again reproduces it"
     assert running.notes == [text]
 
 
@@ -203,7 +201,9 @@ def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
         # not suspected, because it was a valid call without an error
         assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "returned"
         outcome = running.run("innocent", LARGE, SECONDS)
-    assert outcome == Outcome("crashed", text="the process was killed by SIGABRT (it does not fail when run alone)")
+    assert outcome == Outcome(
+        "crashed", text="the process was killed by SIGABRT (the trial does not fail when run alone)"
+    )
 
 
 def test_a_crash_in_company_that_alone_comes_at_the_end_is_the_trials_own() -> None:
@@ -218,7 +218,7 @@ def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
     with process(broken_backends.HangsInCompany, ()) as running:
         assert returned(running.run("fine", GOOD, SECONDS), GOOD)
         assert returned(running.run("hangs", trial, 1), trial)
-        assert running.notes == ["hangs: timed out after 1 s; it does not fail when run alone"]
+        assert running.notes == ["hangs: timed out after 1 s; the trial does not fail when run alone"]
 
 
 @pytest.mark.parametrize("bad", [(), (0,), (6,), (2, 3), (0, 6), (1, 4, 5), tuple(range(7))], ids=str)
@@ -356,11 +356,11 @@ def test_nothing_stays_open() -> None:
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-# ------------------------------------------------------------------------------------------- what a process answers
+# --------------------------------------------------------------------------------------------- replies of a process
 
 
 class Spoiled(Runtime):
-    """A correct runtime until a trial that begins with BAD; then it fails as requested, and one operator is wrong."""
+    """A runtime that is correct until a trial begins with BAD; then it fails as requested, and breaks one operator."""
 
     name = "spoiled"
     wrong = ""

@@ -21,7 +21,7 @@ def call_of(dtype: DType = dtypes.FLOAT32, constant: Array | None = None) -> Cal
 
 
 def trial_of(*firsts: float, size: int = 4, refusal: bool = False, second: float = 1) -> Trial:
-    """Return a trial with one feed for each first element."""
+    """Return a trial with one feed for each of the given first elements."""
     feeds = []
     for first in firsts:
         a = np.arange(size, dtype=np.float32)

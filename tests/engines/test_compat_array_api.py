@@ -94,7 +94,9 @@ def test_arrays_of_the_standard() -> None:
     assert (type(result), result.dtype, np.asarray(result).tolist()) == (type(one), strict.int32, [4, 5])
     assert int(array_api.argmax(other)) == 0
     x = np.array([1, 3e7], np.float32)
-    assert_same_bits(array_api.maximum(x, 16777217), np.array([16777216, 3e7], np.float32))  # rounded, as in others
+    assert_same_bits(
+        array_api.maximum(x, 16777217), np.array([16777216, 3e7], np.float32)
+    )  # rounded, as in other libraries
 
 
 def test_two_libraries() -> None:

@@ -340,7 +340,7 @@ def dask_frame(array: Array) -> Any:
     ],
 )
 def test_what_is_not_in_memory_is_not_read_unasked(kind: Any, says: str) -> None:
-    """Test that no array of any kind makes maxops call `__array__`, which would read or compute all of its data."""
+    """Test that maxops never calls `__array__`, which would read or compute all data of an array."""
     numbers = np.array([0, 1, 1])
     stored = kind(numbers)
 

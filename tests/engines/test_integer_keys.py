@@ -30,7 +30,7 @@ def canonical(array: Array) -> Array:
 
 
 class _NumPy:
-    """NumPy with a bfloat16, which it lacks."""
+    """NumPy with the dtype bfloat16, which NumPy itself lacks."""
 
     bfloat16 = dtypes.BFLOAT16.numpy
 

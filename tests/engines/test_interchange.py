@@ -185,7 +185,7 @@ def test_a_device_that_is_none_is_an_error_of_ours(device: Any) -> None:
         mo.run(ReduceCall(Elsewhere(np.ones(3), "", KeyError())))
 
 
-# ----------------------------------------------------------------------------------------------- what is taken
+# --------------------------------------------------------------------------------------------- accepted arrays
 
 
 class Plain:

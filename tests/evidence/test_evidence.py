@@ -354,7 +354,7 @@ def test_the_rows_that_are_held_to_sentences_are_all_there_are() -> None:
                 assert {clause for _, clause in row.breaks(rule)} <= clauses, (row.name, rule)
 
 
-# Fast claims, each with a definition and a wrong one.
+# Claims that are fast to check, each with a rule and a wrong value for this rule.
 WRONG: dict[str, tuple[str, Any]] = {
     "planner.options": ("NOOP", ("AttributeValueError", "initial")),
     "planner.inputs": ("COUNT", ("DTypeError", "inputs")),
@@ -399,7 +399,7 @@ def _gives_another_shape(shipped: Any, by_planner: Any, core: Any) -> Any:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (_takes_more, "OpenVINO SegmentMax-16: 2 wrong: "),  # for four inputs, and for five
+        (_takes_more, "OpenVINO SegmentMax-16: 2 wrong: "),  # with four inputs and with five
         (_leaves_all, "is accepted by the planner, and the core leaves it"),
         (_takes_what_is_refused, "gives (dtype('float32'), (2, 3)), not one of [('InputCountError'"),
         (_gives_another_shape, "gives (dtype('float32'), (1, 2, 3)), not one of"),

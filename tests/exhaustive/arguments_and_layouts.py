@@ -33,7 +33,7 @@ def _as(array: Array, layout: str) -> Array:
 
 
 def fewer_axes(dtype: Any = np.float32) -> None:
-    """Test inputs of every rank up to that of the output, including scalars; each input has the maxima once."""
+    """Test inputs of every rank up to that of the output, including scalars; each input in turn has the maxima."""
     for full in ((), (3,), (2, 2), (3, 2), (1, 3), (0, 2), (2, 3, 2)):
         tails = [full[start:] for start in range(len(full) + 1)]
         for count in (2, 3):

@@ -50,7 +50,7 @@ def broadcasts(
     most: int = 4,
     of: tuple[tuple[int, ...], ...] = FULL,
 ) -> None:
-    """Test every set of broadcast axes for every input; each input has the highest values once."""
+    """Test every set of broadcast axes for every input; each input in turn has the highest values."""
     for full in of:
         all_masks = list(itertools.product((True, False), repeat=len(full)))
         for count in range(1, most + 1):
@@ -101,7 +101,7 @@ def _beside_scalar(full: tuple[int, ...], winner: int, dtype: Any, layout: str) 
 
 
 def more_inputs(dtype: Any = np.float32) -> None:
-    """Test five to nineteen inputs, more than a kernel folds in one pass; each input has the highest values once."""
+    """Test five to nineteen inputs, more than a kernel folds in one pass; each input in turn has the highest values."""
     for full in ((3,), (9,), (2, 3)):
         for count in range(5, 20):
             for winner in range(count):

@@ -41,7 +41,7 @@ def _user_seconds() -> float:
 
 
 def _ended(call: Callable[[], Any], seconds: float) -> Array:
-    """Run a call with a signal after some seconds of CPU time: it must end, with its result or an error, by chance.
+    """Run a call with a signal after some seconds of CPU time: the call must return or raise an error.
 
     If the core continued after the signal, Python would report an error because the call returned a result as well.
     """

@@ -16,7 +16,7 @@ from .states import Array, counted, fail
 
 
 def _check(rows: int, n: int, dtype: Any, turn: int, what: str) -> None:
-    """Test rows whose maximum is one position further in each row, without gaps and with higher elements in gaps."""
+    """Test rows, each with its maximum one position after that of the row before, with and without gaps."""
     expected = np.arange(rows).astype(dtype)
     wide = np.full((rows, n + 1), 120, dtype)
     wide[:, :n] = np.arange(rows * n).reshape(rows, n) % 100 - 128

@@ -2,8 +2,9 @@
 
 A maximum reveals a row only if the row has the highest value. Each row of a segment therefore has the highest value in
 some column (the rotations). The values of each segment exceed those of the segments before it in some columns, and are
-below them in others (the directions), so that a row of a wrong segment would change a maximum. All values are negative,
-so that a wrong fill of zero would change a maximum too, and distinct, so that each result identifies its row.
+below them in others (the directions), so that a row of a wrong segment would change a maximum. All values
+of signed types are negative, so that a wrong fill of zero would change a maximum, too. All values are distinct, so that
+each result identifies its row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def columns(ids: Sequence[int]) -> list[list[int]]:
-    """Return the values for rows with these ids as ranks from 0 on: one column for each rotation and direction."""
+    """Return values, numbered from 0, for rows with these ids: one column for each rotation and direction."""
     seen: dict[int, int] = {}
     places = []
     for segment in ids:

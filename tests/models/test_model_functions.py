@@ -390,7 +390,7 @@ def test_names_of_axes_are_new(main: str, opset: int, named: str) -> None:
     same_everywhere(made, ROWS)
 
 
-# --------------------------------------------------------------------------------------------- what is inlined
+# ------------------------------------------------------------------------------------------- inlined functions
 
 
 def test_what_the_runtime_takes_stays() -> None:
@@ -616,7 +616,7 @@ def test_types_that_onnx_does_not_know(operator: str, unknown: str) -> None:
     mx.rewrite(made)
 
 
-# ------------------------------------------------------------------------------------- what a model holds besides
+# --------------------------------------------------------------------------------------- other content of a model
 
 
 def test_what_else_a_model_holds_stays() -> None:

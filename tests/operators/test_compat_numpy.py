@@ -140,7 +140,7 @@ def test_bits_follow_the_order(dtype: DType) -> None:
 @pytest.mark.parametrize("block", [None, 16384, 2])
 @each_type
 def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the core, and in Python (at once and in blocks), which converts large arrays."""
+    """Test conversions in the core, and in Python, which converts large arrays in blocks."""
     maximum: Any = compat.maximum
     if block is not None:
         monkeypatch.setattr(compat, "_BLOCK", block)

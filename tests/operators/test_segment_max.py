@@ -242,7 +242,7 @@ def test_many_empty_segments() -> None:
 
 
 def _initialised(dtype: DType, data: Array, ids: Array, count: int) -> None:
-    """Check for any ids that only `out` is written, and that each element is from its column or the fill value."""
+    """Check that a call with any ids writes only `out`, and each element as a value of its column or the fill value."""
     results = []
     for background in (0x11, 0xEE):
         guarded = Guarded(dtype, (count, *data.shape[1:]))

@@ -66,7 +66,7 @@ def test_reduce_narrow_columns(kind: type, isa: str) -> None:
 
 
 def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str, gap: int = 0) -> None:
-    """Test with a number of higher elements after each row that are not in the data."""
+    """Test a reduction of rows that are followed by `gap` higher elements, which do not belong to the data."""
     data = _values(shape, kind)
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     rows = np.ascontiguousarray(data.transpose(*kept, *axes)).reshape(*(shape[axis] for axis in kept), -1)
@@ -88,7 +88,7 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str,
 @on_each_source
 @each_type
 def test_maximum_of_rows(kind: type, isa: str) -> None:
-    """Test rows of every length with gaps, and a repeated row; each input has the maxima once."""
+    """Test rows of every length with gaps, and a repeated row; each input in turn has the maxima."""
     for length in _lengths(kind, 20_000):
         for rows in (1, 3):
             apart = _values((rows, length + 3), kind)[:, :length]

@@ -77,7 +77,7 @@ def _ids(rows: int, count: int, seed: int = 0) -> Array:
 @each_id_type
 @each_type
 def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
-    """Test columns, which are folded by cache lines, by quarters of one, and one by one."""
+    """Test columns, which are reduced by cache lines, by quarters of a cache line, and one by one."""
     for width in (1, 3, 8, 17, 65):
         data = mixed(dtype, (90, width), width, nans=0.05)
         for count in (7, 300):
@@ -86,7 +86,7 @@ def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
 
 @each_type
 def test_lowest_values_are_no_empty_segments(dtype: DType) -> None:
-    """Test segments of only -Inf, or the lowest integer, whose keys are those of empty segments."""
+    """Test that segments of only -Inf, or the lowest integer, do not count as empty, although their keys are equal."""
     lowest = dtype.lowest_bits
     for width in (1, 3):
         for column in range(width):

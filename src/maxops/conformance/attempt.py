@@ -18,7 +18,7 @@ from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
-MAX_DISTINCT = 8  # results kept per trial; after that, only results with a new kind of difference are kept
+MAX_DISTINCT = 8  # results kept per trial; further results are kept only if they differ in a new way
 MAX_FEEDS_HELD = 16  # with more feeds, the previous result is not checked after each call
 REUSES = "each call overwrites the memory of the previous result; copy the result before the next call"
 

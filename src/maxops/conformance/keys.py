@@ -67,7 +67,7 @@ def _keys(dtype: DType, array: Array) -> Any:
 def _values(dtype: DType, keys: Any) -> Array:
     if dtype.kind != "float":
         return np.asarray(keys, dtype.numpy)
-    # the sign bit of a negative key is that of the element
+    # a negative key already has the sign bit of its element
     words = np.where(keys < 0, keys ^ (1 << dtype.bits - 1) - 1, keys).astype(f"i{dtype.bits // 8}")
     result: Array = words.reshape(-1).view(dtype.numpy).reshape(np.shape(keys))
     return result

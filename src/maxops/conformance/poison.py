@@ -18,8 +18,8 @@ TUNABLES = "glibc.malloc.tcache_count=0"
 _M_PERTURB = -6
 _CACHED_BYTES = 1024  # NumPy caches smaller blocks, seven of each size
 _CACHED_BLOCKS = 7
-# A large and a small number in every type, positive and negative in signed types. In a bool, every byte
-# except 0 means True, so one of its patterns is 0.
+# In every type, the two patterns are numbers that are far apart; in signed types, the second is negative. In a bool,
+# every byte except 0 means True, so the first pattern is 0.
 _PATTERNS = (0x5A, 0xA5)
 _PATTERNS_OF_BOOL = (0x00, 0x5A)
 

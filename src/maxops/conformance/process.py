@@ -118,7 +118,7 @@ class Process:
             how = self._finish(child)
         if how and not (self._bisect(suspects) or self._bisect(fine)):
             tried = counted(len(suspects) + len(fine), "trial")
-            self.notes.append(f"during shutdown, {how}; none of the {tried} that ran again reproduces this alone")
+            self.notes.append(f"during shutdown, {how}; none of the {tried} that ran again reproduces it")
 
     def kill(self) -> None:
         """Kill all processes immediately; any thread may call this. Waiting callers receive a RuntimeUnusableError."""
@@ -176,9 +176,9 @@ class Process:
         if self._bisect(suspects):
             return outcome
         if suspects or first.kind == "hung":  # an earlier error may be the cause, but not this trial
-            self.notes.append(f"{name}: {first.text}; it does not fail when run alone")
+            self.notes.append(f"{name}: {first.text}; the trial does not fail when run alone")
             return outcome
-        return replace(first, text=f"{first.text} (it does not fail when run alone)")
+        return replace(first, text=f"{first.text} (the trial does not fail when run alone)")
 
     def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
         """Bisect the suspects, and amend the outcomes of those that end a process; return whether there are any.

@@ -148,7 +148,7 @@ def test_a_worker_that_is_killed_amid_its_work_costs_no_bit(mortal_workers: Any,
 
 
 def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(mortal_workers: Any) -> None:
-    """Test that half of the data is lost before the maximum is computed; the other worker computes it again."""
+    """Test that killing a worker with half of the data changes no bit: the other worker computes that half again."""
     data = mixed(FLOAT, (400, 50), 4)
     lazy = mortal_workers.persist(da.from_array(data, chunks=(20, 50)) + np.float32(0))
     distributed.wait(lazy, timeout=PATIENCE)
@@ -185,7 +185,7 @@ def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | N
 
 
 def test_workers_keep_no_memory_for_later_results(workers: Any) -> None:
-    """Test that workers cache no memory, which would count as theirs: a worker at its limit might wait forever."""
+    """Test that workers cache no memory, which counts toward their limit: a worker at its limit might wait forever."""
     before = mo.memory_info()
     data = da.ones((2, 1 << 20), chunks=(1, 1 << 20), dtype=np.float32)  # 4 MiB each, the smallest cached size
     lazy = [mo.maximum(data, 0.5), *mo.reduce_max(data, axes=0, return_indices=True)]

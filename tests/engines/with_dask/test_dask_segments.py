@@ -202,7 +202,7 @@ def test_no_rows_in_several_blocks(
 
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_masks_that_dask_does_not_know_of_are_not_lost(is_sorted: bool) -> None:
-    """Test masks that Dask does not know; if it does, the call is an error (test_dask.py)."""
+    """Test that masked arrays raise an error, even if Dask does not know that its blocks are masked."""
 
     def masked(block: Any) -> Any:
         return np.ma.masked_array(block, False)

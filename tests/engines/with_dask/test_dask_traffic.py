@@ -51,10 +51,10 @@ def calls(blocks: Iterable[int], segments: int, width: int = 4, **options: Any) 
 def test_more_blocks_hand_on_little_more() -> None:
     result = 1024 * 4 * 4
     few, many = calls((8, 128), 1024)
-    assert few[0] <= 1.1 * result  # each segment once, and segments at block borders twice
+    assert few[0] <= 1.1 * result  # each segment is sent once, and segments at block borders are sent twice
     # With more than 16 blocks, the tree has another level.
     assert many[0] <= 2 * result + 128 * 4 * 4 * 2
-    assert many[0] < 128 * result / 16  # would be 16 times as large with blocks times segments
+    assert many[0] < 128 * result / 16  # blocks times segments would be 16 times as large
 
 
 def test_more_segments_hand_on_as_the_result_grows() -> None:
@@ -74,8 +74,8 @@ def test_ids_in_any_order_hand_on_what_blocks_touch() -> None:
     given: dict[str, Any] = {"num_segments": 1 << 20, "fill_mode": "ZERO", "sorted": False}
     total, _ = handed_on(mo.segment_max(lazy(data, (64, 4)), lazy(ids, 64), **given))
     once = 4096 * (16 + 8)  # a row and its id
-    assert total <= 6 * once  # as computed, in groups, and split for each block of the result
-    assert total < 64 * (1 << 20) * 16 / 1000  # would be that large with blocks times segments
+    assert total <= 6 * once  # sent as computed, in groups, and split for each block of the result
+    assert total < 64 * (1 << 20) * 16 / 1000  # a thousandth of blocks times segments
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -90,7 +90,7 @@ def test_a_result_in_many_blocks_is_communicated_twice_a_stage_in_parts_of_one_b
     result = mo.segment_max(data, lazy(ids, 37), rows, fill_mode="ZERO", sorted=is_sorted)
     assert result.numblocks[0] == blocks
     total, largest = handed_on(result)
-    row = 4 * width + (0 if is_sorted else 8)  # with its id
+    row = 4 * width + (0 if is_sorted else 8)  # a row with its id
     stages = ceil(log(blocks, 4))
     assert total <= 2 * stages * rows * row
     assert largest <= (1.1 if is_sorted else 1.6) * 40 * row

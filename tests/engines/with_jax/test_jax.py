@@ -205,7 +205,7 @@ def test_beside_a_reduction_calls_are_what_they_were(lowering: str) -> None:
     assert ("custom_call @maxops_maximum" in text) == (lowering == "custom-calls")
 
 
-# ----------------------------------------------------------------------------------- what JAX looks for itself
+# -------------------------------------------------------------------------------------------- JAX's own checks
 
 TRANSFORMED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "jit": jax.jit,

@@ -190,7 +190,7 @@ def exact_shares(call: str, ties: Ties) -> Any:
 @pytest.mark.parametrize(("dtype", "ties"), HALF_TYPES)
 @pytest.mark.parametrize("call", HALF_CALLS)
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(call: str, dtype: str, ties: Ties) -> None:
-    """Test that tangents of one have a mean of one for any type, and that backward gradients are the shares."""
+    """Test that tangents of one give a tangent of one for any type, and that backward gradients are the shares."""
     x = jnp.ones(HALF_CALLS[call][0], dtype)
     values, tangent, back = derivatives(x, call, ties)
     assert tangent.dtype == values.dtype == x.dtype

@@ -51,7 +51,7 @@ def test_torch_still_says_whether_it_watches() -> None:
 
 
 def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test which tensors need the dispatcher: the core accepts plain CPU tensors, and other kernels all with data."""
+    """Test which tensors need the dispatcher: the core accepts plain CPU tensors, and other kernels any with data."""
 
     class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
         is_cpu = False

@@ -66,7 +66,7 @@ def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: dict[str, Any] = {
         "maximum": lambda: torch.ops.maxops.maximum([x], "even"),
         "reduce_max": lambda: torch.ops.maxops.reduce_max(x, None, True, False, None, False, "even"),
-        # a number of segments that Python reads
+        # Python reads this number of segments
         "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1]), torch.tensor(2), fill_mode="ZERO"),
     }
 
@@ -103,7 +103,7 @@ def test_every_pair_of_the_pool(dtype: DType) -> None:
 
 
 def reference_rank(dtype: DType, array: Array) -> Array:
-    """Return numbers in the order of the values."""
+    """Return the rank of each value in the reference's order; equal values have equal ranks."""
     words, inverse = np.unique(array.view(dtype.word), return_inverse=True)
     orders = [reference.order(dtype, int(word)) for word in words]
     numbers = {order: number for number, order in enumerate(sorted(set(orders)))}
@@ -191,7 +191,7 @@ def test_bits_of_larger_tensors(dtype: DType) -> None:
     assert_same_bits(array_of(got), fast_segment_max(a, ids, 60, "LOWEST"))
 
 
-# --------------------------------------------------------------------------------------- tensors as torch has them
+# ---------------------------------------------------------------------------------------------- layouts of tensors
 
 
 def layouts(tensor: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
 CHANNELS_LAST = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
-NO: Any = "no"  # of any type, because type checkers reject it
+NO: Any = "no"  # typed as Any, because type checkers reject it
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 

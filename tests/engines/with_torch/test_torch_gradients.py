@@ -136,7 +136,7 @@ def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> 
     x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], requires_grad=True)
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=2.5, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
-    # An equal element of the data gets the gradient anyway.
+    # An element of the data that equals `initial` gets the gradient.
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=3, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
     start = torch.tensor(2.5, requires_grad=True)
@@ -356,7 +356,7 @@ def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
 @pytest.mark.parametrize(("dtype", "ties"), HALF_TYPES)
 @pytest.mark.parametrize("call", HALF_CALLS)
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(call: str, dtype: str, ties: Ties) -> None:
-    """Test that tangents of one have a mean of one for any type, and that backward gradients are the shares."""
+    """Test that tangents of one give a tangent of one for any type, and that backward gradients are the shares."""
     shape, function = HALF_CALLS[call]
     x = torch.ones(shape, dtype=getattr(torch, dtype))
     values, tangent = torch.func.jvp(lambda x: function(x, ties), (x,), (x,))

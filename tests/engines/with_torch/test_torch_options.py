@@ -168,7 +168,7 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
 
 @TRACED_TOO
 def test_every_combination_of_options_with_an_output() -> None:
-    """Test that the values are the output itself, even if the call fails in the end."""
+    """Test that every valid call returns the output itself and increases its version by one."""
     for function, arrays, options in CALLS:
         correct = outcome(function, arrays, options)
         if isinstance(correct[0], type):

@@ -274,7 +274,7 @@ def test_a_wrong_id_is_the_planners_error() -> None:
         assert str(raised.value) == str(expected.value)
 
 
-# ------------------------------------------------------------------------------------- what torch has to know of
+# --------------------------------------------------------------------------------- calls that torch must observe
 
 
 class Subclass(torch.Tensor):  # type: ignore[misc]

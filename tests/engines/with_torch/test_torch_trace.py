@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:torch.from_numpy results are registered as constants in the trace"),
 ]
 
-NO: Any = "no"  # of any type, because type checkers reject it
+NO: Any = "no"  # typed as Any, because type checkers reject it
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
@@ -76,7 +76,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_trace_computes_anew(call: str) -> None:
-    """Test a trace, and a trace that is saved and loaded."""
+    """Test that a trace, also if saved and loaded, computes the results for new inputs."""
     function, example, others = CALLS[call]
     traced = torch.jit.trace(function, example)
     file = io.BytesIO()

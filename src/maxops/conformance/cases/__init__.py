@@ -42,7 +42,7 @@ class NoSuchCaseError(MaxopsError, LookupError):
 
 
 def select(every: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
-    """Return the cases that `maxops.conformance.select` selects from others; upper and lower case are the same.
+    """Select from `every` as `maxops.conformance.select` does; patterns do not distinguish upper and lower case.
 
     >>> [case.id for case in select(cases(), ["onnx.max-13.t/int8/two*"])]
     ['ONNX.Max-13.T/int8/two-short-vectors']

@@ -14,7 +14,7 @@ from maxops.conformance.pool import is_nan
 from maxops.dtypes import DType
 from maxops.spec import Spec
 
-# By meaning: the short names of the clauses that may specify it; the first one that a row has applies.
+# For each meaning, the short names of the clauses that may specify it. The first of them that exists in a row applies.
 _CLAUSES = {
     "inputs": ("L", "inputs"),
     "shape": ("C2", "shape", "C1"),
@@ -24,14 +24,14 @@ _CLAUSES = {
 # The types and versions for which a quick run includes a case: one type of the newest version (True), each type of the
 # newest version, one type of every version, or each type of the newest version and one type of every older version.
 Quick = Literal["each type", "each row", "each type and row"] | bool
-Refused = Literal["each row"] | bool  # refusals have one type
+Refused = Literal["each row"] | bool  # the same for all types
 CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # tested in full; the other types share most of their code
 
 
 def short(row: Spec, meaning: str) -> str:
     """Return the short name of the clause in which a row specifies a meaning."""
     known = dict(row.rules)
-    if meaning == "zeros":  # if a row has a clause for NaN, its order of values includes the zeros
+    if meaning == "zeros":  # rows with a clause "NaN" order the zeros in the clause "value"
         return "value" if "NaN" in known else "nan"
     return next(name for name in _CLAUSES.get(meaning, (meaning,)) if name in known)
 
@@ -95,7 +95,7 @@ def ask(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a case with a result for each row that judges the model and supports the type."""
+    """Yield a case that expects a result, for each row that judges the model and supports the type."""
     taking = [judge for judge in among or judges(row) if dtype in judge.dtypes]
     return _sharing(taking, meaning, dtype, sentence, make, refusal=False, quick=is_quick(row, dtype, quick))
 
@@ -122,7 +122,7 @@ def refuse(
     quick: Refused = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a refusal for each row that judges the model; `quick` applies to every type."""
+    """Yield a case that expects a refusal, for each row that judges the model; `quick` applies to every type."""
     asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
     return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)

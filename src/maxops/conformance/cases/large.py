@@ -118,7 +118,7 @@ def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
 
 
 def _against(dtype: DType, one: tuple[int, int], other: tuple[int, int]) -> tuple[Feed, Array, Array]:
-    """Return two matrices of numbered elements and their maximum, which is the higher number."""
+    """Return two matrices of known values, and their maximum; it is also the maximum without NaN."""
     values = ladder(dtype, "value")
     u, v = (np.indices(shape).sum(axis=0) * step % len(values) for shape, step in ((one, 1), (other, 3)))
     expected = values[np.where(u > v, u, v)]
@@ -168,7 +168,7 @@ def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
 
 
 def _shapes(size: int) -> list[tuple[int, int]]:
-    """Return numbers and lengths of groups: many short groups, a few long ones, a square, and single elements."""
+    """Return pairs (number of groups, length of a group), from single elements to a few long groups."""
     side = int(size**0.5)
     return [(size // SHORT, SHORT), (SHORT, size // SHORT), (side, side), (size // LONG, LONG), (size, 1)]
 

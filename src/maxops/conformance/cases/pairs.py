@@ -84,9 +84,9 @@ def _positions(same: Array) -> Array:
 
 @cache
 def repeated(dtype: DType, which: Which) -> Pairs:
-    """Return the pairs, repeated until one array has the distinct value at every position.
+    """Return the pairs, repeated until one array has v at every position, among copies of u.
 
-    Each of the two values is put at every position among copies of the other.
+    The pairs are ordered, so each of two values is at every position among copies of the other.
     """
     table = pairs(dtype, which)
     if not 0 < table.different < MAX_LENGTH:

@@ -1,8 +1,8 @@
 """Large arrays with maxima that are known by construction.
 
-The elements are values of a ladder, which is a short ascending sequence. In each group of
-elements, one element is higher than all others. Its position differs between groups: first, last, or elsewhere. Groups
-are the rows or columns of a reduction, segments, or the corresponding elements of Max's inputs.
+The elements are values of a ladder, which is a short ascending sequence. In each group of elements, one element is
+higher than all others. Its position differs between groups: first, last, or elsewhere. Groups are the rows or columns
+of a reduction, segments, or the corresponding elements of Max's inputs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def planted(
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of
-    top = len(values) - 1 - (which == "nan")  # the highest number
+    top = len(values) - 1 - (which == "nan")  # the index of the highest number in the ladder
     group, column = np.arange(len(of))[:, np.newaxis], np.arange(columns)
     highest = (1 + (group * 5 + column * 3) % top).astype(np.uint8)
     rows = np.arange(int(of.sum()))

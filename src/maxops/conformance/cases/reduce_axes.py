@@ -46,7 +46,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def form(row: Spec) -> str:
-    """Return the form of known axes in a version: an attribute or a constant input."""
+    """Return how a version receives constant axes, for descriptions: as an attribute or as a constant input."""
     return "constant axes" if row.axes_input else "axes"
 
 

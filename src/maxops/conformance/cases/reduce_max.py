@@ -22,7 +22,7 @@ LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
 SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a quick run; together they cover all pairs
 SAMPLE_PARTS = 3
 LONG = 1000  # longer than a block of any runtime
-PARTS = 8  # of the pairs; each length of whole vectors tests one part, so eight lengths cover all pairs
+PARTS = 8  # parts of the pairs; each length of whole vectors tests one part, so eight lengths cover all pairs
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick:
-    """Return how widely a quick run includes a layout: the first one for each type, others for a few types."""
+    """Return how widely a quick run includes a layout: the first layout for each type, others for a few types."""
     if first:
         return "each type and row" if which == "value" else "each type"
     return "each type" if dtype in CLOSER else False
@@ -55,9 +55,9 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
         )
         sentence = f"{layout} with {words}, one among copies of the other"
         quick = how_quick(dtype, which, first=layout == LAYOUTS[0])
-        if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # else the lengths below suffice
+        if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # otherwise, see below
             yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=quick)
-        if of_vectors:  # each vector is a call, so only the newest version has them, with fewer lengths
+        if of_vectors:  # each vector needs a call, so only the newest version tests all lengths
             if row is newest(row):
                 make = partial(_along, row, dtype, which, layout, range(1, 131), PARTS)
                 yield from ask(row, meaning, dtype, f"{sentence}, of lengths 1 to 130", make)
@@ -87,9 +87,9 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Return arrays of shape (pairs, length) with copies of u and one v; at each position, some v differs from u.
+    """Return arrays of shape (pairs, length) whose rows contain copies of u and one v, or only v if the length is 1.
 
-    A row of length 1 contains only v.
+    Together, the arrays have a v that differs from u at every position.
     """
     made = []
     row = np.arange(len(table))

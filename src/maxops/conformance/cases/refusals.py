@@ -82,7 +82,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """Yield cases of unlisted types; a quick run has the first one, and the first one that other versions list."""
+    """Yield cases of unlisted types; a quick run tests the first, and the first that another version lists."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:
