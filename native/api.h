@@ -116,7 +116,7 @@ struct Reduction {
     View data;
     AxisSet is_reduced;
     bool keepdims = true;
-    bool ignores_nan = false;       // as above
+    bool ignores_nan = false;       // as in Maximum
     const char* initial = nullptr;  // the canonical initial value of each maximum, or null
 };
 
@@ -144,10 +144,10 @@ struct Segmentation {
     bool checks = true;               // validates the ids or offsets
     bool rejects_negative = true;     // negative ids are faults; otherwise their rows are dropped
     bool rejects_past = false;        // ids of num_segments and above are faults; otherwise dropped
-    bool ignores_nan = false;         // as above
+    bool ignores_nan = false;         // as in Maximum
     std::int64_t num_segments = -1;   // negative: derived from the ids or offsets
     std::uint64_t fill = 0;           // bits of the value of empty segments
-    const char* initial = nullptr;    // as above
+    const char* initial = nullptr;    // as in Reduction
     bool checks_with_maxima = false;  // set by plan_segments: validates in the pass that computes maxima
     bool has_rows = true;             // set by plan_segments: false for invalid unchecked offsets
 };

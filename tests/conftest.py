@@ -83,7 +83,7 @@ def lowering(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(params=["core", "any-device"])
 def torch_way(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Select each of the two implementations for PyTorch in turn: the core on the CPU, and that for any device."""
+    """Select each of the two implementations for PyTorch in turn: the core on the CPU, and the one for any device."""
     engine = pytest.importorskip("maxops.engines.torch")
     with engine.only_torch_operators() if request.param == "any-device" else nullcontext():
         yield request.param
@@ -94,7 +94,7 @@ MISSING = ("could not import", "not installed:")
 
 
 def _look_for_a_missing_package(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Fail a test that is skipped because a package is missing, in CI; elsewhere, report one line for each package.
+    """In CI, fail a test that is skipped because a package is missing; elsewhere, report one line for each package.
 
     pytest merges skips with the same location and reason, so all skips for a package get the location "tests".
     """

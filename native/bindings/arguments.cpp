@@ -34,7 +34,8 @@ View scalar_view(int type, Item* item) {
 
 // ---------------------------------------------------------------------------- Python's numbers
 
-// A float format, from the bits of its quiet NaN, whose lowest bit set is the highest of the mantissa.
+// A float format. It is derived from the bits of the quiet NaN: the lowest bit that is set in the NaN is the
+// highest bit of the mantissa.
 struct Format {
     int mantissa_bits, exponent_bits;
 

@@ -31,8 +31,8 @@ inline PyArrayObject* plain_array(PyObject* object) {
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
 }
 
-// The view of an array. Its shape and strides are the array's own, which assigning to `shape` frees, or a
-// copy in `room`. Only a copy is valid after other code has run: see Release.
+// The view of an array. Its shape and strides are those of the array, which are freed if `shape` is assigned,
+// or a copy in `room`. Only a copy is valid after other code has run: see Release.
 inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* room = nullptr) {
     static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
     const bool is_native = PyArray_ISNOTSWAPPED(array);

@@ -44,7 +44,7 @@ struct SegmentWalk {
     std::size_t width;  // the number of elements of each row that this walk processes
     std::int64_t num_segments;
     std::uint64_t fill;  // bits of the value for empty segments
-    bool is_filled;      // the output already holds `fill`, so the walk skips gaps
+    bool is_filled;      // the output is already filled, so the walk skips gaps
     bool gallops;        // skips long runs without reading each id, because the caller guarantees sorted ids
     bool checks;         // checks the ids: the walk ends at a negative or a decreasing id
     bool is_unsorted;    // the walk ended at such an id
@@ -119,7 +119,7 @@ struct SegmentKernels {
 // accumulate_rows and merge_segments, then finalize_segments.
 struct UnsortedKernels {
     void (*init_segments)(void* keys, std::uint64_t bits, std::size_t n);
-    // Returns whether the first column of any row holds the lowest key.
+    // Returns whether any row has the lowest key in its first column.
     bool (*accumulate_rows[2])(const UnsortedSegments* to, const void* data, std::ptrdiff_t stride,
                                const void* ids, std::size_t rows);
     void (*merge_segments)(void* keys, const void* others, std::size_t n);

@@ -381,7 +381,8 @@ def segments_of_ids(
     """Return the rules that a call of SegmentMax breaks, and the range of allowed numbers of segments.
 
     Ids must be non-negative and, if `is_sorted`, non-decreasing. `outside` determines whether negative ids and ids that
-    are not less than num_segments are errors or are dropped. By default, sorted ids of the latter kind are dropped.
+    are not less than num_segments are errors or are dropped. By default, ids that are not less than num_segments are
+    dropped if they are sorted.
     """
     broken = [NUM_SEGMENTS] if given is not None and given < 0 else []
     negative, past = any(i < 0 for i in ids), given is not None and any(i >= given for i in ids)

@@ -1,4 +1,4 @@
-"""The environment: the instruction set, the number of threads, and the tests that CI adds."""
+"""Environment variables: the instruction set, the number of threads, and skipped tests in CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids and offsets as lists, tuples and ranges of integers: converted to int64 for every kind of data."""
+"""Ids and offsets as lists, tuples and ranges of integers, which are converted to int64 for every kind of data."""
 
 from __future__ import annotations
 

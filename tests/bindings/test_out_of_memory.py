@@ -1,4 +1,4 @@
-"""Out of memory during a call: a MemoryError with a clear message, and `out` is unchanged.
+"""Calls that run out of memory: they raise a MemoryError with a clear message, and leave `out` unchanged.
 
 The tests also check the bounds in docs/safety.md on the memory that a call allocates.
 

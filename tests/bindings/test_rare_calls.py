@@ -1,4 +1,4 @@
-"""Rare calls: unusual arguments and objects, and out of memory."""
+"""Rare calls: unusual arguments and objects, and calls that run out of memory."""
 
 from __future__ import annotations
 

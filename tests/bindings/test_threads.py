@@ -1,4 +1,4 @@
-"""The thread pool: the same bits for any number of threads, of Python's and of maxops; forks; Ctrl-C; the GIL.
+"""The thread pool: equal bits for any number of threads of Python and of maxops, forks, Ctrl-C, and the GIL.
 
 Some tests run in a separate process. Their timeouts are not measurements: they end a process that hangs.
 """

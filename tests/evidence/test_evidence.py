@@ -232,7 +232,7 @@ def test_less_than_before_is_an_error(
 def test_the_check_compares_what_is_found_with_what_is_committed(
     run: Run, capsys: pytest.CaptureFixture[str], field: str, value: Any, is_checked: bool
 ) -> None:
-    """Test that results differ from the committed ones only in machine-dependent values, such as versions of tools."""
+    """Test that --check ignores only machine-dependent values, such as versions of tools."""
     assert run() == 0
     committed = json.loads(run.file.read_text(encoding="utf-8"))
     committed["claims"][1][field] = value
@@ -450,7 +450,7 @@ def test_the_build_is_of_sources_as_the_tree_would_count_them() -> None:
 
 
 def of_this_build() -> dict[str, Any]:
-    """Return evidence that matches the installed build, whatever is being changed."""
+    """Return evidence that matches the installed build, even if files of the tree have changed."""
     files = {"native/core/order.h": ["0" * 64, ["order"]]}
     return copy.deepcopy(evidence.read("evidence")) | {"build": _native.build(), "files": files}
 

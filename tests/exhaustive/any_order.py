@@ -1,4 +1,4 @@
-"""Tests SegmentMax with all ids of up to six rows (-1 to 4, -1 to 3 for six): unsorted, and as invalid sorted ids."""
+"""Tests SegmentMax with all lists of up to six ids from -1 to 4, as unsorted ids and as invalid sorted ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests indices if no element equals the result, and with rare layouts, runs of ids and orders of axes.
+"""Tests indices of results that no element equals, and with rare layouts, runs of ids and orders of axes.
 
 With an `initial` above all elements, the search finds nothing and must stop at the last element.
 """

@@ -1,4 +1,4 @@
-"""Tests SegmentMax with all sorted ids below six of up to eight rows with up to four elements, and all num_segments."""
+"""Tests SegmentMax with all sorted lists of up to eight ids below six, short rows, and all num_segments."""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ from . import places_python, running, table, watching
 from .running import ROOT, Mutant, Runner
 
 KILLED = 0.85
-Judge = Callable[[Sequence[Mutant], float], dict[Mutant, str]]  # (mutants, seconds of tests each): the fate of each
+Judge = Callable[
+    [Sequence[Mutant], float], dict[Mutant, str]
+]  # (mutants, seconds of tests per mutant) -> the fate of each mutant
 
 
 def python_mutants(file: str) -> list[Mutant]:

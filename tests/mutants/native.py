@@ -120,7 +120,7 @@ class Build:
         ]  # fmt: skip
 
     def lines_of_errors(self, said: str) -> set[int]:
-        """Return the lines of this file in compiler errors: of the error, or of the instantiation of its template."""
+        """Return the lines of this file that compiler errors name, as the place of the error or of an instantiation."""
         blocks = re.split(r"(?=^[^\n]*: error: )", said, flags=re.M)[1:]
         pattern = rf"^(?:In file included from )?\S*native/{re.escape(self.name)}:(\d+)"
         return {int(found[1]) for block in blocks if (found := re.search(pattern, block, flags=re.M))}

@@ -34,8 +34,8 @@ from .watching import Watch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEMORY = 12 << 30
-# Seconds of tests per mutant. Tests that killed before and the fastest of each function come first. If the rate of a
-# file is too low, its mutants get the next limit.
+# Seconds of tests per mutant. Tests that killed other mutants, and the fastest test of each function, come first. If
+# the rate of a file is too low, its mutants get the next limit.
 SECONDS = 3.0, 15.0, 60.0
 CASES = 60  # random cases of each test function
 COLLECTING = 1.0  # estimated seconds to collect a test file, if it is collected for each mutant
@@ -456,7 +456,7 @@ class Runner:
         return list(dict.fromkeys(name.partition("::")[0] for name in order))
 
     def ordered(self, tests: Iterable[str], limit: float = math.inf, *, anew: bool = False) -> list[str]:
-        """Return tests up to a time limit: those that killed before, then the fastest of each function, and so on."""
+        """Return tests up to a time limit: those that killed mutants, then the fastest of each function, and so on."""
         seconds = self.found.seconds
         rounds: defaultdict[str, int] = defaultdict(int)
         keyed = []

@@ -1,4 +1,4 @@
-"""Ids of any integer dtype keep their values, and the named standard only accepts int32 and int64."""
+"""Ids of any integer dtype keep their values, and the standard's own operator accepts only int32 and int64."""
 
 from __future__ import annotations
 

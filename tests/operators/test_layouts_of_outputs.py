@@ -1,4 +1,4 @@
-"""Data and outputs with any order of axes, with gaps: the bits equal those of arrays in C order."""
+"""Data and outputs with gaps and any order of axes: the bits equal those of arrays in C order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops import _native
 from maxops.plan import Array
 
 Give = Callable[[Array], Any]
-SIZES = (5, 4, 7)  # more results than are written one by one if the order differs from that of the data
+SIZES = (5, 4, 7)  # so many results that they are not written one by one if their order differs from that of the data
 ORDERS = list(permutations(range(3)))
 
 

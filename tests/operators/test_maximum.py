@@ -201,7 +201,7 @@ OVERLAPS: dict[str, Into] = {
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @each_width
 def test_out_overlaps_an_input(dtype: DType, overlap: str) -> None:
-    """Test arrays larger than a block: the result is as without overlap, and the rest of the buffer is unchanged.
+    """Test arrays larger than a block: the overlap does not change the result, or the rest of the buffer.
 
     `tests/bindings/test_overlap.py` tests every overlap of small arrays.
     """

@@ -248,7 +248,7 @@ MEBIBYTES = (2, 4)  # the size of the data with every second element
 @pytest.mark.parametrize("case", LONG)
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
 def test_long_data_in_shares(dtype: DType, case: str) -> None:
-    """Test data above 1 MiB, of which threads share the outputs or, if outputs are few, the reduced axes."""
+    """Test data above 1 MiB: threads share the outputs or, if outputs are few, the reduced axes."""
     data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
     expected = _expected_of_long(dtype, case)
     assert_same_bits(mo.reduce_max(data, axes), expected)

@@ -51,7 +51,7 @@ def isas() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("kind", runs.KINDS)
 def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
-    """Test each distinguishing column alone, and rows of two and four columns."""
+    """Test rows of one, two and four columns, whose values distinguish each row from its neighbors."""
     count = 0
     for word in run_words.words(MOST):
         if (word[0] if len(word) == 2 else word[1]).kind != kind:
@@ -106,7 +106,7 @@ PATTERNS = [
 def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...], length: int, isas: list[str]) -> None:
     """Test all patterns of steps between the rows of a vector, for which the miniature's blocks are too short.
 
-    Each row of a segment has the maximum once, with values above or below those of the adjacent segments.
+    Each row of a segment in turn has the maximum, with values above or below those of the adjacent segments.
     """
     word = (Run("singles", 1),)
     pattern = np.take(steps, _every_word(len(steps), length))

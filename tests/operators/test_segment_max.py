@@ -199,7 +199,7 @@ def _expected_of_long(dtype: DType, ids: str, width: int) -> Array:
 @pytest.mark.parametrize("width", [1, 9])
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
 def test_long_data_in_shares(dtype: DType, width: int, ids: str, threads: int) -> None:
-    """Test data above 1 MiB, of which threads share the rows; a segment may span several shares."""
+    """Test data above 1 MiB: threads share the rows, and a segment may span several shares."""
     data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
     given_ids = IDS[ids](len(data)).astype(np.int32 if (width + threads) % 2 else np.int64)
     expected = _expected_of_long(dtype, ids, width)

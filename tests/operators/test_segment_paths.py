@@ -109,7 +109,7 @@ def test_an_id_out_of_order_at_every_place(ids_as: type[np.signedinteger]) -> No
 
 
 def test_ids_past_the_output_are_checked_too() -> None:
-    """Test ids that are all past the output, also in their own block or share."""
+    """Test that a decrease among ids past the output is found, even in a block or share that has only such ids."""
     for rows in (40, 5_000, 400_000):
         for count in (1, rows // 3):
             ids = np.arange(rows)

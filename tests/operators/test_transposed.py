@@ -29,7 +29,7 @@ def test_every_size_about_the_tiles(dtype: DType, columns: int) -> None:
 
 @each_width
 def test_layouts_of_rows_and_columns(dtype: DType) -> None:
-    """Test rows that are strided, reversed or repeated, and columns likewise."""
+    """Test strided, reversed and repeated rows and columns."""
     wide = mixed(dtype, (130, 140), 3, nans=0.01)
     a = mixed(dtype, (70, 65), 4, nans=0.01)
     for b in (wide[:65, :70].T, wide[::2, 5:75].T[:, ::-1][:70, :65], wide[:65, 70::-1][:, :70].T, wide[64::-1, :70].T):
@@ -70,7 +70,7 @@ def test_in_place_and_over_itself(dtype: DType) -> None:
 
 
 def test_in_shares(threads: int) -> None:
-    """Test data above 1 MiB, of which threads share bands of rows."""
+    """Test data above 1 MiB: threads share bands of rows."""
     del threads
     data, other = mixed(FLOAT32, (1100, 900), 9, nans=1e-4), mixed(FLOAT32, (900, 1100), 10, nans=1e-4)
     assert_same_bits(mo.maximum(data, other.T), fast_maximum(data, other.T))

@@ -19,7 +19,7 @@ from maxops.plan import Array
 
 ROWS = np.array([[-5.0, -0.0], [-4.0, np.nan], [-7.0, 0.0]], np.float32)
 OFFSETS = [np.array(offsets) for length in (1, 2, 3) for offsets in product(range(-1, 5), repeat=length)]
-FAST = ("numpy", "torch", "torch-any-device")  # these are tested with all offsets, the others with some of each length
+FAST = ("numpy", "torch", "torch-any-device")  # engines that are tested with all offsets
 LONGER = [np.array(offsets) for offsets in ([0, 1, 1, 3], [0, 2, 1, 3], [0, 9, -9, 3], [1, 2, 3, 3], [0, 0, 0, 0])]
 OPTIONS: dict[str, Any] = {"fill_mode": "ZERO", "check_ids": False, "return_indices": True, "return_empty": True}
 

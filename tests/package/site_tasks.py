@@ -60,7 +60,7 @@ TASKS = (
     Task("use it in an ONNX Runtime session", ("ONNX Runtime",), "maxops.onnxruntime.session", "onnx runtime session"),
 )
 
-# For each term, the pages of which one must be among the first three results.
+# For each term, one of these pages must be among the first three results.
 SEARCHES = {
     "prefetch": ("architecture",),
     "transpose": ("architecture",),

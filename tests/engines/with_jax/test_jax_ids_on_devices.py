@@ -79,7 +79,7 @@ def test_offsets_leave_a_device_only_if_they_are_wrong(copied: list[str], dtype:
 
 @pytest.mark.parametrize("give", [np.asarray, jax.device_put], ids=["NumPy", "JAX on the CPU"])
 def test_ids_in_memory_are_looked_at_where_they_are(monkeypatch: pytest.MonkeyPatch, give: Callable[..., Any]) -> None:
-    """Test that ids in memory are checked there, because JAX would compile for each new length."""
+    """Test that ids in host memory are checked on the host, because JAX would compile a check for each new length."""
     for name in ("_ids_are_valid", "_offsets_are_valid"):
         monkeypatch.setattr(inputs, name, pytest.fail)
     for name in ("segment_ids", "offsets"):

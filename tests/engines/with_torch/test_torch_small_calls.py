@@ -445,7 +445,7 @@ def test_an_expanded_tensor_of_more_bytes_than_there_are_addresses(sizes: tuple[
 
 
 def test_what_lets_others_run_goes_to_python() -> None:
-    """Test that calls that may run other code go to Python, because the core reads tensors without a reference."""
+    """Test that calls that may run other code go to Python, because the core holds no reference to tensors."""
     itemsize = PLAIN.element_size()
     for elements in (MOST // itemsize // 3, MOST // itemsize):
         tensor = torch.ones(elements + 1)

@@ -52,7 +52,7 @@ HERE: dict[str, tuple[Function, Shapes]] = MAPPED | {
         ((ROWS, 2), "dropped", ()),
     ),
 }
-# Without num_segments, only if all members of a batch have equal ids.
+# num_segments may be omitted only if all members of a batch have equal ids.
 COUNTED: dict[str, tuple[Function, Shapes]] = {
     "segments-counted": (lambda x, ids: mo.segment_max(x, ids, fill_mode="ZERO", **ALL), ((ROWS, 2), "sorted")),
     "segments-counted-initial": (lambda x, ids, i: mo.segment_max(x, ids, initial=i, **ALL), ((ROWS,), "sorted", ())),
@@ -127,7 +127,7 @@ def test_what_a_batch_refuses() -> None:
 @pytest.mark.parametrize("initial", [None, 0, "one"], ids=str)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0)], ids=str)
 def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) -> None:
-    """Test operators as in graphs, with the original axes: none, negative ones, in any order."""
+    """Test the operator as graphs call it: without axes, with negative axes, and with axes in any order."""
     rank = len(shape)
     sets: list[Any] = [None, [], *([axis] for axis in range(-rank, rank)), *[[-1, 0], [1, -2]] * (rank > 1)]
     first = None if initial is None else torch.tensor([2.0, -2.0, 0.0]) if initial == 0 else torch.tensor(0.5)
@@ -288,7 +288,7 @@ def test_three_transforms_in_each_other(outer: str) -> None:
 
 
 def calls(names: tuple[str, ...]) -> Function:
-    """Return the first and every third call, in turn, inside these transforms; each compiles for a second."""
+    """Return some calls inside these transforms: the first, and a third of the others, because each takes a second."""
     turn = sum(map(list(TRANSFORMS).index, names))
 
     def every(x: Any) -> list[Any]:
