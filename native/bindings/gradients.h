@@ -12,9 +12,9 @@ namespace maxops {
 // elements that equal a maximum share its gradient equally, or the first of them gets all of it. Shares of 16
 // bits are computed in float32, and are not rounded if the gradient of the data is float32. If the data are
 // one row, an array whose gradients are not needed may have a single element, which is repeated. Returns None
-// if Python must compute the gradients: for types other than float16, bfloat16, float32 and float64, ids other
-// than int32 and int64, arrays not in C order, more than 8 arrays, 2^31 or more elements of data, and tensors
-// of calls that release the GIL.
+// if Python must compute the gradients: for types other than float16, bfloat16, float32 and float64, ids
+// other than int32 and int64, arrays not in C order, more than 8 arrays, 2^31 or more elements of data, and
+// tensors of calls that release the GIL.
 PyObject* py_spread(PyObject* self, PyObject* const* args, Py_ssize_t count);
 
 }  // namespace maxops

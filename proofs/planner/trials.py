@@ -457,7 +457,7 @@ def _ids_of_uint64() -> Iterator[Trial]:
 
 
 def _shapes_of_ids() -> Iterator[Trial]:
-    """Yield calls with each pair of small shapes, of data and ids and of data and offsets."""
+    """Yield calls with each pair of small shapes, for data with ids and for data with offsets."""
     shapes = shapes_up_to(2, range(4))
     for row, data, index in product(SEGMENT, shapes, shapes):
         rules = [RANK] * (data == ()) + [IDS_SHAPE] * (len(index) != 1 or index != data[:1])

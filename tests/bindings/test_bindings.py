@@ -120,7 +120,7 @@ def _written(value: Any) -> object:
 
 
 def test_types_that_are_not_ours(other: Any) -> None:
-    """Test an unsupported type in every argument, with and without the planner; nothing is written."""
+    """Test an unsupported type in every argument, with and without the planner, and that nothing is written."""
     count = 0
     for name, value, call, error in _calls(other):
         before = _written(value)

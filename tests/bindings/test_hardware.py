@@ -48,7 +48,7 @@ def output(program: Path, given: str = "") -> str:
 
 
 def test_a_fence_follows_every_streaming_store(tmp_path: Path) -> None:
-    """Test that a fence follows every streaming store; without it, the output lacks the stores."""
+    """Test that a fence follows every streaming store, on a simulated machine that delays stores until a fence."""
     right, streamed = output(compiled("delayed_stores.cpp", tmp_path, "-DMAXOPS_MINIATURE")).split()
     assert int(right) == 3 * 4 * 7 * 36 * 4
     assert int(streamed) > int(right)
@@ -103,7 +103,7 @@ def features_of(options: list[str]) -> set[str]:
 
 
 def test_a_set_runs_only_where_all_is_that_its_code_may_use(tmp_path: Path) -> None:
-    """Test that a processor without a feature of an instruction set runs none of its kernels."""
+    """Test that a processor does not run the kernels of an instruction set if it lacks one of the set's features."""
     sets = options_of_sets()
     names = {name: name.replace("x86_64_", "x86-64-") for name in sets}
     lines = "".join(f'MAXOPS_INSTRUCTION_SET({name}, "{shown}")\n' for name, shown in names.items())

@@ -71,14 +71,14 @@ def test_columns_of_long_rows_in_reverse() -> None:
 
 
 def test_a_row_whose_parts_are_of_several_streams_each() -> None:
-    """Test a row in parts of several streams each, without a highest value that would stop the search early."""
+    """Test a row whose parts are read as several streams, without a highest value, which would end a part early."""
     data = np.random.default_rng(0).random(6_000_000, np.float32)
     expected = data.max(keepdims=True)
     on_each_isa(lambda: assert_same_bits(mo.reduce_max(data), expected))
 
 
 def test_reduced_rows_that_are_long_and_apart() -> None:
-    """Test long rows with gaps, longer than a strip (native/drivers/reduce.cpp), and one among contiguous rows."""
+    """Test rows with gaps, shorter and longer than a strip (native/drivers/reduce.cpp), reduced to one result."""
     for length in (100, 20_000):
         data = mixed(FLOAT32, (5, length + 3))[:, :length]
         assert_same_bits(mo.reduce_max(data, (0, 1)), fast_reduce_max(data.copy(), (0, 1)))

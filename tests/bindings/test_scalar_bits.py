@@ -139,7 +139,7 @@ def test_inputs_of_max(dtype: DType) -> None:
 
 @each_type
 def test_initial_of_reduce_max(dtype: DType) -> None:
-    """Test `initial` with few, many and no elements, strided data and rank 0, also by the planner alone."""
+    """Test `initial` with few, many and no elements, strided data and rank 0, and by the planner without the core."""
     arrays: list[tuple[Array, Any]] = [
         (lowest(dtype, (2, 3)), (1,)),
         (lowest(dtype, (2, 0)), (1,)),
@@ -165,7 +165,7 @@ def test_initial_of_reduce_max(dtype: DType) -> None:
 @pytest.mark.parametrize("name", ["fill_value", "initial"])
 @each_type
 def test_fill_value_and_initial_of_segment_max(dtype: DType, name: str) -> None:
-    """Test each code path and layout, with and without `out`, also by the planner alone."""
+    """Test each code path and layout, with and without `out`, and by the planner without the core."""
     whole = lowest(dtype, (ROWS, 6))
     for word in kinds_of_values(dtype):
         for scalar, (route, options), (layout, lay) in product(forms_of(dtype, word), ROUTES.items(), LAID.items()):

@@ -31,7 +31,7 @@ def test_numpy_scalars_are_arrays_of_rank_0(dtype: DType) -> None:
         assert_same_bits(mo.reduce_max(scalar), reference.maximum(np.asarray(scalar)))
 
 
-# Each conversion from a Python float to the array's type: by the core and by the planner.
+# The two conversions from a Python float to the array's type: by the core, and by the planner.
 LOWEST = {dtype: of_words(dtype, [dtype.lowest_bits]) for dtype in FLOATS}
 WAYS: dict[str, Callable[[DType, float], int]] = {
     "core": lambda dtype, number: int(words(mo.maximum(LOWEST[dtype], number))[0]),

@@ -1,4 +1,4 @@
-"""Every operator, option and code path in threads with 128 KiB of stack, musl's default: Python's and the pool's."""
+"""Every operator, option and code path in threads of Python and of the pool with 128 KiB of stack, as in musl."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def test_fill_modes() -> None:
             word[:-1], word + "s", " " + word, word.encode(), word.replace("o", "\u043e"), word.replace("e", "\xc5"),
         ):  # fmt: skip
             assert segment_max(fill_mode=wrong) is None, wrong
-    # Letters and their other case differ by 32, as do some punctuation characters next to the letters.
+    # The codes of upper-case and lower-case letters differ by 32, as do those of some adjacent punctuation characters.
     for wrong in ("", "\ud800", "ze\x12o", "ZER/", "zerO\0", "\x5aero\0", "[ero", "\x1aero", None, 0, "LOWER"):
         assert segment_max(fill_mode=wrong) is None, wrong
     for more in ({"fill_value": 1.0}, {"initial": 1.0}, {"fill_value": "1"}):

@@ -51,7 +51,7 @@ def run(code: str) -> str:
 
 @functools.cache
 def _calls() -> list[tuple[Callable[[], Array], Array]]:
-    """Return calls above the threshold for threads, each with its result by the oracle."""
+    """Return calls above the threshold for threads, each with the result of the oracle."""
     a, b = mixed(FLOAT32, 700_000, 1, nans=1e-4), mixed(FLOAT32, 700_000, 2, nans=1e-4)
     table, halves = mixed(INT64, (1000, 700), 3), mixed(FLOAT16, (200_000, 13), 4, nans=1e-5)
     ids = np.sort(np.random.default_rng(5).integers(0, 5000, 200_000))
@@ -175,7 +175,7 @@ def child_is_well(work=right):
 
 
 def test_use_after_fork() -> None:
-    """Test forks before the first use, after it, and in a child."""
+    """Test forks before the first call, after it, and in a child process."""
     code = """
 assert child_is_well()
 right()
@@ -189,7 +189,7 @@ print("done")
 
 
 def test_fork_while_other_threads_call() -> None:
-    """Test that a child works even if a thread that it lacks held the pool's lock."""
+    """Test that calls work in a child process even if a thread of the parent held the pool's lock at the fork."""
     code = """
 stop = threading.Event()
 def work():
@@ -272,7 +272,7 @@ for name, call in calls.items():
 
 @pytest.mark.parametrize("forked_by", ["the_main_thread", "another_thread", "a_child_of_another_thread"])
 def test_ctrl_c_ends_a_long_call_in_a_child_forked_by(forked_by: str) -> None:
-    """Test a child in which Python's main thread is the one that forked."""
+    """Test a child process, in which the thread that forked is Python's main thread."""
     code = f"""
 warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 from maxops import _native
@@ -336,7 +336,7 @@ def test_a_signal_from_outside() -> None:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
-            threading.Event().wait(0.3)  # usually long enough for the call to start; the test also passes if it has not
+            threading.Event().wait(0.3)  # usually long enough for the call to start; otherwise, the test passes, too
             process.send_signal(signal.SIGINT)
             printed, _ = process.communicate(timeout=programs.HANGS_AFTER)
         finally:

@@ -102,7 +102,7 @@ def test_types_conflict_if_no_value_is_of_both() -> None:
 
 
 def test_what_a_type_leaves_open_another_fills() -> None:
-    """Test that merging two types keeps the values of both, keeps other details, and changes nothing in place."""
+    """Test that a merged type has only the values that both types have, and that the types themselves are unchanged."""
     for first, second in product(PLAIN, repeat=2):
         before = first.SerializeToString(), second.SerializeToString()
         result = completed(first, second)

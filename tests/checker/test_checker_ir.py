@@ -214,7 +214,7 @@ def test_axes_against_onnx(tmp_path: Path) -> None:
 
 
 def test_ports_tell_types(tmp_path: Path) -> None:
-    """Test types from ports, also after layers that maxops does not support."""
+    """Test types from ports, even after layers that maxops does not support."""
     text = reduce_net(8).replace('id="1" name="b" type="Parameter"', 'id="1" name="b" type="MatMul"')
     unknown = check(saved(tmp_path, text), "onnx")
     assert finding(unknown, "T", "'m'").verdict == "unknown"

@@ -662,7 +662,7 @@ def test_external_data_that_shapes_depend_on(operator: str, place: str, tmp_path
 def test_small_external_integers_are_read(
     axes: list[int], verdict: str, place: str, tmp_path: Path, unsandboxed: None
 ) -> None:
-    """Test that only the bytes of the tensor are read from a file with more data, with a length of 0 or without one."""
+    """Test that only the tensor's bytes are read from a larger file, even if the length is given as 0 or omitted."""
     made = parsed("""g (bool c, float[2,3] x) => (y) { y = If (c) <
             then_branch = yes () => (float[p,q] t) { t = ReduceMax(x, w) }, else_branch = no () => (e) { e = Neg(x) }> }
         <domain: "local", opset_import: ["": 18]> f (p) => (r) { r = ReduceMax(p, w) }""")

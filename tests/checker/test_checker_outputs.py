@@ -130,7 +130,7 @@ def test_results_of_sarif(standard: str | None, everything: bool) -> None:
 
 @pytest.mark.parametrize("first", range(len(ITEMS)), ids=[*ITEMS])
 def test_two_models_and_one_that_cannot_be_read(first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that the worst outcome determines the exit code, in any order, and that JSON and SARIF contain it."""
+    """Test that the worst outcome of two models determines the exit code, and that JSON and SARIF agree with it."""
     for number, second in enumerate((*ITEMS, "unreadable")):
         standard = None if (first + number) % 2 else "SONNX"
         pair = {"a.onnx": [*ITEMS][first], "b.onnx": second}

@@ -358,7 +358,7 @@ def test_a_generated_size_is_itself() -> None:
     assert (shape.verdict, shape.message) == ("holds", "the inputs broadcast to (2, unk__0_0)")
 
 
-# Nodes that compute y from x, float[-1,-1], if inference uses -1 as a number.
+# Nodes that compute y from x of type float[-1,-1], with wrong sizes if inference uses -1 as a number.
 OF_OPEN_SIZES = {
     "Flatten": "y = Flatten <axis = 0> (x)",
     "Reshape": "t = Constant <value_ints = [1, -1]> () y = Reshape(x, t)",

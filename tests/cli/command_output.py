@@ -1,4 +1,4 @@
-"""Helpers for tests of commands: models in files, from their text."""
+"""Helper for tests of commands: writes models to files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ HEAD = '<ir_version: 10, opset_import: ["": 18]> '
 
 
 def save_onnx(path: Path, text: str) -> Path:
-    """Write the ONNX model of a text to a file."""
+    """Parse an ONNX model from its text, and write it to a file."""
     path.write_bytes(parser.parse_model(HEAD + text).SerializeToString())
     return path

@@ -108,7 +108,7 @@ def _mounted(full: str, read_only: str) -> bool:
         shutil.copytree(kept, read_only, dirs_exist_ok=True)
         shutil.rmtree(kept)
         _mount(read_only, None, _MS_REMOUNT | _MS_RDONLY, None)
-    except OSError:  # in many containers
+    except OSError:  # not permitted, as in many containers
         return False
     return True
 

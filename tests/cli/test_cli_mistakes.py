@@ -148,7 +148,7 @@ def words_of(reader: str, path: object, filled: dict[str, Path]) -> list[str]:
     return [word.format(path, **filled) for word in READERS[reader].split(" ")]
 
 
-# Each is read from a file and from stdin, by `run` and by one of the commands that share a reader.
+# Each content is read from a file and from stdin, by `run` and by one of the commands that share a reader.
 READ = [
     (place, reader, message)
     for number, message in enumerate(WRONG_NPY)

@@ -302,7 +302,7 @@ def test_truncated_stdin_is_refused() -> None:
 
 
 def test_segment_max_has_the_options_of_the_function() -> None:
-    """Test that all options are there, except `out` (--output), `dim` (xarray) and `ties` (gradients)."""
+    """Test that the command has all options of the function, except `out`, `dim` (xarray) and `ties` (gradients)."""
     renamed = {"segment_ids": "ids"}
     expected = {renamed.get(name, name) for name in signature(mo.segment_max).parameters} - {"out", "dim", "ties"}
     assert expected <= set(signature(arrays.segment_max).parameters)

@@ -118,7 +118,7 @@ USUAL_CODES |= {"evidence": OTHER_BUILD, "evidence with files": OTHER_BUILD}
 
 
 class Case(NamedTuple):
-    """A job, words of which its error must contain one, and the expected ending."""
+    """A job, words (an error must contain one of them), and the expected ending."""
 
     job: Job
     words: tuple[str, ...]

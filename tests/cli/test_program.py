@@ -52,7 +52,7 @@ def start(scripts: Path) -> Start:
     return run
 
 
-# Each spelling with the variable of another spelling.
+# The arguments that start the command, in each spelling.
 STARTS = [
     ["{folder}/maxops"],
     ["-m", "maxops"],

@@ -1,4 +1,4 @@
-"""Calls for tests of the kit, with feeds and expected results. Run as a program, it makes all calls on one runtime.
+"""Calls for tests of the kit, with feeds and expected results. As a program, the module runs them on one runtime.
 
 Third-party runtimes run in a separate process, because jax and torch leave threads behind, which break tests that fork.
 """

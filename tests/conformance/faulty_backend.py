@@ -14,7 +14,7 @@ __version__ = "1.0\n::error::\udc80\x1b[2J\n"
 
 
 def float32(inputs: Sequence[Array], result: Array) -> object:
-    """Is wrong for vectors of eight elements, loses a NaN in large reductions, and rejects seven axes."""
+    """Return a wrong eighth element of vectors, lose NaN in large reductions, and reject seven axes."""
     if result.ndim == 7:
         raise ValueError("seven axes are too many")
     if len(inputs) == 2 and result.ndim == 1 and len(result) >= 8:
@@ -44,7 +44,7 @@ def writes_and_raises(inputs: Sequence[Array], result: Array) -> object:
 
 
 def prints_and_forks(inputs: Sequence[Array], result: Array) -> object:
-    """Returns another type, prints from native code, and lets a child process return."""
+    """Return another type, write to stdout's file descriptor, and raise an error in a forked child."""
     os.write(1, b'script: running {model}\n"a"\n')
     if os.fork() == 0:
         raise ValueError("the child")

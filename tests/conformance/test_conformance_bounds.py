@@ -206,7 +206,7 @@ def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
 def test_large_results_are_those_of_the_planner_and_the_keys(operator: str) -> None:
     checked = 0
     for case in LARGE.values():
-        has_million = any(f"{size}" in case.sentence for size in large.SIZES[2:])  # these only differ in size
+        has_million = any(f"{size}" in case.sentence for size in large.SIZES[2:])  # these differ only in size
         if case.row.operator == operator and case.dtype in (dtypes.FLOAT16, dtypes.UINT64) and not has_million:
             trial = case.make()
             assert trial.expected is not None
@@ -296,7 +296,7 @@ def test_a_layout_that_is_refused_is_no_fault_and_says_so() -> None:
 
 
 class Stale(Runtime):
-    """A prepared model with a reused buffer that it fills only up to the first result, or never clears."""
+    """A prepared model that returns earlier results: the first one, the first of the same shape, or maxima with it."""
 
     name = "stale"
 

@@ -170,7 +170,7 @@ def counts_from_the_start_alone(row: Spec, whole: Whole, attributes: Attributes)
 
 
 def one_segment_more(when: Callable[[int, int], bool]) -> Fault:
-    """Return one segment too many if `when` is true for num_segments (-1: not given) and the segments of the ids."""
+    """Return one segment too many if `when` is true for num_segments (or -1) and the number that the ids define."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
         result = right(row, whole, attributes)

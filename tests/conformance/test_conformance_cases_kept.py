@@ -61,7 +61,7 @@ STEPS = {"all": 1, "sixth": 6}
 
 
 def digest(family: ModuleType, step: str) -> list[Any]:
-    """Return the number of a family's cases and their digest, with the arrays of every trial of this step."""
+    """Return the number of a family's cases, and their digest with the arrays of every `step`-th trial."""
     whole = hashlib.sha256()
     made: tuple[str, Any] = ("", None)
     count = trials = 0

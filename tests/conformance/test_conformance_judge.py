@@ -161,7 +161,7 @@ def test_whether_a_refusal_is_open() -> None:
 )
 @pytest.mark.parametrize("name", ["ALONE", "EMPTY_13", "NO_IDS", "REFUSED", "BELOW", "REVERSED"])
 def test_whatever_else_comes_about(kind: Kind, verdict: str, name: str) -> None:
-    """Test that no clause excuses a crash, whether the call is open or invalid."""
+    """Test that no clause excuses a crash, even if the clause is open or the call is invalid."""
     case = case_of(globals()[name])
     found = judge(case, case.make(), Outcome(kind, text="so it was", feed=1))
     assert (found.verdict, found.clause, found.message, found.feed) == (verdict, case.clause, "so it was", 1)
@@ -319,7 +319,7 @@ def test_runs_that_differ_as_is_permitted_are_told_with_the_first_that_does() ->
 @pytest.mark.parametrize(
     ("actual", "expected", "without_nan", "kinds"),
     [
-        # a correct element has no kind, whatever the others have
+        # a correct element has no kind, regardless of the others
         ([ONE, 0], [TWO, 0], [TWO, 0], [("wrong", (0,))]),
         ([ONE, NAN], [TWO, NAN], [TWO, TWO], [("wrong", (0,))]),
         ([ONE, ONE, TWO], [TWO, TWO, TWO], [TWO, TWO, TWO], [("wrong", (0,))]),

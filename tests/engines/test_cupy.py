@@ -179,7 +179,7 @@ def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """Make the next use import PyTorch's engine again without this module."""
+    """Make the next call import PyTorch's engine again, without this module."""
     for name in [name for name in sys.modules if name.startswith("maxops.engines.torch")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("maxops.engines.torch")

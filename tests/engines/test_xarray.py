@@ -189,7 +189,7 @@ def test_segments_have_the_name_of_the_ids(heat: Any) -> None:
 
 def test_segments_agree_with_groupby(heat: Any) -> None:
     whole = heat.fillna(0)
-    with xr.set_options(use_flox=False, use_numbagg=False):  # these would compile first
+    with xr.set_options(use_flox=False, use_numbagg=False):  # flox and numbagg would first compile code
         grouped = whole.groupby(regions()).max()
     got = mo.segment_max(whole, regions(), fill_mode="ZERO").isel(region=grouped.region.data)
     assert got.dims == grouped.dims

@@ -51,7 +51,7 @@ EVERY = [row.rule(short) for row in ROWS for short, _ in row.rules]
 
 
 def made(by_hand: Any = None, claims: Any = None, cited: Any = None) -> Any:
-    """Return the matrix of the files, or of other facts."""
+    """Return the matrix that results from the files, or from other facts."""
     facts = matrix.facts()
     given = [other if other is not None else fact for other, fact in zip((by_hand, claims, cited), facts, strict=True)]
     return matrix.Matrix(*given)

@@ -28,7 +28,7 @@ def main() -> int:
     if not _native.is_miniature:
         parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
     names = options.only or (SHORT if options.short else SECTIONS)
-    # How work is distributed to threads and how axes are merged do not depend on the instruction set, so one suffices.
+    # The distribution of work to threads and the merging of axes are the same for all instruction sets; one suffices.
     isas = options.isa or OWN_SOURCE
     tasks = [(isa, name) for name in names for isa in (isas[:1] if {"threads", "rank"} & {*name.split()} else isas)]
     total: Counter[str] = Counter()

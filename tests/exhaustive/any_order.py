@@ -1,4 +1,4 @@
-"""Tests SegmentMax with all lists of up to six ids from -1 to 4, as unsorted ids and as invalid sorted ids."""
+"""Tests SegmentMax with all lists of up to five ids from -1 to 4 and six ids from -1 to 3: unsorted or invalid."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .states import Array, counted, fail, made, threads
 MANY = 120_000
 RANK = 64  # NumPy's own limit
 TRIES = 20
-UNCHECKED: Any = 0  # 0 means False; a recorder of calls would take False as an unspecified result
+UNCHECKED: Any = 0  # instead of False, which means an unspecified result to a recorder of calls
 
 
 # ---------------------------------------------------------------------------- a signal while a call runs

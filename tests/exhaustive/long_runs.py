@@ -20,7 +20,7 @@ from .states import Array, check_place, counted, fail
 LENGTHS, MOST_ROWS = (1, 2, 4, 5, 9), 14
 PIECES = ((0, 1), (0, 0), (0, 2), (0, 0, 0, 0))  # parts of invalid ids
 MANY = 30_000
-UNCHECKED: Any = 0  # 0 means False; a recorder of calls would take False as an unspecified result
+UNCHECKED: Any = 0  # instead of False, which means an unspecified result to a recorder of calls
 
 
 def runs_of_ids() -> Iterator[tuple[int, ...]]:

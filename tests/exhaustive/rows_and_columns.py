@@ -72,7 +72,7 @@ def rows() -> None:
 
 
 def long_rows() -> None:
-    """Test rows long enough that the check for an early stop, and the end of a stream, are within them."""
+    """Test rows that are long enough for a check for an early stop, and for the end of a stream."""
     lengths = (72, 80, 97, 101, 104, 130, 131, 143, 150, 200, 257, 262, 270, 271, 390, 410, 530, 700, 927)
     _rows(((16, n) for n in lengths), np.float32, "long rows")
     _rows(((16, n) for n in (70, 77, 100, 131, 200, 263)), np.float64, "long rows")

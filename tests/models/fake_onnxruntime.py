@@ -78,7 +78,7 @@ def tensor(array: Array) -> Tensor:
 class Runtime:
     """A runtime: its inputs, its answers, and the functions that fail."""
 
-    fails_at: int | None = None  # the call of a function with a status that fails, counted from 0
+    fails_at: int | None = None  # which of the calls that return a status fails, counted from 0
     failing: str = ""  # the name of a function whose calls all fail
     calls: int = 0
     statuses: dict[int, tuple[int, str]] = field(default_factory=dict)

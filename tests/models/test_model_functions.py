@@ -30,7 +30,7 @@ maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
 X: Array = np.array([[1, 5, -2], [7, -3, -0.0]], np.float32)
 ROWS, COLUMNS, ALL = (fast_reduce_max(X, axes, True) for axes in ((1,), (0,), (0, 1)))
 INPUTS: dict[str, Array] = {"x": X, "c": np.array(True), "n": np.array(1), "w": np.zeros((1, 2, 3), np.float32)}
-# each with another Max, ReduceMax, Constant, Identity or If; before version 11, If requires equal shapes
+# versions that define Max, ReduceMax, Constant, Identity or If anew; before version 11, If requires equal shapes
 OPSETS = (11, 12, 13, 14, 16, 18, 19, 20, 26)
 NAMES = ("Max", "ReduceMax")
 OPTIONS = maxops_onnxruntime.register(ort.SessionOptions())

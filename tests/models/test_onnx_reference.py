@@ -255,7 +255,7 @@ def test_zeros_of_both_signs() -> None:
 
 
 def test_the_reference_evaluator_can_be_imported_after_the_operators_are_registered() -> None:
-    """Without the package, whose other modules import the evaluator, too."""
+    """Test without importing the rest of `maxops.onnx`, which imports the evaluator as well."""
     code = (
         "import sys, types, maxops; package = sys.modules['maxops.onnx'] = types.ModuleType('maxops.onnx')\n"
         "package.__path__ = [f'{maxops.__path__[0]}/onnx']\n"

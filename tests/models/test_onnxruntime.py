@@ -442,7 +442,7 @@ def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Pa
 
 
 def test_external_data_causes_no_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Test that no entry is set twice, about which ONNX Runtime warns on stderr."""
+    """Test that no entry is set twice, because ONNX Runtime would warn on stderr."""
     (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
     model = models.external(location="w.bin")
     model.graph.node.add(op_type="Neg", input=[model.graph.output[0].name], output=["n"])  # for ONNX Runtime

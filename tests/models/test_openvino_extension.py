@@ -184,7 +184,7 @@ def test_names_and_the_original_stay() -> None:
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_between_operators_of_openvino(dtype: DType) -> None:
-    """Test values that operators of maxops and OpenVINO share; those of maxops are exact."""
+    """Test values that pass between operators of maxops and OpenVINO; maxops's operators are exact."""
     a, b = parameter("a", [4], dtype), parameter("b", [4], dtype)
     x, y = mixed(dtype, (4,), 1, nans=0.0), np.zeros(4, dtype.numpy)
     shared = constant(np.ones(4, dtype.numpy))

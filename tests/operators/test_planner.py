@@ -106,7 +106,7 @@ def test_default_num_segments() -> None:
 
 
 def test_every_fault_in_words() -> None:
-    """Test the texts that XLA's custom calls use, which know only num_segments."""
+    """Test the error texts for XLA's custom calls, which know only num_segments."""
     kinds = ("negative_id", "id_too_large", "ids_decrease", "offsets_begin", "offsets_decrease", "offsets_end")
     texts = [message(kind, 4, 7, 9, 5) for kind in kinds]
     assert len({*texts}) == len(kinds)
@@ -141,7 +141,7 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        # the first input that does not fit the inputs before it is named
+        # the error names the first input that does not fit the inputs before it
         (MaxCall(floats((2,), (3,), (4,)), row=spec.MAX_6),
          "Max-6 input 1 has shape (3,), but input 0 has shape (2,); version 6 does not broadcast: all shapes must be "
          "equal [ONNX.Max-6.shape]"),

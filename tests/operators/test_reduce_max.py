@@ -241,7 +241,7 @@ LONG: dict[str, Callable[[Array], tuple[Array, tuple[int, ...]]]] = {
 }
 
 
-MEBIBYTES = (2, 4)  # the size of the data with every second element
+MEBIBYTES = (2, 4)  # the size of the data, and of strided data with gaps
 
 
 @pytest.mark.usefixtures("threads")

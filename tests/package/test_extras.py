@@ -32,7 +32,7 @@ PARTS = {
     "maxops.engines.xarray": ("xarray", "xarray"),
 }
 
-# Packages that name themselves; the others belong to one of these.
+# Parts that errors name by their own names; for another part, the error names the package that contains it.
 ENTRIES = {part for part in PARTS if part.startswith(("maxops.engines.", "maxops.conformance."))}
 
 

@@ -135,7 +135,7 @@ def test_keys_alone_lead_from_the_top_to_the_bits_and_back(browser: Browser) -> 
     browser.press("/")
     browser.press(*"computed")
     assert browser.state == {"text": "computed"}
-    browser.press(Keys.TAB, Keys.TAB)  # over Clear
+    browser.press(Keys.TAB, Keys.TAB)  # past the button Clear
     assert "ONNX.ReduceMax-13.value" in browser.focused.text
     browser.press(Keys.ENTER, "j", "j", "k")
     first = browser.focused

@@ -170,7 +170,7 @@ def moved(client: Any) -> int:
 
 @pytest.mark.parametrize("segments", [None, 8, 1000])
 def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | None) -> None:
-    """Test the bounds in docs/integrations/clusters.md, in rows of the result."""
+    """Test that transfers stay within the bounds of docs/integrations/clusters.md, counted in rows of the result."""
     chunks, height, width = 64, 100, 1000
     data = da.ones((chunks * height, width), chunks=(height, width), dtype=np.float32)
     if segments is None:

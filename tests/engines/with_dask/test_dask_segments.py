@@ -144,7 +144,7 @@ def test_wrong_ids_across_borders(block: int) -> None:
         mo.segment_max(data, lazy(ids, block), fill_mode="ZERO", check_ids=False).compute(scheduler="sync").any() == 0
     )
     with pytest.raises(errors.SegmentIdsError, match="must be non-decreasing, got 3 after 8 at position 44"):
-        mo.segment_max(data, ids, fill_mode="ZERO")  # in memory, the call itself raises
+        mo.segment_max(data, ids, fill_mode="ZERO")  # for arrays in memory, the call itself raises the error
 
 
 def test_lengths_that_differ() -> None:

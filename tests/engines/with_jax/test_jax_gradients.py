@@ -157,7 +157,7 @@ def test_integers_have_none() -> None:
     values, tangents = jax.jvp(mo.reduce_max, (x,), (np.zeros(3, jax.dtypes.float0),))
     assert values.tolist() == [3]
     assert tangents.dtype == jax.dtypes.float0
-    got = jax.grad(lambda d: (mo.reduce_max(x) * d).sum())(2.0)  # with an argument that has a gradient
+    got = jax.grad(lambda d: (mo.reduce_max(x) * d).sum())(2.0)  # another argument has a gradient
     assert got == 3.0
 
 

@@ -17,7 +17,7 @@ jax = pytest.importorskip("jax")
 inputs = pytest.importorskip("maxops.engines.jax.inputs")
 
 ROW = spec.SEGMENT_MAX
-# Lengths for which JAX compiles, and the maximum of small types, or -1.
+# Short lists of small ids, and the maxima of int8 and uint8. The lists have few lengths, because JAX compiles for each.
 IDS = [[], [-1], [0], [127], [255], *map(list, product([-1, 0, 1, 2], repeat=3))]
 COUNTS = (None, 0, 2, 127, 128, 255, 256)
 

@@ -97,7 +97,7 @@ MANNERS: dict[str, Callable[[Callable[..., Any], Any], Any]] = {
 }
 
 
-# With disable_jit, every second pair of a call and a manner.
+# Only every second pair of a call and a manner is also tested with disable_jit.
 @pytest.mark.parametrize(
     ("call", "manner", "disabled"),
     [

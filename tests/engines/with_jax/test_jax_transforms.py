@@ -45,7 +45,7 @@ def compiled(function: Function, *arguments: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------- vmap of each argument
 
-# Without bfloat16: without optimizations, XLA flushes its subnormals in copies.
+# bfloat16 is omitted, because XLA without optimizations flushes its subnormals in copies.
 DTYPES = (dtypes.FLOAT32, dtypes.FLOAT16, dtypes.INT64)
 
 
@@ -123,7 +123,7 @@ def custom_jvp(function: Function) -> Function:
 
 
 def zeros(function: Function, x: Any) -> Any:
-    """Return zeros like the result."""
+    """Return zeros with the shape and dtype of the result."""
     return jnp.zeros_like(jax.eval_shape(function, x))
 
 

@@ -37,7 +37,7 @@ def test_the_table_through_the_dispatcher(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_torch_still_says_whether_it_watches() -> None:
-    """Test that the functions exist with which torch reports tracing; without them, every call would be slow."""
+    """Test that torch still has the functions that report tracing; without them, every call would be slow."""
     x = torch.ones(2)
     assert not dispatch.needs_dispatch(x)
     assert torch.vmap(lambda row: torch.tensor(dispatch.modes_are_active()).expand(row.shape))(torch.ones(1, 2)).all()
@@ -115,7 +115,7 @@ def test_a_negated_tensor_is_read_with_its_sign() -> None:
     assert memory.view(torch.tensor([1 + 2j, 3 - 4j]).conj().imag).tolist() == [-2.0, 4.0]
 
 
-# Layouts of four axes, which determine those of results, and other arguments that may accompany such a tensor.
+# Layouts of tensors with four axes, and other arguments that may accompany such a tensor.
 DENSE: dict[str, Callable[[Any], Any]] = {
     "contiguous": lambda t: t,
     "channels_last": lambda t: t.contiguous(memory_format=torch.channels_last),
@@ -169,7 +169,7 @@ def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None
 
 
 def test_layouts_of_what_is_reduced() -> None:
-    """Test that results are contiguous, like those of torch.amax, except the data itself."""
+    """Test that results are contiguous, like those of torch.amax, unless the result is the data itself."""
     x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
     for axes in ((0,), (1,), (2, 3), None, np.array([1])):
         for noop in (False, True):

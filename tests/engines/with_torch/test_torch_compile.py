@@ -326,7 +326,7 @@ def test_an_array_of_axes_is_an_error_in_a_graph() -> None:
     [("reduce_max", 2**70), ("maximum", -(2**70)), ("reduce_max", -(2**64)), ("maximum", 2**64)],
 )
 def test_integers_that_a_graph_does_not_hold(call: str, value: int) -> None:
-    """Test integers that a graph cannot represent: an equal float replaces them or, if impossible, maxops raises."""
+    """Test integers that a graph cannot represent: an equal float replaces them, or maxops raises an error."""
 
     def run(data: Any) -> Any:
         return mo.maximum(data, value) if call == "maximum" else mo.reduce_max(data, initial=value)

@@ -95,7 +95,7 @@ CASES = [
 
 @pytest.mark.parametrize(("call", "names"), CASES)
 def test_among_transforms(call: str, names: tuple[str, ...]) -> None:
-    """Test that the bits are those without functionalize, or that the error about gradients names it."""
+    """Test that functionalize changes no bit or, with gradients, that the error names functionalize."""
     rows = torch.stack([X, X + 1]) if "vmap" in names else X
     for place in range(len(names) + 1):
         run = nested(CALLS[call], names, place)

@@ -304,7 +304,7 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that small calls bypass the dispatcher, and without gradients also torch.autograd.Function."""
+    """Test that small calls bypass the dispatcher, and that calls without gradients bypass autograd.Function, too."""
 
     def fail(*_: Any) -> None:
         raise AssertionError("a call went the long way")
@@ -323,7 +323,7 @@ def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, mo
     for name, call in calls.items():
         assert call(x.clone().requires_grad_()).tolist() == expected[name]
     for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
-        assert "__signature__" in vars(function.forward)  # apply reads it on each call
+        assert "__signature__" in vars(function.forward)  # the cached signature, which apply() reads on each call
         monkeypatch.setattr(function, "setup_context", staticmethod(fail))
     monkeypatch.setattr(plain, "maximum", fail)
     for name, call in calls.items():

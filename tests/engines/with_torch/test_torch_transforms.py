@@ -301,7 +301,7 @@ def calls(names: tuple[str, ...]) -> Function:
     return every
 
 
-# Torch cannot trace a module that is made inside, or forward_ad; its own [:1] fails under inference_mode.
+# Torch cannot trace forward_ad, or a module that is created in the function. Its own [:1] fails under inference_mode.
 NOT_COMPILED = ("functional_call", "autograd", "forward_ad", "dlpack", "inference_mode")
 COMPILED = [
     *[(name,) for name in TRANSFORMS if name not in NOT_COMPILED],

@@ -42,7 +42,7 @@ class OnnxRuntime(Scripted):
         return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """Return lines as users write them; a fault that needs the kit's options is reported as not reproduced."""
+        """Return lines without the kit's options; a fault that needs these options counts as not reproduced."""
         lines = super().script(call, feed)
         return [line.replace(", options", "") for line in lines if line not in (*OPTIONS, *THREADED)]
 
