@@ -86,7 +86,7 @@ def files_of(evidence: Json, name: str) -> dict[str, str]:
 
 
 def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
-    """Return the evidence: the build, the files, and both the new claims and the claims that are kept from before."""
+    """Return the evidence: the build, the files, the new claims, and the claims that are kept from earlier evidence."""
     from maxops import _native  # noqa: PLC0415
 
     rows = {claim.id: claim.as_json() for claim in claims} | {claim["id"]: claim for claim in kept}

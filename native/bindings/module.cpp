@@ -375,8 +375,8 @@ PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t posit
     Py_RETURN_NONE;
 }
 
-// Offsets of slices from each index to the next, the last to the end. Null, with or without an error set, if
-// the indices are not a few integers that increase from 0.
+// The offsets of slices that run from each index to the next, or to the end. Null, with or without an error
+// set, if the indices are not a few integers that increase from 0.
 PyObject* offsets_of(PyObject* indices, std::int64_t rows) {
     const bool is_list = PyList_CheckExact(indices);
     PyArrayObject* const array = is_list ? nullptr : plain_array(indices);

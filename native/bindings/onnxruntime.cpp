@@ -82,7 +82,7 @@ Failed python_error(const Api& api) {
     return Failed{status};
 }
 
-// A reference that its scope releases.
+// A reference that is released at the end of its scope.
 struct GiveBack {
     void operator()(PyObject* object) const { Py_DECREF(object); }
 };

@@ -103,7 +103,7 @@ static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, st
 }
 
 // Folds rows of short segments, up to `stop` or to the first row that is outside the output or ends the walk.
-// Stores the output at every row, because a branch at the end of a segment costs more than the store.
+// Stores the output after every row, because a branch at the end of a segment costs more than the store.
 template <class T, class Id>
 static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
                                   std::size_t stop, ColumnWalk<T>* at) {

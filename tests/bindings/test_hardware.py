@@ -63,7 +63,7 @@ def test_a_fence_follows_the_streaming_stores_of_the_bench(tmp_path: Path) -> No
 
 
 def test_pages_at_any_place_leave_what_was_asked_for(tmp_path: Path) -> None:
-    """Test that huge pages begin at multiples of their size, and that unused pages around them are unmapped."""
+    """Test that huge pages start at multiples of their size, and that unused pages around them are unmapped."""
     assert int(output(compiled("odd_mappings.cpp", tmp_path))) == 3 * 28
 
 

@@ -1,4 +1,4 @@
-"""The cache of large outputs: results do not depend on it, its limit, and how it reuses memory."""
+"""The cache of large outputs: its limit, its reuse of memory, and results that do not depend on it."""
 
 from __future__ import annotations
 

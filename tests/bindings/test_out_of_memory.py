@@ -136,7 +136,7 @@ for name, (call, shape, dtype) in CALLS.items():
 print(FAILS)
 """
 
-# The import of the native module, its functions, and calls that create Python objects last. Each of Python's own
+# Tests the import of the native module, its functions, and calls that create Python objects last. Each of Python's own
 # allocations fails as well, because its free lists are empty.
 OBJECTS = """
 import gc, ml_dtypes

@@ -127,7 +127,7 @@ def _obey_permissions() -> None:
 
 
 class _Kept:
-    """A pipe that receives the output of a command, whatever the size limit of files."""
+    """A pipe that receives the output of a command, regardless of the size limit of files."""
 
     def __enter__(self) -> Self:
         self.reading, self.writing = os.pipe()

@@ -105,7 +105,7 @@ COMMANDS = {
 }
 
 
-# Commands that each print something that the others do not.
+# Commands that each print a different kind of output.
 STREAMED = [name for name in COMMANDS if not re.search(" (on npz|on pb|of|with|as a|runs|saves)", name)]
 
 # The expected ending of a command: an error line and exit code 2; the same ending as without an error; either,

@@ -1,4 +1,4 @@
-"""The command as installers start it, next to other programs: the errors for a broken environment."""
+"""The command as installers start it, and programs that import maxops: errors for invalid environment variables."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def test_a_runtime_that_breaks_one_clause_is_caught(row: Spec, short: str, claus
     assert {each.verdict for each in judged(row, right, asked)} == {"conforms"}
     # An attribute has a fixed type and rank, so axes cannot violate this clause, but only clauses about their values.
     faults = [smallest_of_two] if short == "axes" and not row.axes_input else FAULTS[short]
-    if len(row.index_dtypes) == 1:  # int64 is the only type, so this fault is none
+    if len(row.index_dtypes) == 1:  # accepting only int64 is then correct
         faults = [fault for fault in faults if fault is not only_int64_ids]
     for fault in faults:
         verdicts = [each for each in judged(row, fault, asked) if each.verdict != "conforms"]

@@ -82,7 +82,7 @@ BECAME: list[tuple[float | str, float | str, str]] = [
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype.kind == "float"], ids=str)
 @pytest.mark.parametrize(("was", "became", "title"), BECAME)
 def test_what_became_of_a_float_is_said_for_each_type(was: Any, became: Any, title: str, dtype: DType) -> None:
-    """Test the title of a wrong float for each type, for either sign, also after correct elements."""
+    """Test the title of a wrong float of each type and of either sign, alone and after correct elements."""
     smallest_normal = 1 << dtype.mantissa_bits
     bits = {
         "smallest": 1,

@@ -1,4 +1,4 @@
-"""The table of faults in the sources of the proofs matches them; `make faults` tries them."""
+"""The table of faults matches the sources of the proofs; `make faults` tries the faults."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def vectors() -> None:
 
 
 def singles() -> None:
-    """Test segments of one row each after a vector with a longer one, followed by nothing, a run or a gap."""
+    """Test segments of one row after a vector with a longer segment, followed by nothing, a run or a gap."""
     tails = ((), (0,), (0, 1), (0, 0, 1), (1, 0, 0, 0, 0), (2,), (1, 2, 1))
     lengths = (*range(24, 29), *range(48, 54), 65, 66)
     for number, (tail, length, dtype) in enumerate(

@@ -164,7 +164,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "wrong ids": any_order.wrong,
     "reduce_max, float32": reduce.every,
     **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
-    # Rows of float32 with more than one block of columns are wide rows, and a task has only one block of them.
+    # Rows of float32 with more than one block of columns are wide rows, and a task has only one of their blocks.
     "segments, int16, two blocks of columns": functools.partial(segments.plain, np.int16, most_rows=6, widths=(5,)),
     **{
         f"{name}, {of}": functools.partial(call, np.dtype(of).type)

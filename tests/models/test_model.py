@@ -579,7 +579,9 @@ def test_a_model_past_the_limit_of_protobuf_is_not_read(
 
 
 def test_a_pipe_without_end_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("maxops.onnx.load"), "MAX_MESSAGE", 1 << 22)  # not the function load
+    monkeypatch.setattr(
+        import_module("maxops.onnx.load"), "MAX_MESSAGE", 1 << 22
+    )  # the module, not the function of this name
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
 

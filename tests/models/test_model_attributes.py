@@ -1,4 +1,4 @@
-"""Attributes of ONNX nodes in every form: onnx.checker decides validity, and onnxruntime the meaning."""
+"""Attributes of ONNX nodes in every form: onnx.checker determines which are valid, and onnxruntime what they mean."""
 
 from __future__ import annotations
 

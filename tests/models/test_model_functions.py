@@ -463,7 +463,7 @@ OF_KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
 
 
 def refused_kinds(name: str, kind: str) -> dict[str, tuple[Callable[[], ModelProto], str]]:
-    """Return a call with a value of the kind, a default of the kind, and a call by way of another function."""
+    """Return models that give an attribute a wrong kind of value: in a call, as a default, and through a function."""
     body, expected, values = OF_KINDS[name]
     value, typed = values[kind], kind.lower()
     words = f"'over' of the function own.f must have type {expected}, got {kind}"

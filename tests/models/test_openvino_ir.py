@@ -383,7 +383,7 @@ def test_names_of_types_are_openvinos() -> None:
 
 
 def test_what_ports_call_types() -> None:
-    """Test the type names in the case of OpenVINO's documents and of its own names."""
+    """Test that the type names in OpenVINO's documents mean the same as its own names."""
     named = {
         "FP16": "f16", "FP32": "f32", "FP64": "f64", "BF16": "bf16", "BOOL": "boolean", "I64": "i64", "U8": "u8",
         "U1": "u1", "BIN": "u1", "bin": "u1", "NF4": "nf4", "STRING": "string", "": "dynamic",

@@ -341,7 +341,7 @@ def _unordered(dtype: DType) -> Array:
 @each_float
 @pytest.mark.parametrize("indices", [[0, 1, 1], (slice(None), [0, 0]), [True, False, True], 1, (..., 1), ()], ids=repr)
 def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
-    """Test all pairs of these values."""
+    """Test all pairs of values that NumPy does not order."""
     values = _unordered(dtype)
     places = np.ravel(np.arange(6).reshape(3, 2)[indices])
     for (nan, function), held, given, other in product(EACH_NAN, values, values, values[1:4]):
@@ -360,7 +360,7 @@ def test_at_orders_zeros_and_nan(dtype: DType, indices: Any) -> None:
 
 @each_float
 def test_accumulate_orders_zeros_and_nan(dtype: DType) -> None:
-    """Test all triples of these values."""
+    """Test all triples of values that NumPy does not order."""
     for (nan, function), *triple in product(EACH_NAN, *[_unordered(dtype)] * 3):
         data = np.array([triple, triple[::-1]], dtype.numpy).T
         runs = [reference.reduce_max(data[: end + 1], (0,), nan=nan) for end in range(3)]

@@ -172,7 +172,7 @@ def test_bad_ids_of_wide_rows_and_of_mostly_empty_outputs() -> None:
 
 
 def test_ctrl_c_ends_the_padding_of_a_large_output() -> None:
-    """Test that the rows after the last id are filled in tasks."""
+    """Test that the rows after the last id are filled in tasks, which Ctrl-C can interrupt."""
     code = """
 import signal
 import numpy as np, maxops as mo

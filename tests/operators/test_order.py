@@ -67,7 +67,7 @@ def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
 @on_each_source
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
 def test_every_pair_of_two_bytes(dtype: DType) -> None:
-    """Test all 2^32 pairs in both argument orders: row i of the table is value i up to its diagonal."""
+    """Test all 2^32 pairs in both argument orders: row i of the table of maxima has value i up to the diagonal."""
     values, results = _sorted_values(dtype)
     n, rows = 1 << 16, 16
     expected, got = np.tile(results, (rows, 1)), np.empty((rows, n), dtype.numpy)

@@ -86,7 +86,7 @@ def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
 
 @each_type
 def test_lowest_values_are_no_empty_segments(dtype: DType) -> None:
-    """Test that segments of only -Inf, or the lowest integer, do not count as empty, although their keys are equal."""
+    """Test that segments of only -Inf, or the lowest integer, do not count as empty, although the keys are equal."""
     lowest = dtype.lowest_bits
     for width in (1, 3):
         for column in range(width):

@@ -2,7 +2,7 @@
 
     python tests/package/site_tasks.py build/site
 
-The script prints a table of the tasks with clicks and seconds. The time is that of the browser, without reading. A task
+The script prints a table of the tasks with clicks and seconds. The seconds do not include the time for reading. A task
 is complete when the words that answer it are on the screen, without scrolling.
 """
 

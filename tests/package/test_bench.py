@@ -371,7 +371,7 @@ def test_names_of_families_are_explained() -> None:
 def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     text = page.html(tiny_run)
-    # Two cases of a family make a line, only the larger case has a share of the limit, and two plots show all families.
+    # Two cases of a family form a line. Only the larger case has a share of the limit. Two plots show all families.
     assert text.count("<svg") == 5
     assert 'name="viewport"' in text
     assert re.findall(r"<(?:script|link|img|iframe)\b", text) == []

@@ -86,7 +86,7 @@ def test_arrays_are_laid_out_as_the_call_says() -> None:
 
 
 def expected(call: Call, work: Any) -> Any:
-    """Return the result of the reference, which is slow and independent of both sides."""
+    """Return the result of the reference, which is slow, and independent of maxops's kernels and the other library."""
     if call.case.operator == "Max":
         return reference.maximum(*np.broadcast_arrays(*work.arrays))
     if call.case.operator == "ReduceMax":

@@ -1,4 +1,4 @@
-"""Without the packages of an extra, the error names the extra, in an environment without extras."""
+"""In an environment without extras, the error for a missing package names the extra to install."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_the_version_is_the_installed_one() -> None:
 
 
 def test_the_version_is_no_attribute_that_is_looked_up() -> None:
-    """Test that maxops has no __getattr__: CPython would not specialize lookups, which cost a sixth of a small call."""
+    """Test that maxops has no __getattr__, with which CPython would not specialize lookups in the module."""
     assert isinstance(vars(maxops)["__version__"], str)
     assert "__getattr__" not in vars(maxops)
 

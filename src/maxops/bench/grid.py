@@ -85,7 +85,7 @@ class Case:
 
 
 def label(size: int) -> str:
-    """Return a size as a short text.
+    """Return a size as short text.
 
     >>> label(1), label(30_000_000), label(9_633_792)
     ('1', '3e7', '9633792')

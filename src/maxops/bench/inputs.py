@@ -24,7 +24,7 @@ _PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 @dataclass(frozen=True)
 class Work:
-    """A case with its arrays, which are views of `bases` (in C order). If `out` is None, the call allocates it."""
+    """A case with its arrays, which are views of `bases` (in C order). If `out` is None, calls allocate the output."""
 
     case: Case
     bases: tuple[Array, ...]

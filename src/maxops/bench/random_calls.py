@@ -33,7 +33,7 @@ from maxops.shapes import Shape
 FORMAT = 1
 BESIDE = ("numpy", "torch")
 MAX_RANK, MAX_SIZE = 5, 1e6
-SECONDS, AGAIN = 0.01, 10  # seconds per comparison; how many times as long a call below 1.0 is timed again
+SECONDS, AGAIN = 0.01, 10  # seconds per comparison, and the factor for the second timing if the speedup is below 1.0
 LEVELS = (1.0, 0.8, 0.5)
 LOWEST = 20
 

@@ -1,7 +1,7 @@
 """Writes a call as an ONNX model in the ONNX text format: one node in the model constructs that the call names.
 
-The message of the model is parsed from the text, and so is the model of a script. The text may contain integer
-constants, but not float constants, because the text format would change their bits.
+Both the kit and its scripts parse the model from this text. The text may contain integer constants, but not float
+constants, because the text format would change their bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dask workers in separate processes: killed during a call, short of memory, and the bits of calls in memory.
+"""Dask workers in separate processes, which may be killed or short of memory: results equal those in memory.
 
 Each of the two workers has 400 MB, including Python and its packages.
 """

@@ -1,4 +1,4 @@
-"""flox's maxima by `maxops.compat.flox`, compared with flox: groups, dtypes, fill values, methods, labels."""
+"""`maxops.compat.flox`, compared with flox: groups, dtypes, fill values, methods and labels."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_groups_of_nan_alone_are_filled() -> None:
 
 def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about all-NaN slices
+        warnings.simplefilter("ignore")  # flox warns about all-NaN slices
         return function(*arguments, **options)
 
 

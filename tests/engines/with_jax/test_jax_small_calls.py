@@ -58,7 +58,7 @@ CALLS: dict[str, Any] = {
 
 
 def test_each_call_is_planned_once(planned: list[Any]) -> None:
-    """Test that each call is planned once, under transforms too, with the results of NumPy arrays."""
+    """Test that each call is planned only once, even under transforms, and returns the results of NumPy arrays."""
     x = jnp.asarray(X)
     for _ in range(3):
         for call in CALLS.values():
