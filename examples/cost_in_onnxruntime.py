@@ -16,7 +16,7 @@ import maxops.onnxruntime
 
 ELEMENTS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int64": TensorProto.INT64}
 SIZES = (1, 1_000, 100_000, 10_000_000)
-ROUNDS, SECONDS = 9, 0.02  # how long each round runs each session
+ROUNDS, SECONDS = 9, 0.02  # seconds for which each round runs each session
 
 
 def model(element: int) -> onnx.ModelProto:

@@ -131,7 +131,7 @@ def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
 
 
 def is_leak(name: str, growth: int, times: int, least_bytes: int) -> bool:
-    """Return whether a count grew by as much as a leak in each call; references may also shrink."""
+    """Return whether a count grew as if each call leaked; a count of references may also shrink."""
     least = times * least_bytes if name == "bytes" else times * 9 // 10
     return growth >= least or (name.startswith("references") and -growth >= least)
 

@@ -47,7 +47,7 @@ def _run_json() -> str:
 
 
 def _write_inputs(folder: Path) -> None:
-    """Write each input of the commands; commands in a folder do not see each other's outputs."""
+    """Write the inputs of all commands to a new folder."""
     folder.mkdir(parents=True)
     _npy(folder / "x.npy", ROWS)
     _npy(folder / "ids.npy", np.array([0, 2]))

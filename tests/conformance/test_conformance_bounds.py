@@ -296,7 +296,7 @@ def test_a_layout_that_is_refused_is_no_fault_and_says_so() -> None:
 
 
 class Stale(Runtime):
-    """A prepared model that returns earlier results: the first one, the first of the same shape, or maxima with it."""
+    """A prepared model that reuses results: the first one, the first of the same shape, or maxima with earlier ones."""
 
     name = "stale"
 

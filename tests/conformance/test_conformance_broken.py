@@ -152,7 +152,7 @@ def only_int64_ids(row: Spec, whole: Whole, attributes: Attributes) -> Array:
 
 
 def first_axis(row: Spec, whole: Whole, attributes: Attributes) -> Array:
-    """Use the first axis instead of the given one, with some result if the indices are out of range."""
+    """Use the first axis instead of the given one, and return some result if the indices are out of range."""
     try:
         right(row, whole, attributes)
         return right(row, whole, attributes | {"axis": 0})

@@ -50,7 +50,7 @@ def float16(*bits: int) -> Array:
 
 
 def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
-    """Return the judgement of a runtime whose results are the expected ones after a change."""
+    """Return the judgement of a runtime that returns the expected results after applying `changed` to them."""
     case = case_of(name)
     trial = case.make()
     assert trial.expected is not None

@@ -239,7 +239,7 @@ def test_the_text_is_the_model(name: str) -> None:
 
 
 def test_another_model_is_told_from_it() -> None:
-    """Test that the comparison above can fail."""
+    """Test that the comparison of models can fail."""
     first, second = CALLS["constant-axes"], of(spec.REDUCE_MAX_20, X, Input("axes", dtypes.INT64, (1,), np.array([0])))
     assert parts(onnx_model.model(first)) != parts(onnx_model.model(second))
 

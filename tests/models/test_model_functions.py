@@ -673,7 +673,7 @@ MADE = {
 def test_a_conversion_knows_the_types_that_max_nodes_and_calls_make(
     chain: str, of_model: int, of_function: int, made: str
 ) -> None:
-    """Test that converted functions use these types, and that no temporary names or declarations remain."""
+    """Test that converted functions use the types of nodes and calls, without temporary names or declarations."""
     again = MADE[made].format("u", "v")
     main = CHAINS[chain].format(made=MADE[made].format("u", "x"), again=again)
     axes = "p,q" if made.endswith("rank") else "p,q,r"

@@ -72,7 +72,7 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_versions(text: str, version: int, entry: str, tmp_path: Path) -> None:
-    """Test the version in place of each import, and as an additional import."""
+    """Test the version instead of each import, and as an additional import."""
     written = parser.parse_model(TEXTS[text])
     holders = range(1 + len(written.functions))
     for number, domain, adds in product(holders, DOMAINS, (False, True)):

@@ -269,7 +269,7 @@ def test_a_hint_of_precision_changes_no_bit_of_ours(precision: str) -> None:
 
 
 def test_all_that_ours_reads_and_gives_is_marked() -> None:
-    """Test the marks themselves, because their effect depends on the processor."""
+    """Test that inputs and outputs of maxops operators are marked; the effect of marks depends on the processor."""
     for dtype in NUMBERS:
         model = maxops.openvino.rewrite(three(dtype, open_shapes=True))
         assert all(map(_is_marked, model.get_ops())), dtype

@@ -254,7 +254,7 @@ def test_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("call", "file"), [("cmp", "out/w.bin"), ("open", "in/w.bin")])
 def test_data_that_cannot_be_read(call: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that no copy is started."""
+    """Test that copying does not begin if the data cannot be read."""
     path, out = with_weights(tmp_path / "in"), tmp_path / "out"
     if call == "cmp":
         out.mkdir()

@@ -152,7 +152,7 @@ PAST = [2**31, 2**32, 2**32 + 1, 2**33 + 2, -(2**31), -(2**32), 2**32 - 1, -(2**
 
 @pytest.mark.parametrize("index", [np.int64, np.uint64, np.uint32], ids=lambda index: index.__name__)
 def test_ids_past_32_bits(index: Any) -> None:
-    """Test that these ids are dropped or named in an error, on each code path, and never lose their high bits."""
+    """Test that ids beyond 32 bits are dropped or named in an error, on each code path, with all their bits."""
     for past, rows, given in product(PAST, (3, 3000, 300_000), (4, 5000)):
         if not 0 <= past <= np.iinfo(index).max:
             continue

@@ -36,7 +36,9 @@ def shapes(most: int) -> Iterator[tuple[int, ...]]:
 
 def drawn(sizes: tuple[int, ...], shape: tuple[int, ...], seed: int) -> Array:
     """Return random indices into these sizes, or into one size, half of them negative."""
-    bounds = np.broadcast_to(np.array(sizes, np.int64), shape).reshape(-1)  # random numbers support up to 32 axes
+    bounds = np.broadcast_to(np.array(sizes, np.int64), shape).reshape(
+        -1
+    )  # NumPy's random functions support up to 32 axes
     return (np.random.default_rng(seed).integers(-bounds, bounds) if bounds.size else bounds).reshape(shape)
 
 

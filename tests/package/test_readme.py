@@ -88,7 +88,7 @@ def test_examples_beside_other_libraries_run() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
 def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
-    """Test that blocks without prompts are scripts of findings, files of examples, or in a list here."""
+    """Test that blocks without prompts are scripts of findings, files of examples, or listed in this module."""
     if page.parent.name == "findings":  # each script ran with its runtime when the finding was made
         return
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -16,7 +16,7 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
-BY_REFERENCE = 2_000  # elements, up to which the reference computes the expected result
+BY_REFERENCE = 2_000  # number of elements up to which the reference computes the expected result
 _BLOCK = (1 << 20) + 7  # number of random values, which are repeated; odd, so that blocks of a power of two differ
 # Page offsets of arrays: 16 bytes past the start of a cache line, as in NumPy, with a different line for each array.
 _PAGE, _PAST, _APART = 4096, 16, 17 * 64

@@ -149,7 +149,7 @@ _MEANINGS = {
 
 
 def overview(run: Json, operator: str, against: str) -> Table:
-    """Return a table of an operator's ratios to the fastest library or the limit, by family and size, over types."""
+    """Return a table of an operator's ratios to the fastest library or the limit, by family and size, for all types."""
     found: dict[str, dict[int, list[tuple[float, str]]]] = {}
     for case in run["cases"]:
         if case["operator"] == operator and (ratio := value(case, against)) is not None:

@@ -138,7 +138,7 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """Describe one input for each size of an axis, where unknown sizes differ, but at most three inputs."""
+    """Describe at most three inputs, one for each size along an axis; every unknown size counts as a different size."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:

@@ -75,7 +75,7 @@ def test_methods_for_dask_arrays(name: str, method: str | None) -> None:
 
 
 def test_results_are_maxops_own() -> None:
-    """Test that results have the quiet NaN with sign 0, and +0 above -0, also with several blocks."""
+    """Test that results have the quiet NaN with sign 0, and +0 above -0, even with several blocks."""
     values = np.array([-0.0, 0.0, -np.nan, -np.nan, 0.0, -0.0], np.float32)
     by = np.array([0, 0, 1, 1, 2, 2])
     for data in (values, da.from_array(values, chunks=1), da.from_array(values, chunks=4)):

@@ -195,7 +195,7 @@ def test_inductor() -> None:
 
 
 def test_a_call_that_is_compiled_first_of_all() -> None:
-    """Test that the engine can be imported during tracing, and that the native entry stays."""
+    """Test that the engine can be imported during tracing, and that functions still are native entries afterwards."""
     code = (
         "import torch, maxops as mo\n"
         "f = torch.compile(lambda a: mo.maximum(a, 2), fullgraph=True, backend='eager')\n"

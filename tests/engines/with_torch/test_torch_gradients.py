@@ -72,7 +72,7 @@ def _distinct() -> Any:
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_gradients_are_those_of_differences(call: str, ties: Ties) -> None:
-    """Test gradients of all modes and orders, and in torch's own batches."""
+    """Test gradients of first and second order in all modes against differences, also in torch's own batches."""
 
     def function(x: Any) -> Any:
         return CALLS[call](x, ties=ties)
@@ -272,7 +272,7 @@ def test_arrays_may_be_changed_in_place_before_backward(name: str, ties: Ties) -
 @TIES
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
-    """Test that `torch.utils.checkpoint`, which computes saved values again, reads them once."""
+    """Test gradients under `torch.utils.checkpoint`, which computes saved values again and allows only one read."""
     grads = []
     for checkpoint in (False, True):
         x = _distinct().requires_grad_()

@@ -46,7 +46,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def form(row: Spec) -> str:
-    """Return how a version receives constant axes, for descriptions: as an attribute or as a constant input."""
+    """Return the words for constant axes in descriptions, which depend on the version: an attribute or an input."""
     return "constant axes" if row.axes_input else "axes"
 
 
@@ -158,7 +158,7 @@ def _dynamic(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _noop(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of noop_with_empty_axes: without axes, 1 copies the input bit for bit, even NaN."""
+    """Yield cases of noop_with_empty_axes: without axes, the value 1 copies the input bit for bit, even NaN."""
     plain = pool.distinct(dtype, (2, 3, 4))
     noop = partial(reducing, row, dtype, noop_with_empty_axes=1)
     coming = dynamic(row, dtype, 3, 0, 1, noop_with_empty_axes=1)
