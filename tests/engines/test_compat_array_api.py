@@ -41,6 +41,18 @@ def test_max_and_argmax(adapter: Adapter) -> None:
 
 
 @each_adapter
+def test_argmax_of_no_elements(adapter: Adapter) -> None:
+    with adapter.around():
+        (empty,) = given(adapter, DATA[:0])
+        for axis in (None, 0, -3):
+            with pytest.raises(ValueError, match=r"argmax\(\) got an array of shape \((0|nan), 4, 2\), "):
+                adapter.take(array_api.argmax(empty, axis=axis))
+        assert adapter.take(array_api.argmax(empty, axis=1)).shape == (0, 2)
+        with pytest.raises(errors.AxesError):
+            array_api.argmax(empty, axis=3)
+
+
+@each_adapter
 def test_maximum_of_two_types(adapter: Adapter) -> None:
     few, more = np.array([[1, -5]], np.int8), np.array([[4], [-9]], np.int16)
     with adapter.around():

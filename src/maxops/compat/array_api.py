@@ -20,6 +20,7 @@ import numpy as np
 from maxops import ops
 from maxops.compat import at_once
 from maxops.engines.base import is_of
+from maxops.shapes import is_empty_along
 
 __all__ = ["argmax", "max", "maximum"]
 
@@ -96,8 +97,27 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
     >>> argmax(np.array([[1, 5], [7, 2]]), axis=1)
     array([1, 0])
 
+    Raises ValueError if there are no elements to select from.
+
     Source: array API standard 2024.12, `argmax`.
     """
     if isinstance(axis, Sequence):
         raise TypeError(f"argmax() axis must be an integer or None, got {axis!r}")
-    return ops.reduce_max(x, axis=axis, keepdims=keepdims, return_indices=True)[1]
+    indices = ops.reduce_max(x, axis=axis, keepdims=keepdims, return_indices=True)[1]
+    shape = tuple(x.shape if hasattr(x, "shape") else np.shape(x))
+    if is_empty_along(shape, axis):
+        raise _no_elements(shape)
+    if is_of(type(x), "dask.array:Array") and any(map(np.isnan, shape)):  # tasks find out
+        return indices.map_blocks(_checked, shape=shape, dtype=indices.dtype, meta=indices._meta)
+    return indices
+
+
+def _checked(indices: Any, *, shape: tuple[float, ...]) -> Any:
+    """Return indices in a task, or raise an error for -1, the index of the maximum of no elements."""
+    if (indices < 0).any():
+        raise _no_elements(shape)
+    return indices
+
+
+def _no_elements(shape: tuple[float, ...]) -> ValueError:
+    return ValueError(f"argmax() got an array of shape {shape}, which has no elements along the reduced axes")
