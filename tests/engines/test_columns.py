@@ -23,6 +23,10 @@ def _arrow(name: str, *words: int) -> Any:
     return getattr(pytest.importorskip("pyarrow"), name)(*words)
 
 
+def _polars_arrays(pl: Any) -> Any:
+    return pl.Series(TWO.tolist(), dtype=pl.Array(pl.Int64, 2))
+
+
 # For each library: a function that makes a column or a table, and its elements.
 EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
     "pandas": {
@@ -53,7 +57,7 @@ EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
             np.array([1.5, np.nan], np.float32),
         ),
         "UInt8": (lambda pl: pl.Series([1, 2], dtype=pl.UInt8), np.array([1, 2], np.uint8)),
-        "arrays-of-a-size": (lambda pl: pl.Series(TWO.tolist(), dtype=pl.Array(pl.Int64, 2)), TWO),
+        "arrays-of-a-size": (_polars_arrays, TWO),
         "table": (lambda pl: pl.DataFrame(BOTH), TWO),
     },
     "pyarrow": {
@@ -73,6 +77,9 @@ NULLS = r"contains 1 null, which NumPy arrays cannot represent; fill it .* or dr
 SEVERAL = r"has columns of different dtypes, int64 in column 'a', float64 in column 'b'; select columns of"
 MIXED = {"a": ONE, "b": np.array([2.5, 3])}
 NO_TYPE = "; convert it to numbers: text to ids"
+ALONE = (
+    r"has unsupported dtype Array\(Int64, shape=\(2,\)\) in column 'a', .*; pass the column alone, such as table\['a'\]"
+)
 REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
     "pandas": {
         "Int64-null": (lambda pd: pd.Series([1, None, BIG], dtype="Int64"), NULLS),
@@ -110,6 +117,8 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "nothing-but-nulls": (lambda pl: pl.Series([None]), NO_TYPE),
         "table-nulls": (lambda pl: pl.DataFrame(SOME, schema={"a": pl.Int64, "b": pl.Int64}), THREE),
         "table-of-several-types": (lambda pl: pl.DataFrame(MIXED), SEVERAL),
+        "table-of-arrays": (lambda pl: pl.DataFrame({"a": _polars_arrays(pl)}), ALONE),
+        "table-with-a-column-of-arrays": (lambda pl: pl.DataFrame({"b": [1, 2], "a": _polars_arrays(pl)}), ALONE),
         "text": (lambda pl: pl.Series(["a"]), NO_TYPE),
         "categories": (lambda pl: pl.Series(["a"], dtype=pl.Categorical), NO_TYPE),
         "decimals": (lambda pl: pl.Series([decimal.Decimal("1.5")]), NO_TYPE),

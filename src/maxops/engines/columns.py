@@ -128,6 +128,13 @@ def _pandas_element(dtype: Any) -> Any:
 def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
     if isinstance(value, polars.DataFrame):
         columns, parts = list(value.schema.items()), value.get_columns()
+        for label, own in columns:
+            if isinstance(own, polars.Array):  # Polars converts such tables to object arrays
+                raise DTypeError(
+                    f"{where} has unsupported dtype {own} in column {label!r}, because each column of a table must "
+                    f"contain scalars; pass the column alone, such as table[{label!r}]",
+                    row.clause("types"),
+                )
     elif isinstance(value, polars.Series):
         columns, parts = [(None, value.dtype)], [value]
     else:
