@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from threading import Lock
 
 from maxops.engines.native import get_num_threads, set_num_threads
@@ -27,8 +26,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-@contextmanager
-def num_threads(count: int) -> Iterator[None]:
+class _Block(ContextDecorator):
+    """A context manager for blocks with the same number of threads. The blocks may follow each other, or be nested."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._active: list[int] = []
+
+    def __enter__(self) -> None:
+        global _outside  # noqa: PLW0603
+        with _lock:
+            before = get_num_threads()
+            set_num_threads(self._count)
+            if not _blocks:
+                _outside = before
+            number = next(_numbers)
+            _blocks[number] = self._count
+            self._active.append(number)
+
+    def __exit__(self, *error: object) -> None:
+        with _lock:
+            del _blocks[self._active.pop()]
+            set_num_threads(next(reversed(_blocks.values()), _outside))
+
+
+def num_threads(count: int) -> _Block:
     """Set the number of threads that a call may use, including the calling thread, for a block or a function.
 
     >>> import maxops as mo
@@ -45,20 +67,7 @@ def num_threads(count: int) -> Iterator[None]:
     began. Calling `set_num_threads` inside a block has an effect only until any block ends. The number never affects
     the bits of a result.
 
-    As a decorator, ``@mo.num_threads(1)`` runs each call of the function in a block. Raises ConfigurationError if the
-    number is not an integer from 1 to 1024.
+    The context manager can be reused. As a decorator, ``@mo.num_threads(1)`` runs each call of the function in a block.
+    Entering a block raises ConfigurationError if the number is not an integer from 1 to 1024.
     """
-    global _outside  # noqa: PLW0603
-    with _lock:
-        before = get_num_threads()
-        set_num_threads(count)
-        if not _blocks:
-            _outside = before
-        number = next(_numbers)
-        _blocks[number] = count
-    try:
-        yield
-    finally:
-        with _lock:
-            del _blocks[number]
-            set_num_threads(next(reversed(_blocks.values()), _outside))
+    return _Block(count)

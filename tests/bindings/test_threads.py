@@ -402,6 +402,27 @@ def test_a_block_with_a_wrong_number_does_not_begin(count: int) -> None:
 
 
 @pytest.mark.usefixtures("four")
+def test_a_block_can_begin_again() -> None:
+    """Test that a context manager can be entered again, after the block and in it, and also by other threads."""
+    two = mo.num_threads(2)
+    for _ in range(2):
+        with two, mo.num_threads(3):
+            with two:
+                assert mo.get_num_threads() == 2
+            assert mo.get_num_threads() == 3
+        assert mo.get_num_threads() == 4
+
+    def work(_: int) -> None:
+        for _ in range(100):
+            with two:
+                assert mo.get_num_threads() == 2
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
 def test_a_function_with_a_number_has_it_in_each_call() -> None:
     count = mo.num_threads(2)(mo.get_num_threads)
     assert [count(), mo.get_num_threads(), count(), mo.get_num_threads()] == [2, 4, 2, 4]
