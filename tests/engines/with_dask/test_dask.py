@@ -155,6 +155,8 @@ def test_rationals() -> None:
     assert mo.reduce_max(source, 0, keepdims=False).compute(scheduler="sync").tolist() == [Fraction(7, 2), 5]
     values, places = dask.base.compute(*mo.reduce_max(source, return_indices=True), scheduler="sync")
     assert (values.tolist(), places.tolist()) == ([[5]], [[5]])
+    values, places = dask.base.compute(*mo.reduce_max(source, axis=None, return_indices=True), scheduler="sync")
+    assert (values.tolist(), places.tolist()) == (5, 5)
     got = mo.segment_max(source, lazy(np.array([0, 0, 2]), 1), fill_mode="ZERO").compute(scheduler="sync")
     assert got.tolist() == [[Fraction(7, 2), 2], [0, 0], [0, 5]]
     with pytest.raises(errors.EmptyReductionError, match="no lowest value"):

@@ -35,6 +35,8 @@ def pick(
         number=number,
         first_axis_alone=first_axis_alone,
         dtype=dtype,
+        # not determined by Dask, which would convert the elements of a 0-D object array
+        meta=np.empty_like(tuples._meta, dtype=dtype, shape=(0,) * (1 if first_axis_alone else tuples.ndim)),
         adjust_chunks=None if sizes is None else {0: sizes},
         token=token,
     )
