@@ -49,6 +49,7 @@ _BLOCK = 16384  # number of elements that are converted at a time, so that they 
 _LITERALS = frozenset({list, tuple, bool, int, float})
 _USUAL = {np.dtype(kind).char for kind in (bool, int, float)}  # the dtypes of arrays that NumPy creates from literals
 _PLAIN = frozenset({_ARRAY, bool, int, float})  # arrays are promoted by dtype, and Python scalars by kind
+_DEFAULTS = {"dtype": None, "out": None, "keepdims": False, "where": True}
 
 
 def __getattr__(name: str) -> Any:
@@ -88,11 +89,14 @@ def _common(one: Any, other: Any = _FALSE, dtype: Any = None) -> tuple[DType | N
             one, other = first, second
     if type(one) is type(other) is _ARRAY and dtype is None:
         return _promoted(one.dtype, other.dtype), one, other
-    if _overrides(one) or _overrides(other):
-        return None, one, other
-    pair = [value if type(value) in _PLAIN else np.asanyarray(value) for value in (one, other)]
-    if not {*map(type, pair)} <= _PLAIN:
-        return None, one, other
+    pair = []
+    for value in (one, other):
+        if type(value) in _PLAIN:
+            pair.append(value)
+        elif _overrides(value) or type(array := np.asanyarray(value)) is not _ARRAY:
+            return None, one, other
+        else:
+            pair.append(array)
     try:
         row = _promoted(*[each.dtype if type(each) is _ARRAY else type(each)() for each in pair])
         if dtype is not None:
@@ -116,11 +120,12 @@ def _overrides(value: Any) -> bool:
 
 def _pass_on(function: Any, *arrays: Any, **options: Any) -> Any:
     """Call NumPy's function without default options, because functions of other libraries may not accept them."""
-    defaults = {"dtype": None, "out": None, "keepdims": False, "where": True}
-    for key, value in [*options.items()]:
-        if value is _NOT_GIVEN or value is defaults.get(key, _NOT_GIVEN):
-            del options[key]
-    return function(*arrays, **options)
+    given = {
+        key: value
+        for key, value in options.items()
+        if value is not _NOT_GIVEN and value is not _DEFAULTS.get(key, _NOT_GIVEN)
+    }
+    return function(*arrays, **given)
 
 
 def _integers(axis: Any) -> Any:
@@ -186,7 +191,8 @@ def _element_wise(
         *inputs, out = inputs  # type: ignore[assignment]
     row = None
     if len(inputs) == 2 and not more and not _overrides(out):
-        one, other = inputs
+        # NumPy scalars are promoted by their dtype, like arrays
+        one, other = [np.asarray(each) if isinstance(each, np.generic) else each for each in inputs]
         if type(one) is type(other) is _ARRAY and dtype is None:  # inlined from `_common`, for speed
             row = _promoted(one.dtype, other.dtype)
         else:
@@ -353,6 +359,8 @@ class _Maximum(_native.Ufunc):
         if _overrides(x1) or _overrides(x2):
             return self._numpys.outer(x1, x2, **more)
         one, other = np.asanyarray(x1), np.asanyarray(x2)
+        if not type(one) is type(other) is _ARRAY:  # NumPy rejects matrices
+            return self._numpys.outer(x1, x2, **more)
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
