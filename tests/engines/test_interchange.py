@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -234,6 +236,29 @@ def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
     with pytest.raises(errors.EngineError, match=rf"is on a device \(DLPack device type {device}\)") as raised:
         CALLS[call](lambda values: OnDevice(values, device))
     assert raised.value.clause.endswith(".arrays")
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("family", ["floating", "integer", "bool", "complex", None])
+def test_text_of_tensorflow_is_not_read(monkeypatch: pytest.MonkeyPatch, family: str | None, call: str) -> None:
+    """Test that TensorFlow, which aborts the process in this case, is not asked for the memory of text."""
+
+    class Tensor(Plain):
+        dtype = SimpleNamespace(
+            name="string", **{f"is_{other}": other == family for other in ("floating", "integer", "bool", "complex")}
+        )
+
+        def __dlpack__(self, **options: Any) -> Any:
+            assert family is not None
+            return super().__dlpack__(**options)
+
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(Tensor=Tensor))
+    if family is not None:
+        assert CALLS[call](Tensor).tolist() == CALLS[call](np.asarray).tolist()
+        return
+    with pytest.raises(errors.DTypeError, match="of type Tensor has unsupported dtype string; convert it to") as raised:
+        CALLS[call](Tensor)
+    assert raised.value.clause.endswith(".types")
 
 
 @pytest.mark.parametrize("call", CALLS)

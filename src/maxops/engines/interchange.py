@@ -13,7 +13,7 @@ import numpy as np
 from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import columns
 from maxops.engines import numpy as engine
-from maxops.engines.base import alone_if_one, as_tuple
+from maxops.engines.base import alone_if_one, as_tuple, is_of
 from maxops.errors import DTypeError, EngineError, MaxopsError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
@@ -62,6 +62,11 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
                 + instead,
                 row.clause("arrays"),
             )
+    if is_of(type(value), "tensorflow:Tensor") and not _is_numeric(value.dtype):
+        raise DTypeError(
+            f"{row.name} {name} of type {kind} has unsupported dtype {value.dtype.name}; convert it to numbers",
+            row.clause("types"),
+        )
     if hasattr(value, "__dlpack__"):
         device = value.__dlpack_device__()[0] if hasattr(value, "__dlpack_device__") else _CPU
         if device != _CPU:
@@ -78,6 +83,11 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
             f"{row.name} {name} of type {kind} cannot be converted to a plain NumPy array", row.clause("arrays")
         )
     return array
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether tensors of a TensorFlow dtype can be read. Reading text through DLPack would end the process."""
+    return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool or dtype.is_complex)
 
 
 def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
