@@ -61,6 +61,10 @@ def _grouped(
         return generic_aggregate(group_idx, array, axis=axis, engine="numpy", func=name, **given)
     if array.shape[axis] != len(group_idx):
         raise ValueError(f"expected {array.shape[axis]} labels for axis {axis}, got {len(group_idx)}")
+    if group_idx.dtype.kind == "f":  # flox passes the labels themselves if the expected groups are a RangeIndex
+        with np.errstate(invalid="ignore"):
+            whole = group_idx.astype(np.int64)
+        group_idx = whole if np.array_equal(whole, group_idx) else group_idx  # other labels raise an error
     fill = np.asarray(fill_value, dtype)[()]
     data = array.astype(dtype, copy=False)
     return ops.segment_max(data, group_idx, size, fill_value=fill, sorted=False, axis=axis, nan=nan)

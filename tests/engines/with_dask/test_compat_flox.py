@@ -11,9 +11,11 @@ import pytest
 da = pytest.importorskip("dask.array")
 xr = pytest.importorskip("xarray")
 flox = pytest.importorskip("flox")
+pd = pytest.importorskip("pandas")
 from flox.xarray import xarray_reduce  # noqa: E402
 
 from maxops.compat import flox as compat  # noqa: E402
+from maxops.errors import DTypeError  # noqa: E402
 
 NAMES = ("max", "nanmax")
 METHODS = (None, "map-reduce", "cohorts", "blockwise")
@@ -82,6 +84,17 @@ def test_results_are_maxops_own() -> None:
         for own in (compat.max, compat.nanmax):
             found = np.asarray(flox.groupby_reduce(data, by, func=own)[0])
             assert found.view(np.uint32).tolist() == [0, 0x7FC00000, 0]
+
+
+def test_labels_of_float_and_groups_of_a_range() -> None:
+    data, groups = np.array([[3, 1], [2, 5]]), pd.RangeIndex(3)
+    for engine in (None, "numpy", "flox"):
+        by = np.array([[0.0, 2.0], [7.0, 0.0]])  # the group 7 is not expected
+        values, found = compat.groupby_reduce(data, by, func="max", expected_groups=groups, engine=engine)
+        assert (values.tolist(), found.tolist()) == ([5, np.iinfo(int).min, 1], [0, 1, 2])
+        for wrong in (0.5, np.nan):
+            with pytest.raises(DTypeError, match="segment_ids must have dtype"):
+                compat.groupby_reduce(data, np.full((2, 2), wrong), func="max", expected_groups=groups, engine=engine)
 
 
 def test_float16_and_bool() -> None:
