@@ -11,13 +11,14 @@ other reductions to flox. You can also pass `max` and `nanmax` to flox's own fun
 and promotion are the same as in flox. ``engine`` has no effect. Differences:
 
 - NaN results are always the quiet NaN with sign bit 0, and +0 is greater than -0.
-- Complex numbers, dates, strings and sparse arrays are passed to flox.
+- Arrays of bool, complex numbers, dates or strings, and sparse arrays, are passed to flox.
 - `nanmax` of integers is exact, but flox converts integers to float, which rounds large integers. With several ``by``
   and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer. With
   ``fill_value=0``, all-NaN groups are 0, but in flox they are NaN.
-- Results of bool arrays are int64, because flox converts them for custom aggregations. Object arrays raise an error.
+- Object arrays raise an error.
 - If you pass `max` or `nanmax` to flox's own functions, do not pass ``skipna``, because `max` propagates NaN, and
   `nanmax` skips it. With ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
+  Results of bool arrays are int64, because flox converts them for custom aggregations.
 - `xarray_reduce` passes datasets that mix floats with other dtypes, and reductions along unlabeled dimensions, to flox.
 """
 
@@ -105,7 +106,7 @@ def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
     """Reduce groups like `flox.groupby_reduce`: "max" and "nanmax" with maxops, and all other reductions with flox."""
-    is_here = isinstance(func, str) and func in _HERE
+    is_here = isinstance(func, str) and func in _HERE and getattr(array, "dtype", None) != dtypes.BOOL.numpy
     return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
 
 
@@ -118,7 +119,7 @@ def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **o
         return theirs()
     arrays = obj.data_vars.values() if hasattr(obj, "data_vars") else [obj]
     are_floats = {array.dtype.kind in "cfO" for array in arrays}  # flox skips NaN in floats by default
-    if len(are_floats) > 1:
+    if len(are_floats) > 1 or any(array.dtype == dtypes.BOOL.numpy for array in arrays):
         return theirs()
     skips = are_floats == {True} if skipna is None else skipna
     try:

@@ -115,7 +115,7 @@ def test_arrays_of_xarray_keep_their_labels() -> None:
 
 @pytest.mark.parametrize("func", ["max", "nanmax", "sum"])
 @pytest.mark.parametrize("skipna", [None, True, False])
-@pytest.mark.parametrize("dtype", ["f4", "i4"])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "?"])
 def test_the_functions_are_as_those_of_flox(func: str, skipna: bool | None, dtype: str) -> None:
     rng = np.random.default_rng(3)
     data, by = _data(dtype, rng), rng.integers(0, 5, 40)
