@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -275,7 +276,7 @@ def test_datasets_are_mapped_by_their_own_functions(heat: Any) -> None:
 def test_elements_of_pandas_are_refused() -> None:
     pandas = pytest.importorskip("pandas")
     held = xr.Variable("x", pandas.array([1, None], dtype="Int64"))
-    with pytest.raises(errors.DTypeError, match="got the pandas dtype Int64"):
+    with pytest.raises(errors.DTypeError, match=r"got Int64; convert it with .astype\(...\), or pass its .data"):
         mo.reduce_max(held)
 
 
@@ -350,3 +351,18 @@ def dask_computes_nothing() -> Iterator[None]:
 
     with import_module("dask").config.set(scheduler=refuse):
         yield
+
+
+def test_a_repeated_dimension_is_an_error() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # xarray warns, but creates the array
+        square = xr.DataArray(np.ones((2, 2)), dims=("x", "x"))
+    calls: list[Callable[[], Any]] = [
+        lambda: mo.maximum(1.0, square),
+        lambda: mo.reduce_max(square, axis=0),
+        lambda: mo.segment_max(square, [0, 1], fill_mode="ZERO"),
+        lambda: mo.segment_max(xr.DataArray(np.ones((2, 2))), square, fill_mode="ZERO"),
+    ]
+    for call in calls:
+        with pytest.raises(errors.ShapeError, match=r" has dimensions \('x', 'x'\), but dimensions must be unique; "):
+            call()

@@ -119,7 +119,7 @@ run: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 def _check(call: Call) -> None:
-    """Raise an error for Datasets, DataTrees, and arrays with pandas extension dtypes."""
+    """Raise an error for Datasets, DataTrees, arrays without a NumPy dtype, and arrays that repeat a dimension."""
     row = call.row
     for name, value in call.arrays:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
@@ -131,7 +131,15 @@ def _check(call: Call) -> None:
             )
         if isinstance(value, Named) and not isinstance(value.dtype, np.dtype):
             raise DTypeError(
-                f"{row.name} {name} must have a NumPy dtype, got the pandas dtype {value.dtype}", row.clause("arrays")
+                f"{row.name} {name} must have a NumPy dtype, got {value.dtype}; convert it with .astype(...), or pass "
+                "its .data",
+                row.clause("arrays"),
+            )
+        if isinstance(value, Named) and len(set(value.dims)) < value.ndim:
+            raise ShapeError(
+                f"{row.name} {name} has dimensions {value.dims}, but dimensions must be unique; rename one of them, or "
+                "pass .data",
+                row.clause("arrays"),
             )
 
 
