@@ -27,6 +27,7 @@ from maxops.plan import (
     widened,
 )
 from maxops.plan.faults import IdFault, first_id_faults, raise_first_id_fault
+from maxops.plan.values import index_dtype
 
 ROW = spec.SEGMENT_MAX
 
@@ -159,9 +160,12 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise an error for NumPy subclasses, as the NumPy engine does, because a mask would be lost silently."""
+    """Raise an error for NumPy subclasses, because a mask would be lost silently, and for blocks of another dtype.
+
+    Dask does not verify that blocks have the dtype of their array.
+    """
     if isinstance(names, np.ndarray):
-        array_of(ROW, name, names)
+        index_dtype(ROW, name, array_of(ROW, name, names))
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
