@@ -124,6 +124,49 @@ def test_arrays_of_other_libraries_are_passed_to_numpy() -> None:
         assert np.asarray(got).tolist() == np.asarray(expected).tolist()
 
 
+def test_outputs_and_masks_of_other_kinds_are_passed_to_numpy() -> None:
+    class Wrapped(np.ndarray):
+        def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+            return "wrapped", array.tolist()
+
+    class Named:
+        def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+            return function.__name__, method, len(inputs)
+
+    def kinds() -> list[Any]:
+        return [
+            np.zeros(2).view(Wrapped),
+            np.ma.array([0.0, 0.0], mask=[True, False]),
+            Named(),
+            "text",
+            [0.0, 0.0],
+            (np.zeros(2), None),
+        ]
+
+    def results(m: Any, other: Any) -> list[Any]:
+        x = np.array([[3.0, 1.0], [1.0, 2.0]])
+        calls: list[Callable[[], Any]] = [
+            lambda: m.maximum(x[0], x[1], out=other),
+            lambda: m.maximum(x[0], x[1], out=(other,)),
+            lambda: m.maximum.reduce(x, 0, out=other),
+            lambda: m.maximum.accumulate(x[0], out=other),
+            lambda: m.maximum.reduceat(x[0], [0, 1], out=other),
+            lambda: m.maximum(x[0], x[1], where=other, out=np.zeros(2)),
+            lambda: m.maximum.at(other, [0], 1.0),
+        ]
+        found = []
+        for call in calls:
+            try:
+                result = call()
+                found.append((type(result), str(result)))
+            except (TypeError, ValueError) as error:
+                found.append((type(error), ""))
+        return found
+
+    for mine, theirs in zip(kinds(), kinds(), strict=True):
+        assert results(compat, mine) == results(np, theirs)
+
+
 @each_type
 def test_bits_follow_the_order(dtype: DType) -> None:
     one, other = mixed(dtype, (3, 5), 1), mixed(dtype, (3, 5), 2)

@@ -167,11 +167,18 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 def _holds(out: Any, row: DType | None) -> bool:
     """Return whether maxops supports the dtype of a reduction, and `out` either is None or has the same dtype."""
-    if out is None or row is None:
-        return row is not None
+    if row is None or not _is_plain(out):
+        return False
+    if isinstance(out, tuple):
+        (out,) = out
+    return out is None or _dtypes.of(out.dtype) is row
+
+
+def _is_plain(out: Any) -> bool:
+    """Return whether `out` is None or an array. NumPy handles subclasses, whose results it wraps, and all others."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
-    return isinstance(out, np.ndarray) and _dtypes.of(out.dtype) is row
+    return out is None or type(out) in (_ARRAY, np.memmap)
 
 
 def _reduced(result: Any, out: Any) -> Any:
@@ -190,7 +197,7 @@ def _element_wise(
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
     row = None
-    if len(inputs) == 2 and not more and not _overrides(out):
+    if len(inputs) == 2 and not more and _is_plain(out) and not _overrides(where):
         # NumPy scalars are promoted by their dtype, like arrays
         one, other = [np.asarray(each) if isinstance(each, np.generic) else each for each in inputs]
         if type(one) is type(other) is _ARRAY and dtype is None:  # inlined from `_common`, for speed
@@ -363,7 +370,7 @@ class _Maximum(_native.Ufunc):
             return self._numpys.outer(x1, x2, **more)
         return self(one.reshape(one.shape + (1,) * other.ndim), other, **more)
 
-    def at(self, a: Any, indices: Any, b: Any, /) -> None:
+    def at(self, a: Any, indices: Any, b: Any, /) -> Any:
         """Set the elements at `indices` to their maximum with `b`, in place. Repeated indices accumulate.
 
         Source: NumPy 2.4, `numpy.ufunc.at`.
@@ -371,20 +378,19 @@ class _Maximum(_native.Ufunc):
         row = _dtypes.of(a.dtype) if type(a) is _ARRAY else None
         common, _, others = _common(a, b) if row is not None and row.kind == "float" else (None, a, b)
         if row is None or common is not row:
-            self._numpys.at(a, indices, b)
-            return
+            return self._numpys.at(a, indices, b)
         others = np.asarray(others, row.numpy)
         touched = np.asarray(a if a.size <= others.size else a[indices], row.numpy)
         if not (_has_nan_or_negative_zero(touched, row) or _has_nan_or_negative_zero(others, row)):
-            self._numpys.at(a, indices, others)
-            return
+            return self._numpys.at(a, indices, others)
         expected = ops.maximum(np.asarray(a[indices], row.numpy), others, nan=self._nan)  # b may be a view of a
         with np.errstate(invalid="ignore"):  # some of NumPy's loops warn about NaN
             self._numpys.at(a, indices, others)
         # NumPy does not order -0 and +0, and it keeps the bits of NaN
         a[indices] = result = ops.maximum(np.asarray(a[indices], row.numpy), expected, nan=self._nan)
         words = a.view(row.word if a.dtype.isnative else row.word.newbyteorder())
-        np.minimum.at(words, indices, result.view(row.word))  # a maximum of zero is +0 if any of the zeros is +0
+        np.minimum.at(words, indices, result.view(row.word))  # the maximum is +0 if any zero is +0
+        return None
 
 
 maximum: _Maximum = _Maximum("maximum", "propagate")
