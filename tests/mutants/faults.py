@@ -298,8 +298,8 @@ FAULTS = (
     Fault(
         "engines/columns.py",
         "nulls of the first pandas column alone",
-        "for part in may_hold_nulls))",
-        "for part in may_hold_nulls[:1]))",
+        "value.iloc[:, may_hold_nulls]",
+        "value.iloc[:, may_hold_nulls[:1]]",
     ),
     Fault(
         "engines/torch/vmap.py",

@@ -64,7 +64,11 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
     if not columns:
         raise DTypeError(f"{where} has no columns, and therefore no dtype", row.clause("types"))
     found: dict[Any, Any] = {}
+    seen: set[Any] = set()
     for label, own in columns:
+        if own in seen:
+            continue
+        seen.add(own)
         dtype = element(own)
         if dtype is None or dtypes.of(dtype) is None:
             column = "" if label is None else f" in column {label!r}"
@@ -103,16 +107,17 @@ def _refuse_nulls(row: Spec, where: str, count: int) -> None:
 def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
     if isinstance(value, pandas.DataFrame):
         columns = list(value.dtypes.items())
-        parts = [value.iloc[:, i] for i in range(len(columns))]
     elif isinstance(value, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)):
-        columns, parts = [(None, value.dtype)], [value]
+        columns = [(None, value.dtype)]
     else:
         return None
     sparse = pandas.SparseDtype
     dtype = _one_type(row, where, columns, lambda own: own.subtype if isinstance(own, sparse) else _pandas_element(own))
     # NaN in NumPy's float dtypes is a value and not a null.
-    may_hold_nulls = [part for part in parts if not isinstance(part.dtype, (np.dtype, sparse))]
-    _refuse_nulls(row, where, sum(int(part.isna().sum()) for part in may_hold_nulls))
+    may_hold_nulls = [i for i, (_, own) in enumerate(columns) if not isinstance(own, (np.dtype, sparse))]
+    if may_hold_nulls:
+        part = value.iloc[:, may_hold_nulls] if isinstance(value, pandas.DataFrame) else value
+        _refuse_nulls(row, where, int(np.count_nonzero(part.isna())))
     array: Array = value.to_numpy(dtype=dtype)
     return array
 
