@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import onnx
@@ -29,6 +29,7 @@ from maxops.dtypes import BOOL, FLOAT32, DType
 from maxops.model import Other
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
 from maxops.onnx.structure import all_nodes
+from maxops.onnx.tensors import shape_of
 from maxops.plan import FILL_MODES
 from maxops.typing import FillMode
 
@@ -435,6 +436,53 @@ def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:
     declared.shape.dim[0].dim_value = 1
     with pytest.raises(errors.ModelError, match=rf"'s' is \w+ \(2,\), but the input is declared as 's': {kind}"):
         mx.from_proto(made, on=on)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"])
+@pytest.mark.parametrize("shape", [(3,), (), (0, 2), (3, 1)], ids=str)
+def test_types_that_numpy_lacks_on_onnxruntime(kind: str, shape: tuple[int, ...]) -> None:
+    pytest.importorskip("onnxruntime")
+    number = TensorProto.DataType.Value(kind.upper())
+    made = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g ({kind} a, float x) => ({kind} b, float c, float y)
+        {{ y = Max(x, x) b = Cast <to = {number}> (x) c = Cast <to = 1> (a) }}"""
+    )
+    for info in (*made.graph.input, *made.graph.output):
+        info.type.tensor_type.shape.CopyFrom(shape_of(shape))
+    x = np.resize(np.float32([1, 2, 5]), shape)
+    a = x.astype(helper.tensor_dtype_to_np_dtype(number))
+    got = mx.from_proto(made, on="onnxruntime").run({"x": x, "a": a})
+    assert (got["b"].dtype, got["b"].shape) == (a.dtype, shape)
+    assert got["b"].tobytes() == a.tobytes()
+    assert_same_bits(got["c"], a.astype(np.float32))
+
+
+def test_a_default_that_onnxruntime_fixes_is_compared_by_value() -> None:
+    pytest.importorskip("onnxruntime")
+    made = parser.parse_model(
+        """<ir_version: 3, opset_import: ["": 8]> g (string[2] s, float[n] x) => (string[2] t, float[n] y)
+        <string[2] s = {"a", "bc"}> { t = Identity(s) m = Max(x, x) y = Abs(m) }"""
+    )
+    loaded, x = mx.from_proto(made, on="onnxruntime"), np.ones(1, np.float32)
+    words = ["".join(each) for each in (["a"], ["b", "c"])]  # other objects than those of the default
+    for given in (np.array(words, object), np.array(words)):
+        assert loaded.run({"s": given, "x": x})["t"].tolist() == ["a", "bc"]
+    with pytest.raises(
+        errors.ModelInputError, match="input 's' has a default, which ONNX Runtime treats as a constant"
+    ):
+        loaded.run({"s": np.array(["a", "bd"], object), "x": x})
+
+
+@pytest.mark.parametrize(("name", "where"), [("m", "node 'm' (Max)"), ("", "node (Max)")])
+def test_a_broken_clause_is_the_same_error_on_each_evaluator(name: str, where: str) -> None:
+    pytest.importorskip("onnxruntime")
+    made = parser.parse_model(OPSET_18 + "g (float[n] a, float[m] b) => (float[k] z) { y = Max(a, b) z = Abs(y) }")
+    made.graph.node[0].name = name
+    given = {"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)}
+    for on in get_args(Other):
+        with pytest.raises(errors.ShapeError, match=f"^model: {re.escape(where)}.*: Max-13 input 1 has shape") as found:
+            mx.from_proto(made, on=on).run(given)
+        assert found.value.clause == "ONNX.Max-13.shape"
 
 
 OF_SEQUENCES = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from onnx import ModelProto
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
-from maxops.onnxruntime.session import outputs_of, session_with
+from maxops.onnxruntime import node
+from maxops.onnxruntime.session import numpy_lacks, outputs_of, session_with
 from maxops.plan import Array
 
 _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s reference evaluator'
@@ -30,18 +33,14 @@ class SessionEvaluator:
         self.placements: tuple[Placement, ...] = placements(written, self._name)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # log only fatal errors, because all others raise exceptions
-        try:
+        with self._failures("cannot run the model"):
             self._session = session_with(options, model, providers=["CPUExecutionProvider"])
-        except MaxopsError as error:
-            raise error.at(source) from error
-        except Exception as error:  # onnxruntime's exceptions have no common base class
-            raise self._failure("cannot run the model", error) from error
-
         types = [each.type for each in (*self._session.get_inputs(), *self._session.get_outputs())]
-        if "tensor(bfloat16)" in types and any(not each.startswith("tensor(") for each in types):
+        extended = [each for each in types if numpy_lacks(each)]
+        if extended and any(not each.startswith("tensor(") for each in types):
             raise ModelError(
-                f"{source}: {self._name} does not support bfloat16 inputs and outputs in models with sequences or "
-                f"optionals; {_ELSEWHERE}"
+                f"{source}: {self._name} does not support inputs and outputs of the type {extended[0]} in models with "
+                f"sequences or optionals; {_ELSEWHERE}"
             )
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
@@ -53,24 +52,40 @@ class SessionEvaluator:
         """Run the model on one value for each input, and return the requested outputs by name."""
         names = list(outputs)
         for name, array in self._fixed.items():
-            if inputs[name].tobytes() != array.tobytes():
+            if _content(inputs[name]) != _content(array):
                 raise ModelInputError(
                     f"{self._source}: input {name!r} has a default, which ONNX Runtime treats as a constant in models "
                     f"of IR version 3 or older; {_ELSEWHERE}"
                 )
-        # do not pass defaults, because onnxruntime has them, and rejects arrays of some types, such as int4
+        # do not pass defaults, because onnxruntime has them
         given = {
             name: _in_order(value)
             for name, value in inputs.items()
             if name in self._taken and not (name in self._defaults and value is self._defaults[name])
         }
-        try:
+        with self._failures("failed"):
             return dict(zip(names, outputs_of(self._session, given, names), strict=True))
-        except Exception as error:  # onnxruntime's exceptions have no common base class
-            raise self._failure("failed", error) from error
 
-    def _failure(self, what: str, error: Exception) -> ModelError:
-        return ModelError(f"{self._source}: {self._name} {what}: {in_words(error)}; {_ELSEWHERE}")
+    @contextmanager
+    def _failures(self, what: str) -> Iterator[None]:
+        """Raise the errors of onnxruntime as ModelError, and the errors of max operators as errors of their classes."""
+        with node.errors() as raised:
+            try:
+                yield
+            except MaxopsError as error:
+                raise error.at(self._source) from error
+            except Exception as error:  # onnxruntime's exceptions have no common base class
+                if raised:
+                    label = re.search(r"running (\S+) node\. Name:'(.*?)' Status Message", str(error))
+                    operator, name = label.groups() if label else ("max operator", "")
+                    where = f"{self._source}: node {f'{name!r} ' if name else ''}({operator})"
+                    raise raised[-1].at(f"{where} in {self._name}") from error
+                raise ModelError(f"{self._source}: {self._name} {what}: {in_words(error)}; {_ELSEWHERE}") from error
+
+
+def _content(array: Array) -> object:
+    """Return the shape and the elements of an array, for comparison. The bytes of strings are pointers."""
+    return array.shape, array.tolist() if array.dtype.kind in "OU" else array.tobytes()
 
 
 def _in_order(value: Any) -> Any:

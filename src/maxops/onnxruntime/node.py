@@ -6,7 +6,9 @@ raises an error that names the violated clause of the specification.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +16,33 @@ import numpy as np
 
 from maxops import ops
 from maxops.calls import Call, ReduceCall, ScatterCall, of_node
-from maxops.errors import AttributeValueError, DTypeError
+from maxops.errors import AttributeValueError, DTypeError, MaxopsError
 from maxops.onnx import schemas
 from maxops.plan import Array, flag
 from maxops.spec import Spec
+
+# The errors that nodes raise during a run. onnxruntime reports only their texts to the caller of the session.
+_raised: ContextVar[list[MaxopsError] | None] = ContextVar("_raised", default=None)
+
+
+@contextmanager
+def errors() -> Iterator[list[MaxopsError]]:
+    """Collect the errors that nodes raise in this thread."""
+    token = _raised.set(found := [])
+    try:
+        yield found
+    finally:
+        _raised.reset(token)
+
+
+@contextmanager
+def _recorded() -> Iterator[None]:
+    try:
+        yield
+    except MaxopsError as error:
+        if (found := _raised.get()) is not None:
+            found.append(error)
+        raise
 
 
 @dataclass(frozen=True)
@@ -31,11 +56,13 @@ class Node:
     noop_with_empty_axes: bool
     fill_mode: str | None
 
+    @_recorded()
     def __call__(self, *inputs: Array | None) -> Array:
         """Run the node on the inputs, and return the result as a C-contiguous array."""
         return np.asarray(self.run(*inputs), order="C")
 
 
+@_recorded()
 def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
     """Create the `Node` for an operator and a dtype. Raise an error if the dtype or an attribute is invalid."""
     row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 import onnxruntime
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from maxops import _native
-from maxops.dtypes import BFLOAT16
 from maxops.onnx.external import external_tensors, follow_links
 from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
@@ -87,26 +88,47 @@ def session_with(
 def outputs_of(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
 ) -> list[Array]:
-    """Run a session like `InferenceSession.run`, but with support for bfloat16 inputs and outputs."""
-    if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
+    """Run a session like `InferenceSession.run`, but with support for types that NumPy lacks, such as bfloat16."""
+    if not any(numpy_lacks(each.type) for each in (*session.get_inputs(), *session.get_outputs())):
         return list(session.run(names, dict(inputs)))
-    of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy
-    of_words = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
-    values = {
-        name: of_words(array.view(np.uint16), TensorProto.BFLOAT16)
-        if array.dtype == BFLOAT16.numpy
-        else of_numpy(array)
-        for name, array in inputs.items()
-    }
-    return [_array_of(value) for value in session.run_with_ort_values(names, values)]
+    values = {name: _to_value(array) for name, array in inputs.items()}
+    return [_to_array(value) for value in session.run_with_ort_values(names, values)]
 
 
-def _array_of(value: onnxruntime.OrtValue) -> Array:
-    if value.data_type() != "tensor(bfloat16)":
+def numpy_lacks(type_name: str) -> bool:
+    """Return whether NumPy itself has no dtype for a type of onnxruntime, such as "tensor(bfloat16)" or "tensor(int4)".
+
+    The dtypes of ml_dtypes represent these types.
+    """
+    number = TensorProto.DataType.DESCRIPTOR.values_by_name.get(type_name[len("tensor(") : -1].upper())
+    return number is not None and helper.tensor_dtype_to_np_dtype(number.number).isbuiltin != 1
+
+
+def _to_value(array: Array) -> onnxruntime.OrtValue:
+    if array.dtype.isbuiltin == 1:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    number = helper.np_dtype_to_tensor_dtype(array.dtype)
+    words = array.view(f"u{array.itemsize}")
+    if array.itemsize * 8 > _bits(number):  # onnxruntime reads packed elements from the start of the buffer
+        packed = np.frombuffer(numpy_helper.from_array(array).raw_data, np.uint8)
+        words = np.pad(packed, (0, array.size - packed.size)).reshape(array.shape)
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(words, number)
+
+
+def _to_array(value: onnxruntime.OrtValue) -> Array:
+    if not numpy_lacks(value.data_type()):
         return np.asarray(value.numpy())
-    size = 2 * int(np.prod(value.shape()))
+    number = value.element_type()
+    size = (prod(value.shape()) * _bits(number) + 7) // 8
     bits = ctypes.string_at(value.data_ptr(), size) if size else b""
-    return np.frombuffer(bits, BFLOAT16.numpy).reshape(value.shape())
+    return numpy_helper.to_array(TensorProto(data_type=number, dims=value.shape(), raw_data=bits))
+
+
+def _bits(number: int) -> int:
+    """Return the number of bits of an element type that NumPy lacks. Its name contains this number first."""
+    found = re.search(r"\d+", TensorProto.DataType.Name(number))
+    assert found is not None
+    return int(found[0])
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
