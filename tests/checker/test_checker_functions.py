@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pytest
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, parser
 
 from helpers import in_process
 from maxops.checker import Report, check, onnx_functions, sandbox
 from maxops.checker.onnx_functions import Functions, body, name_of
+from maxops.errors import ModelError
+from maxops.onnx import from_proto, rewrite
 
 FLOAT = TensorProto.FLOAT
 IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
@@ -233,17 +236,30 @@ def test_a_reference_to_an_attribute_that_a_function_does_not_declare(
     ids=lambda text: text[:3],
 )
 def test_a_function_with_the_name_of_an_operator(call: str) -> None:
-    """Test that max operators take precedence over functions of the same name, as in runtimes."""
+    """Test that the operator is checked, and that the report says that runtimes may run the function."""
     made = parsed(f"g (float[2] a, int64[2, 1] i) => (float[p] y) {{ y = {call} }}")
     node = made.graph.node[0]
-    body = [helper.make_node("Max" if call == "Abs(a)" else "Identity", ["p"], ["q"])]
+    body = [helper.make_node("Identity", ["p"], ["q"])]
     names = ["p", "i", "u"][: len(node.input)]
     made.functions.append(helper.make_function("", node.op_type, names, ["q"], body, IMPORTS[:1]))
     report = check(made)
-    found = [(each.where, each.operator) for each in report.nodes]
-    operator = node.op_type if node.op_type != "Abs" else "Max"
-    path = "" if node.op_type != "Abs" else " / node (Max) with output 'q'"
-    assert found == [(f"graph / node ({node.op_type}) with output 'y'{path}", operator)]
+    (fault,) = report.faults
+    assert (fault.verdict, "is both a function of the model and an operator" in fault.message) == ("unknown", True)
+    found = [(each.where, each.operator) for each in report.nodes if each.where.startswith("graph")]
+    assert found == [(f"graph / node ({node.op_type}) with output 'y'", node.op_type)] * (node.op_type != "Abs")
+    for run in (from_proto, rewrite):
+        with pytest.raises(ModelError, match=rf"node \({node.op_type}\) with output 'y': {node.op_type} is both a fun"):
+            run(made)
+
+
+def test_a_function_with_the_name_of_a_later_operator() -> None:
+    """Test that Gelu is a function before operator set 20, which has an operator Gelu."""
+    text = """<ir_version: 9, opset_import: ["": {0}]> g (float[2] a) => (float[2] y) {{ y = Gelu(a) }}
+        <domain: "", opset_import: ["": {0}]> Gelu (p) => (q) {{ t = Neg(p) q = Max(t, t) }}"""
+    result = from_proto(parser.parse_model(text.format(18))).run({"a": np.float32([1, -2])})["y"]
+    assert result.tolist() == [-1, 2]
+    with pytest.raises(ModelError, match="Gelu is both a function of the model and an operator"):
+        from_proto(parser.parse_model(text.format(20)))
 
 
 @pytest.mark.parametrize("written", ["yz", "y", "z", ""])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
+from maxops.onnx.schemas import since
 from maxops.onnx.structure import FunctionKey, call_key, function_key, training_graphs, with_inner
 
 # Type inference processes a function's body once per call. If a model exceeds these limits, its functions are omitted.
@@ -15,12 +17,20 @@ MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
 class Functions:
-    """The functions of a model, by key. If type inference cannot follow their calls, `fault` gives the reason."""
+    """The functions of a model, by key. If type inference cannot follow their calls, `fault` gives the reason.
+
+    `ambiguous` contains the functions that have the name of an operator.
+    """
 
     def __init__(self, proto: ModelProto) -> None:
         self.by_key: dict[FunctionKey, FunctionProto] = {
             function_key(function): function for function in proto.functions
         }
+        versions: defaultdict[str, int] = defaultdict(int)
+        for entry in (entry for holder in (proto, *proto.functions) for entry in holder.opset_import):
+            versions[entry.domain] = max(versions[entry.domain], entry.version)
+        # for these, runtimes run the operator
+        self.ambiguous: list[FunctionKey] = [key for key in self.by_key if since(key[1], versions[key[0]], key[0])]
         self._needed: dict[FunctionKey, list[FunctionKey]] = {}
         self.recursive: bool = False
         self.callers_first: list[FunctionKey] = [*self.by_key]
@@ -29,7 +39,7 @@ class Functions:
     def called_by(self, node: NodeProto) -> FunctionKey | None:
         """Return the key of the function that a node calls, or None if the node is an operator."""
         key = call_key(node)
-        return key if key in self.by_key else None
+        return key if key in self.by_key and key not in self.ambiguous else None
 
     def needed(self, start: FunctionKey) -> list[FunctionProto]:
         """Return the functions that a function calls, directly or indirectly."""

@@ -22,6 +22,7 @@ from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
+from maxops.onnx.inline import ambiguous
 from maxops.onnx.load import imported_opset, opset_of
 from maxops.onnx.structure import (
     FIRST_IR_WITH_OPSETS,
@@ -151,6 +152,8 @@ class _Reader:
         for key, times in Counter(map(function_key, proto.functions)).items():
             if times > 1:
                 self._fault(f"function {name_of(key)}", f"the function is defined {times} times")
+        for key in functions.ambiguous:
+            self._fault(f"function {name_of(key)}", ambiguous(key), "unknown")
         for function in proto.functions:
             for attribute in function.attribute_proto:
                 where = f"the default of the attribute {attribute.name!r}"
@@ -258,8 +261,7 @@ class _Reader:
         judged: set[str] = set()
         for position, (node, partner) in enumerate(zip(graph.node, partners, strict=True)):
             where = f"{task.path} / {nodes.label(node)}"
-            # if a function has the name of an operator, runtimes run the operator
-            key = None if nodes.is_max(node) else self._functions.called_by(node)
+            key = self._functions.called_by(node)
             operator = node.op_type if _is_max(node) else None
             if key is not None:
                 self._call(where, key, node, scope)

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, helper, inliner
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
@@ -44,6 +44,14 @@ def label(key: FunctionKey) -> str:
     """
     domain, name, overload = key
     return f"{domain}.{name}" + (f":{overload}" if overload else "")
+
+
+def ambiguous(key: FunctionKey) -> str:
+    """Return the description of a function that has the name of an operator."""
+    return (
+        f"{label(key).lstrip('.')} is both a function of the model and an operator; ONNX does not define which of the "
+        "two runs, and runtimes differ; rename the function"
+    )
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
@@ -263,13 +271,20 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
-    """Reject calls with too many inputs or outputs, or attributes of a wrong type. The inliner does not check these."""
+    """Reject ambiguous calls, and calls with too many inputs or outputs or with attributes of a wrong type.
+
+    The inliner does not check these.
+    """
     kinds = {key: _attribute_kinds(function) for key, function in functions.items()}
     for key, function in functions.items():
         _check_kinds(function.attribute_proto, kinds[key], key, "the default of the attribute")
-    holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
-    for holder in holders:
+    holders: list[tuple[GraphProto | FunctionProto, Iterable[OperatorSetIdProto]]] = [(model.graph, model.opset_import)]
+    holders += [(function, function.opset_import) for function in functions.values()]
+    for holder, imports in holders:
+        versions = {entry.domain: entry.version for entry in imports}
         for node in calls(holder.node, functions):
+            if since(node.op_type, versions.get(node.domain, 0), node.domain):
+                raise ModelError(f"{nodes.label(node)}: {ambiguous(call_key(node))}")
             function = functions[call_key(node)]
             for kind, given, declared in (
                 ("inputs", node.input, function.input),

@@ -79,6 +79,8 @@ def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
     """
     if isinstance(operator, bytes) or isinstance(domain, bytes) or not 0 < opset < 2**31:
         return 0
+    if domain == DOMAIN:
+        register()
     if not onnx.defs.has(operator, opset, domain):
         return 0
     return int(onnx.defs.get_schema(operator, opset, domain).since_version)
