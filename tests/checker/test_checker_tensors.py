@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
 
@@ -291,3 +293,35 @@ def test_sizes_in_each_type(sizes: Sequence[int | str], says: str, place: str, f
     name = "given" if place == "input" else "z"
     getattr(made.graph, place).append(helper.make_value_info(name, typed(form, sizes)))
     assert broken(check(made)) == [f"{name!r} {says}"] * bool(says)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "data", "said"),
+    [
+        ("FLOAT8E5M2", 3, {"raw_data": b"ab"}, "must have 3 bytes, got 2"),
+        ("INT4", 3, {"raw_data": b"ab"}, ""),
+        ("INT4", 2, {"raw_data": b"ab"}, "must have 1 bytes, got 2"),
+        ("UINT2", 5, {"int32_data": [255, 3]}, ""),
+        ("UINT2", 5, {"int32_data": [3]}, "must have 2 values in int32_data, got 1"),
+        ("UINT2", 5, {"int32_data": [256, 3]}, "values stored for uint2 must be between 0 and 255"),
+        ("COMPLEX64", 1, {"float_data": [1, 2]}, ""),
+        ("COMPLEX64", 1, {"float_data": [1]}, "must have 2 values in float_data, got 1"),
+        ("STRING", 2, {"string_data": [b"a", b""]}, ""),
+        ("STRING", 2, {"string_data": [b"a"]}, "must have 2 values in string_data, got 1"),
+        ("STRING", 1, {"raw_data": b"a"}, "must have 1 values in string_data, got 0"),
+    ],
+)
+def test_data_of_types_that_no_max_takes(kind: str, size: int, data: dict[str, Any], said: str) -> None:
+    made = TensorProto(name="w", data_type=TensorProto.DataType.Value(kind), dims=[size], **data)
+    faults = [each.message for each in check(model(initializers=[made])).faults]
+    assert faults == [] if not said else said in faults[0]
+
+
+def test_external_data_of_types_that_no_max_takes(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    made = tensor(location="w.bin", length="2")
+    for kind, size, expected in ((TensorProto.INT4, 3, ""), (TensorProto.FLOAT8E5M2, 3, "a length of 3 bytes, got 2")):
+        made.data_type, made.dims[:] = kind, [size]
+        onnx.save(model(initializers=[made]), tmp_path / "m.onnx")
+        faults = [each.message for each in check(tmp_path / "m.onnx").faults]
+        assert faults == [] if not expected else expected in faults[0]

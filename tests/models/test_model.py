@@ -67,6 +67,21 @@ def test_huge_dimensions_allocate_nothing(tmp_path: Path) -> None:
     assert peak < 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (TensorProto(data_type=TensorProto.FLOAT8E5M2, dims=[-1], raw_data=b"ab"), "has negative dimensions"),
+        (TensorProto(data_type=TensorProto.INT4, dims=[2], raw_data=b"ab"), "must have 1 bytes, got 2"),
+        (TensorProto(data_type=TensorProto.INT4, dims=[2], int32_data=[256]), "int4 must be between 0 and 255"),
+        (TensorProto(data_type=TensorProto.STRING, dims=[0], segment={"begin": 0}), "is a segment of a tensor"),
+    ],
+    ids=["negative", "long", "large", "segment"],
+)
+def test_tensors_of_types_that_no_max_takes_are_checked(made: TensorProto, said: str) -> None:
+    with pytest.raises(ModelError, match=f"^w .*{said}"):
+        to_array(made, "w", any_type=True)
+
+
 def test_newer_operator_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Schema:
         since_version = 99

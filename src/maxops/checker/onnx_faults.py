@@ -14,7 +14,7 @@ from onnx.external_data_helper import load_external_data_for_tensor
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.external import external_tensors, leaves_folder
-from maxops.onnx.tensors import DTYPES, check_keys, check_size
+from maxops.onnx.tensors import DTYPES, bytes_of, check_keys, check_size, other_type
 from maxops.sizes import MAX_ELEMENTS
 
 LARGEST_READ = 4096  # bytes of external data; the same limit as for an IR
@@ -30,7 +30,7 @@ def take_small_integers_in(proto: ModelProto, folder: Path) -> None:
         dtype = DTYPES.get(tensor.data_type)
         if dtype is None or dtype.kind not in ("int", "uint"):
             continue
-        size = prod(tensor.dims) * dtype.numpy.itemsize
+        size = bytes_of(tensor.data_type, tensor.dims)
         if not 0 < size <= LARGEST_READ or any(tensor_faults(tensor, "", folder)):
             continue
         entries = [each for each in tensor.external_data if each.key != "length"]
@@ -100,8 +100,8 @@ def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Itera
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
         faults += _words(lambda: check_keys(tensor, where)) or _of_location(tensor, where, folder)
-    elif not faults and tensor.data_type in DTYPES:
-        faults += _words(lambda: check_size(tensor, DTYPES[tensor.data_type], where, external=False))
+    elif not faults and other_type(tensor.data_type):
+        faults += _words(lambda: check_size(tensor, where, external=False))
     yield from faults
 
 
@@ -135,11 +135,12 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
             return [f"the {key} of the external data of {where} must be a number of bytes, got {text!r}"]
         numbers[key] = int(text)
-    if tensor.data_type in DTYPES and min(tensor.dims, default=0) >= 0:
-        expected = prod(tensor.dims) * DTYPES[tensor.data_type].numpy.itemsize
+    kind = DTYPES.get(tensor.data_type) or other_type(tensor.data_type)
+    if kind and tensor.data_type != TensorProto.STRING and min(tensor.dims, default=0) >= 0:
+        expected = bytes_of(tensor.data_type, tensor.dims)
         actual = numbers["length"] or expected  # without a length, runtimes read as much as they need
         if actual != expected:
-            of = f"{DTYPES[tensor.data_type]} and dimensions {tuple(tensor.dims)}"
+            of = f"{kind} and dimensions {tuple(tensor.dims)}"
             return [f"{named} of dtype {of} must have a length of {expected} bytes, got {actual}"]
         numbers["length"] = expected
     if folder is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from math import prod
 from pathlib import Path
@@ -98,8 +99,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None, *, any
         raise without_folder(where)
     if external:
         check_keys(tensor, where)
-    if dtype is not None:
-        check_size(tensor, dtype, where, external=external)
+    check_size(tensor, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
     except (ValidationError, ValueError, OSError, RuntimeError) as error:  # RuntimeError is from onnx's C++ code
@@ -125,38 +125,61 @@ def check_keys(tensor: TensorProto, where: str) -> None:
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
 
 
-def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
-    """Check that the data of a TensorProto has the size that its dimensions and its dtype require.
+def bits_of(elem_type: int) -> int:
+    """Return the number of bits of an element.
+
+    >>> bits_of(TensorProto.FLOAT), bits_of(TensorProto.FLOAT8E5M2), bits_of(TensorProto.INT4)
+    (32, 8, 4)
+    """
+    found = re.search("[0-9]+", type_name(elem_type))
+    return int(found[0]) if found else 8 * helper.tensor_dtype_to_np_dtype(elem_type).itemsize
+
+
+def bytes_of(elem_type: int, dims: Iterable[int]) -> int:
+    """Return the number of bytes of a tensor's data. Elements of less than 8 bits are packed."""
+    return (prod(dims) * bits_of(elem_type) + 7) // 8
+
+
+def check_size(tensor: TensorProto, where: str, *, external: bool) -> None:
+    """Check that the data of a TensorProto has the size that its dimensions and its type require.
 
     The check runs before an array is allocated. The size of external data is checked later, when the data is read.
     """
-    dims = tuple(tensor.dims)
+    dims, number = tuple(tensor.dims), tensor.data_type
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has negative dimensions: {dims}")
     if tensor.HasField("segment"):
         raise ModelError(f"{where} is a segment of a tensor; maxops reads only whole tensors")
     if external:
         return  # the file's size is checked when it is read
-    field = helper.tensor_dtype_to_field(tensor.data_type)
-    expected = prod(dims)
-    if tensor.HasField("raw_data"):
-        actual, expected, unit = len(tensor.raw_data), expected * dtype.numpy.itemsize, "bytes"
+    field = helper.tensor_dtype_to_field(number)
+    stored = getattr(tensor, field)
+    is_raw = tensor.HasField("raw_data") and number != TensorProto.STRING
+    is_packed = bits_of(number) < 8
+    if is_raw or is_packed:
+        expected, actual = bytes_of(number, dims), len(tensor.raw_data if is_raw else stored)
     else:
-        actual, unit = len(getattr(tensor, field)), f"values in {field}"
+        parts = 2 if number in (TensorProto.COMPLEX64, TensorProto.COMPLEX128) else 1
+        expected, actual = prod(dims) * parts, len(stored)
     if actual != expected:
-        raise ModelError(f"{where} of dtype {dtype} and dimensions {dims} must have {expected} {unit}, got {actual}")
-    if not tensor.HasField("raw_data") and dtype.kind != "float":
-        _check_range(np.asarray(getattr(tensor, field)), dtype, where)
-    elif not tensor.HasField("raw_data") and field == "int32_data":
-        _check_range(np.asarray(getattr(tensor, field)), dtypes.UINT16, where)  # the bits of 16-bit floats
+        unit = "bytes" if is_raw else f"values in {field}"
+        kind = DTYPES.get(number) or type_name(number)
+        raise ModelError(f"{where} of dtype {kind} and dimensions {dims} must have {expected} {unit}, got {actual}")
+    if not is_raw and field not in ("float_data", "double_data", "string_data"):
+        _check_range(np.asarray(stored), number, where)
 
 
-def _check_range(stored: Array, dtype: DType, where: str) -> None:
-    # onnx stores narrow dtypes in wide fields, and truncates values that are out of range
-    low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+def _check_range(stored: Array, number: int, where: str) -> None:
+    # onnx stores narrow types in wide fields, and truncates values that are out of range
+    dtype = DTYPES.get(number)
+    if dtype is None or dtype.kind == "float":  # the field contains the bits of floats, or bytes of packed elements
+        low, high = 0, 2 ** max(bits_of(number), 8) - 1
+    else:
+        low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
         odd = int(stored.min()) if int(stored.min()) < low else int(stored.max())
-        raise ModelError(f"{where} contains {odd}, but values stored for {dtype} must be between {low} and {high}")
+        kind = dtype or type_name(number)
+        raise ModelError(f"{where} contains {odd}, but values stored for {kind} must be between {low} and {high}")
 
 
 def read_tensor_file(path: Path, *, any_type: bool = False) -> tuple[str, Array]:

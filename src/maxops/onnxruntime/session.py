@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Mapping, Sequence
-from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -19,6 +17,7 @@ from maxops import _native
 from maxops.onnx.external import external_tensors, follow_links
 from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
+from maxops.onnx.tensors import bits_of, bytes_of
 from maxops.plan import Array
 
 # The session option for the folder of external data, which ONNX Runtime requires for models that are in memory.
@@ -109,7 +108,7 @@ def _to_value(array: Array) -> onnxruntime.OrtValue:
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
     number = helper.np_dtype_to_tensor_dtype(array.dtype)
     words = array.view(f"u{array.itemsize}")
-    if array.itemsize * 8 > _bits(number):  # onnxruntime reads packed elements from the start of the buffer
+    if array.itemsize * 8 > bits_of(number):  # onnxruntime reads packed elements from the start of the buffer
         packed = np.frombuffer(numpy_helper.from_array(array).raw_data, np.uint8)
         words = np.pad(packed, (0, array.size - packed.size)).reshape(array.shape)
     return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(words, number)
@@ -119,16 +118,9 @@ def _to_array(value: onnxruntime.OrtValue) -> Array:
     if not numpy_lacks(value.data_type()):
         return np.asarray(value.numpy())
     number = value.element_type()
-    size = (prod(value.shape()) * _bits(number) + 7) // 8
+    size = bytes_of(number, value.shape())
     bits = ctypes.string_at(value.data_ptr(), size) if size else b""
     return numpy_helper.to_array(TensorProto(data_type=number, dims=value.shape(), raw_data=bits))
-
-
-def _bits(number: int) -> int:
-    """Return the number of bits of an element type that NumPy lacks. Its name contains this number first."""
-    found = re.search(r"\d+", TensorProto.DataType.Name(number))
-    assert found is not None
-    return int(found[0])
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
