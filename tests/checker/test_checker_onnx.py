@@ -427,6 +427,19 @@ def test_more_calls_than_anybody_waits_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert {judged.operator for judged in report.nodes} == {"Max", "ReduceMax"}
 
 
+def test_the_first_call_of_each_function_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_model, "MAX_CALLS", 1)
+    text = "g (float[2] a) => (y) { b = local.f0(a) c = local.f1(b) y = local.f2(c) }"
+    text += "".join(
+        f'<domain: "local", opset_import: ["": 18]> f{number} (p) => (r) {{ r = Max(p) }}' for number in range(3)
+    )
+    report = check(parsed(text))
+    assert faults(report, "unknown") == []
+    assert [judged.where.partition(" / node (Max)")[0] for judged in report.nodes] == [
+        f"graph / node (local.f{number}) with output '{name}'" for number, name in enumerate("bcy")
+    ]
+
+
 def test_a_function_without_operators_needs_no_opset() -> None:
     text = """g (float[2] a) => (y) { y = local.f(a) }
         <domain: "local", opset_import: ["local": 1]> f (p) => (r) { r = local.h(p) }

@@ -39,7 +39,8 @@ from maxops.onnx.structure import (
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-# Calls of a function with the same types and attributes are checked once. This is the limit on different calls.
+# Calls of a function with the same types and attributes are checked once. This is the limit on different calls, beyond
+# which only the first call of each function is checked.
 MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
@@ -129,6 +130,7 @@ class _Reader:
         self._functions = Functions(proto)
         self._waiting: list[_Graph | _Call] = []
         self._calls: set[tuple[object, ...]] = set()
+        self._called: set[FunctionKey] = set()
         self._entered: dict[FunctionKey, _Opset] = {}
         self._inferences, self._stem = count(), "unk__"
         while any(str(dim.dim_param).startswith(self._stem) for dim in all_dims(proto)):
@@ -312,12 +314,13 @@ class _Reader:
         )
         if call in self._calls:
             return
-        if len(self._calls) == MAX_CALLS:
+        if len(self._calls) >= MAX_CALLS and key in self._called:
             self._fault(
                 where, f"not judged, because the model has more than {MAX_CALLS} different function calls", "unknown"
             )
             return
         self._calls.add(call)
+        self._called.add(key)
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
 
     def _body_with_types(self, call: _Call) -> ModelProto:

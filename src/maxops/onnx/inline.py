@@ -7,6 +7,7 @@ module removes or rejects these constructs before it passes a model to `onnx.inl
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
@@ -82,7 +83,7 @@ def called(model: ModelProto) -> list[FunctionKey]:
     while waiting:
         key = waiting.pop()
         reached[key] = {call_key(node) for node in calls(functions[key].node, functions)}
-        waiting |= reached[key] - reached.keys()
+        waiting |= {callee for callee in reached[key] if callee not in reached}
     try:
         return [*TopologicalSorter(reached).static_order()][::-1]
     except CycleError as error:
@@ -143,16 +144,22 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 
 
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
-    """Yield the groups of functions to inline together: all functions, or one function at a time.
+    """Yield the groups of functions to inline together: all functions, or the functions with the same distance.
 
-    Functions are inlined one at a time if one of them has default attributes or must be converted to another operator
-    set. When such a function is inlined, all calls to it are already in the graph. Defaults can be added
-    to calls only in the graph, and a conversion has the types that it requires only there.
+    Functions are grouped by their largest distance from the graph if one of them has default attributes or must be
+    converted to another operator set. When such a function is inlined, all calls to it are already in the graph. Only
+    in the graph can defaults be added to calls, and only there does a conversion have the types that it requires.
     """
+    distance = dict.fromkeys(order, 0)
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
-        yield from ([key] for key in order)
-    elif order:
-        yield order
+        for key in order:
+            for callee in map(call_key, calls(functions[key].node, distance)):
+                distance[callee] = max(distance[callee], distance[key] + 1)
+    groups: defaultdict[int, list[FunctionKey]] = defaultdict(list)
+    for key in order:
+        groups[distance[key]].append(key)
+    for _, keys in sorted(groups.items()):
+        yield keys
 
 
 def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:

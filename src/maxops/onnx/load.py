@@ -145,14 +145,15 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
     structure.check_names(graph, source)
     if not _is_plain(proto):
         return _evaluated(proto, source, path, opset, on)
-    for node in without_external(proto).graph.node:  # onnx.checker would search the current folder for external data
+    light = without_external(proto)  # onnx.checker would search the current folder for external data
+    for node in light.graph.node:
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     structure.check_order(graph, source)
     folder = None if path is None else follow_links(proto, path)
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
     }
-    _check_model(proto, source)
+    _check_model(light, source)
     inputs = _values(graph.input, source, "input")
     outputs = _values(graph.output, source, "output")
     for value in inputs:
@@ -235,8 +236,8 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
-    _check_model(proto, source)
-    if on == "onnx":  # ONNX Runtime has its own rules for shadowed names
+    _check_model(without_external(proto), source)
+    if on == "onnx":  # ONNX Runtime has its own rules for hidden names
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else follow_links(proto, path)
     external = next(external_tensors(proto), None)
@@ -277,7 +278,7 @@ def to_bytes(proto: ModelProto, source: str) -> bytes:
 
 def _check_model(proto: ModelProto, source: str) -> None:
     try:
-        onnx.checker.check_model(without_external(proto))
+        onnx.checker.check_model(proto)
     except (*schemas.REFUSALS, ValueError) as error:
         raise ModelError(f"{source}: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
@@ -210,12 +211,14 @@ def _without_types(model: ModelProto) -> set[FunctionKey]:
     }
     while more := {key for key in functions.keys() - holding if any(calls(functions[key].node, holding))}:
         holding |= more
-    in_graph = [node for node in model.graph.node if call_key(node) in holding]
+    in_graph: defaultdict[FunctionKey, list[NodeProto]] = defaultdict(list)
+    for node in model.graph.node:
+        in_graph[call_key(node)].append(node)
     inner = (inside for node in model.graph.node for _, graph in graphs_of(node) for inside in graph.node)
     chosen = {call_key(node) for node in calls(inner, holding)}
     for key in holding:
         callees = {call_key(node) for node in calls(functions[key].node, holding)}
-        if callees or not _can_stay(functions[key], [node for node in in_graph if call_key(node) == key], model):
+        if callees or not _can_stay(functions[key], in_graph[key], model):
             chosen |= {key, *callees}
     return chosen
 

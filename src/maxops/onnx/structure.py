@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -267,15 +267,23 @@ def shadowing_initializers(graph: GraphProto, outer: Container[str]) -> Iterator
             )
 
 
-def check_shadowing(graph: GraphProto, source: str, outer: Collection[str] = ()) -> None:
-    """Reject initializers of subgraphs that have the name of a value in an outer graph."""
-    for text in shadowing_initializers(graph, outer):
+def check_shadowing(graph: GraphProto, source: str, visible: set[str] | None = None) -> None:
+    """Reject initializers of subgraphs that have the name of a value in an outer graph.
+
+    `visible` contains the names of outer graphs. One set serves all graphs, because a copy for each would be slow.
+    """
+    visible = set() if visible is None else visible
+    for text in shadowing_initializers(graph, visible):
         raise ModelError(f"{source}: {text}")
-    visible = {*outer, *initial_names(graph)}
+    own = initial_names(graph) - visible
+    visible |= own
     for node in graph.node:
         for name, inner in graphs_of(node):
             check_shadowing(inner, f"{source}: {nodes.label(node)} {name}", visible)
-        visible.update(node.output)
+        made = {*node.output} - visible
+        visible |= made
+        own |= made
+    visible -= own
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
