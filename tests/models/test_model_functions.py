@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
+from onnx import AttributeProto, ModelProto, TensorProto, helper, inliner, parser
 from typer.testing import CliRunner
 
 from helpers.bits import Array, assert_same_bits, fast_reduce_max
@@ -344,6 +344,31 @@ def test_placements_tell_functions_from_operators(overload: str) -> None:
     made = model("y = own.Max(x)", function("b = ReduceMax <axes = [1]> (a)", "Max"))
     made.functions[0].overload = made.graph.node[0].overload = overload
     assert [(row.operator, row.nodes) for row in mx.from_proto(made).placements] == [("ReduceMax", 1)]
+
+
+def test_functions_at_one_distance_are_inlined_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test that the number of copies of a model does not grow with the number of its functions."""
+    count = 20
+    inner = [function("b = Max(a)", f"h{number}") for number in range(count)]
+    outer = [function(f"b = own.h{number}(a)", f"f{number}") for number in range(count)]
+    made = model(
+        " ".join(f"t{n + 1} = own.f{n}(t{n})" for n in range(count)) + f" y = Identity(t{count})", *inner, *outer
+    )
+    made.graph.node[0].input[0] = "x"
+    for each in made.functions:
+        each.attribute_proto.append(
+            helper.make_attribute("k", 1)
+        )  # a default, which requires a group for each distance
+    seen: list[int] = []
+    inline = inliner.inline_local_functions
+
+    def counted(given: ModelProto, **more: Any) -> ModelProto:
+        seen.append(len(given.functions))
+        return inline(given, **more)
+
+    monkeypatch.setattr(inliner, "inline_local_functions", counted)
+    assert_same_bits(mx.from_proto(made).run(INPUTS)["y"], X)
+    assert seen == [count, count]
 
 
 @pytest.mark.parametrize("outputs", [["y"], ["y", ""], ["", "y"], ["y", "z"]], ids=str)
