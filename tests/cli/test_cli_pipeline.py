@@ -383,6 +383,14 @@ def test_models_through_a_pipe(models: Path) -> None:
     assert "stdin is truncated or not an ONNX model" in maxops("run", "-", stdin=b"x").stderr
 
 
+def test_a_model_to_the_device_of_stdout(models: Path) -> None:
+    """Test that messages do not mix with the model if standard output is passed by its path."""
+    command = [sys.executable, "-m", "maxops", "rewrite", "m/good.onnx", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    onnx.checker.check_model(done.stdout)
+    assert b"1 Max node in domain maxops" in done.stderr
+
+
 def test_no_output_replaces_the_data_of_a_model(models: Path) -> None:
     model = parser.parse_model(HEAD + "g (float[3] a) => (float[3] y) { y = Max(a, w) }")
     model.graph.initializer.append(onnx.numpy_helper.from_array(X, "w"))

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import parser
 from typer.testing import CliRunner, Result
 
 from command_output import save_onnx
@@ -517,18 +518,44 @@ def test_what_lies_within_a_tolerance(one: float, other: float, is_near: bool, d
     assert different(first, second, 0.1).tolist() == ([] if is_near else [0])
 
 
+def save_with_data(proto: onnx.ModelProto, folder: Path) -> None:
+    for tensor in proto.graph.initializer:  # onnx writes only raw data to separate files
+        tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name))
+    folder.mkdir()
+    onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    assert (folder / "m.data").exists()
+
+
 def test_data_beside_the_model(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Test that the model's process and the other runtime find the external data, and print nothing."""
     text = "g (float[n] x) => (float[n] y) <float[4] w = {1, 9, 3, 4}> { s = Abs(x) y = Max(s, w) }"
     proto = onnx.load(save_onnx(place / "inline.onnx", text))
     folder = place / "model"
-    folder.mkdir()
-    onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    save_with_data(proto, folder)
     for runtime, *how in (["onnx-reference"], ["onnxruntime"], ["onnxruntime", "--whole"]):
         pytest.importorskip(runtime.partition("-")[0])
         result = run(folder / "m.onnx", "--seed", 1, "--against", runtime, *how)
         assert (result.exit_code, result.stderr) == (0, ""), result.output
         assert capfd.readouterr() == ("", "")  # output of libraries and processes
+
+
+@pytest.mark.parametrize("runtime", ["onnx-reference", "onnxruntime", "openvino"])
+@pytest.mark.parametrize("calls", ["Abs(x)", "own.f(x)"])
+def test_links_to_the_model_and_its_data(calls: str, runtime: str, place: Path) -> None:
+    """Test links as in Hugging Face's cache, which some runtimes do not follow."""
+    pytest.importorskip(runtime.partition("-")[0])
+    proto = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[4] x) => (float[4] y)
+        <float[4] w = {{1, 9, 3, 4}}> {{ s = {calls} y = Max(s, w) }}
+        <domain: "own", opset_import: ["": 17]> f (a) => (b) {{ b = Neg(a) }}"""
+    )
+    (place / "links").mkdir()
+    save_with_data(proto, place / "blobs")
+    for name in ("m.onnx", "m.data"):
+        (place / "blobs" / name).rename(place / f"blobs/{name} blob")
+        (place / "links" / name).symlink_to(place / f"blobs/{name} blob")
+    result = run("links/m.onnx", "--seed", 1, "--against", runtime, "--whole")
+    assert result.exit_code == 0, result.output
 
 
 def test_data_that_no_message_holds_is_a_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

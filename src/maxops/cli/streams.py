@@ -170,9 +170,16 @@ def say_written(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
-    """Redirect printed messages to stderr if standard output is one of the outputs."""
-    if any(map(is_stream, outputs)):
+    """Redirect printed messages to stderr if standard output is one of the outputs, even as /dev/stdout."""
+    if any(is_stream(path) or _is_stdout(path) for path in outputs if path is not None):
         with redirect_stdout(sys.stderr):
             yield
     else:
         yield
+
+
+def _is_stdout(path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):  # the output does not exist yet, or stdout is not a file
+        return False

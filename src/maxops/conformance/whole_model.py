@@ -97,25 +97,29 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int, seconds: flo
 
 
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
-    """Return the model; if it has functions or defaults of given inputs, return the bytes of a copy without them.
+    """Return the model, or the bytes of a copy if it has functions, defaults of given inputs, or links to its data.
 
-    The copy inlines the functions. Some runtimes support functions only partially, or treat defaults as constants.
+    The copy inlines the functions, omits the defaults, and contains the data. Some runtimes support functions only
+    partially, treat defaults as constants, or refuse to follow symbolic links, as in the cache of Hugging Face Hub.
     """
     if _is_ir(model):
         return model
     # importing onnx takes longer than most commands
+    from maxops.onnx.external import external_tensors, follow_links  # noqa: PLC0415
     from maxops.onnx.inline import by_key, inlined  # noqa: PLC0415
     from maxops.onnx.load import parse, read, take_data_in, to_bytes  # noqa: PLC0415
 
     source = "the model" if isinstance(model, bytes) else str(model)
     proto = parse(model, source) if isinstance(model, bytes) else read(model)
     needed = [tensor for tensor in proto.graph.initializer if tensor.name not in inputs]
-    if not proto.functions and len(needed) == len(proto.graph.initializer):
+    folder = None if isinstance(model, bytes) else follow_links(proto, model)
+    is_linked = isinstance(model, Path) and folder != model.parent and any(external_tensors(proto))
+    if not proto.functions and not is_linked and len(needed) == len(proto.graph.initializer):
         return model
     del proto.graph.initializer[:]
     proto.graph.initializer.extend(needed)
-    if isinstance(model, Path):
-        take_data_in(proto, source, model.parent)
+    if folder is not None:
+        take_data_in(proto, source, folder)
     try:
         return to_bytes(inlined(proto, by_key(proto)) if proto.functions else proto, source)
     except MaxopsError as error:
