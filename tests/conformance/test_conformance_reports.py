@@ -135,6 +135,7 @@ def test_a_failure_says_what_was_expected_and_how_to_see_it(tmp_path: Path) -> N
 def test_foreign_words_break_no_xml(tmp_path: Path) -> None:
     run = swift()
     run["runtime"] = HOSTILE
+    run["kit"]["bounds"] = {HOSTILE: {"elements": 1, "rank": 1, "inputs": 1, "layouts": [HOSTILE]}}
     for finding in run["findings"]:
         finding["message"] = HOSTILE
         finding["actual"] = {"text": HOSTILE}

@@ -194,7 +194,7 @@ def conform(
         _report(runs, seen, before, new, shown_as)
         if baseline is not None and shown_as == "text":
             for finding in new:
-                print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
+                print(printable(f"not in the baseline: {finding['case']}: {finding['verdict']}"))
     _write(runs, seen, reports, make_folders=parents)
     for error in failed:
         print(f"maxops: error: {printable(str(error))}", file=sys.stderr)
@@ -356,7 +356,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
-    print(f"{counted(len(chosen) - left_out.total(), 'case was', 'cases were')} written to {folder}")
+    print(f"{counted(len(chosen) - left_out.total(), 'case was', 'cases were')} written to {printable(str(folder))}")
     if shortened:
         print(f"{counted(shortened, 'case is', 'cases are')} limited to {MAX_DATA_SETS} evenly spaced data sets")
     for why, count in left_out.items():
@@ -430,7 +430,7 @@ def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
 
 
 def _show(table: Table) -> None:
-    print(table.title)
+    print(printable(table.title))
     show(table.columns, table.rows)
 
 

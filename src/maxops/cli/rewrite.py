@@ -58,7 +58,7 @@ def rewrite(
     with streams.stdout_kept_for([output]):
         found = [counted(count, f"{operator} node") for operator, count in counts(result).items()]
         listed = ", ".join(found) or "no max nodes"
-        print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in domain maxops")
+        print(f"{streams.STDOUT if streams.is_stream(output) else printable(str(output))}: {listed} in domain maxops")
         if inlined := inlined_functions(proto, result):
             names = ", ".join(map(printable, inlined))
             print(f"inlined these functions, because ONNX Runtime does not infer types in them: {names}")

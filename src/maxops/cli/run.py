@@ -431,7 +431,7 @@ def _show(model: Model, results: list[Results], form: str) -> None:
     for each in results:
         _show_results(each)
         for name in _empty(model, each.outputs):
-            print(f"{name}: empty")
+            print(f"{printable(name)}: empty")
     if model.placements:
         print()
         show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.placements])
@@ -474,7 +474,7 @@ def _as_json(results: Results) -> dict[str, Any]:
 def _show_results(results: Results) -> None:
     """Print the outputs, the result of each comparison, and the number of outputs or nodes that agree."""
     if results.data_set:
-        print(f"{results.data_set}:")
+        print(f"{printable(results.data_set)}:")
     of_outputs = [each for each in results.compared if each.of == "outputs"]
     titles = [f"against {each.other}" if each.other else "bit for bit" for each in of_outputs]
     show(

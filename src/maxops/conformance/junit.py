@@ -51,7 +51,7 @@ def _suite(run: Run) -> TestSuite:
     suite = TestSuite(_written(runtime_label(run)))
     for sentence in bounds.sentences(run):
         operator, _, said = sentence.partition(": ")
-        suite.add_property(f"bounds.{operator}", _written(said))
+        suite.add_property(_written(f"bounds.{operator}"), _written(said))
     kit = {key: value for key, value in run["kit"].items() if key != "bounds"}
     for name, value in {"kit": kit, "machine": run["machine"]}.items():
         for key, detail in value.items():
