@@ -346,6 +346,16 @@ def test_placements_tell_functions_from_operators(overload: str) -> None:
     assert [(row.operator, row.nodes) for row in mx.from_proto(made).placements] == [("ReduceMax", 1)]
 
 
+def test_a_converted_function_on_the_input_of_a_body() -> None:
+    """Test that a conversion gets the type of a value that only a body's declaration of its inputs has."""
+    branch = "t () => (float[2,3] {0}) {{ {0} = Max(a) }}"
+    branches = f"then_branch = {branch.format('s')}, else_branch = {branch.format('e')}"
+    loop = """y = Loop <body = r (int64 i, bool k, float[2,3] v) => (bool d, float[2,3] o)
+        { d = Identity(k)  o = own.f(v, c) }> (n, c, x)"""
+    made = model(loop, function(f"b = If (k) <{branches}>", inputs="a, k", opset=18), opset=20)
+    assert_same_bits(mx.from_proto(made).run(INPUTS)["y"], X)
+
+
 def test_functions_at_one_distance_are_inlined_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Test that the number of copies of a model does not grow with the number of its functions."""
     count = 20

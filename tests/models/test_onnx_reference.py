@@ -438,6 +438,32 @@ def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:
         mx.from_proto(made, on=on)
 
 
+@pytest.mark.parametrize("on", get_args(Other))
+@pytest.mark.parametrize("trips", [0, 1, 3])
+@pytest.mark.parametrize("condition", ["", "yes"])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_loops(rank: int, condition: str, trips: int, on: Other) -> None:
+    """Test scan outputs of each rank, and loops without a condition, which onnx's own evaluator gets wrong."""
+    if on == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    sizes, axes = ["[1]", "[1, 2]", "[1, 2, 2]"][rank], ["0, 1", "0", ""][rank]
+    scan = f"axes = Constant <value_ints = [{axes}]> () s = ReduceMax <keepdims = 0> (w, axes)"
+    scanned = "float" if rank == 0 else f"float{sizes.replace('1, ', '')}"
+    made = parser.parse_model(
+        OPSET_18
+        + f"""g (float[2, 2] x, int64 n) => (float[2, 2] y, float{sizes.replace("1", "k")} z) {{
+        yes = Constant <value = bool {{1}}> ()
+        y, z = Loop <body = b (int64 i, bool c, float[2, 2] v) => (bool d, float[2, 2] w, {scanned} s) {{
+            d = Identity(c)  w = Add(v, x)  {scan if rank < 2 else "s = Identity(w)"} }}> (n, {condition}, x) }}"""
+    )
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    got = mx.from_proto(made, on=on).run({"x": x, "n": np.array(trips)})
+    assert_same_bits(got["y"], x * np.float32(trips + 1))
+    last = [np.float32(4), x[1], x][rank]  # the maximum over the first 2 - rank axes
+    expected = np.array([last * np.float32(number + 2) for number in range(trips)], np.float32)
+    assert_same_bits(got["z"], expected.reshape(trips, *last.shape))
+
+
 @pytest.mark.parametrize("kind", ["bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"])
 @pytest.mark.parametrize("shape", [(3,), (), (0, 2), (3, 1)], ids=str)
 def test_types_that_numpy_lacks_on_onnxruntime(kind: str, shape: tuple[int, ...]) -> None:

@@ -201,8 +201,8 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
-    # the inliner ignores types in subgraphs, so declare them in the main graph, for each name that has only one type
-    infos = [info for graph in all_graphs(result) for info in (*graph.value_info, *graph.output)]
+    # the inliner ignores types in subgraphs, so declare the types of names with only one type in the main graph
+    infos = [info for graph in all_graphs(result) for info in (*graph.input, *graph.value_info, *graph.output)]
     types = {info.name: info.type for info in infos}
     clashing = {info.name for info in infos if info.type != types[info.name]}
     main = initial_names(result.graph).union(info.name for info in (*result.graph.value_info, *result.graph.output))

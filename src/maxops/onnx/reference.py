@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from onnx import reference
+import numpy as np
+from onnx import TypeProto, helper, reference
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_scatter_elements, op_scatternd
+from onnx.reference.ops import op_loop, op_scatter_elements, op_scatternd
 
 from maxops import ops, spec
 from maxops.calls import MaxCall, ReduceCall, ScatterCall, SegmentCall
@@ -78,6 +80,44 @@ class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
     """The operator ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
+class Loop(op_loop.Loop):  # type: ignore[misc]
+    """The operator Loop. onnx's own never starts without a condition, and concatenates scan outputs of rank 2."""
+
+    op_domain = ""
+
+    def _run(
+        self,
+        trips: Array | None,
+        condition: Array | None,
+        *values: Any,
+        context: Mapping[str, Any] | None = None,
+        attributes: Any = None,
+        bindings: Any = None,
+        **_: Any,
+    ) -> tuple[Any, ...]:
+        carried, scanned = [*values], [[] for _ in range(self.K)]  # type: ignore[var-annotated]
+        number, goes_on = 0, condition is None or bool(condition)
+        while goes_on and (trips is None or number < trips):
+            given = [np.array(number, np.int64), np.array(True), *carried]
+            inputs = {**(context or {}), **dict(zip(self.body.input_names, given, strict=True))}
+            goes_on, *made = self._run_body(inputs, attributes=attributes, bindings=bindings)
+            carried = made[: self.N]
+            for outputs, output in zip(scanned, made[self.N :], strict=True):
+                outputs.append(output)
+            number += 1
+        types = [info.tensor_type for info in self.body.output_types[1 + self.N :]]
+        stacked = [
+            np.stack(outputs) if outputs else _no_scans(kind) for outputs, kind in zip(scanned, types, strict=True)
+        ]
+        return (*carried, *stacked)
+
+
+def _no_scans(kind: TypeProto.Tensor) -> Array:
+    """Return the scan output of a Loop without iterations, whose unknown sizes are 0, as in ONNX Runtime."""
+    shape = (0, *(dim.dim_value for dim in kind.shape.dim))
+    return np.empty(shape, helper.tensor_dtype_to_np_dtype(kind.elem_type))
+
+
 def reference_ops() -> list[type[OpRun]]:
     """Return the max operators of ONNX and of the `maxops` domain for `onnx.reference.ReferenceEvaluator`.
 
@@ -113,7 +153,7 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
 
     def __init__(self, proto: Any, *, new_ops: list[type[OpRun]] | None = None, **more: Any) -> None:
         # onnx creates an evaluator of the same class for each function, but does not pass new_ops to it
-        super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
+        super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops(), Loop], **more)
 
     def run(self, *args: Any, **more: Any) -> Any:
         """Run the model as onnx's evaluator does. A call that violates a clause raises the error for this clause."""
