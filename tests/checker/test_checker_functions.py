@@ -256,7 +256,7 @@ def test_a_function_with_the_name_of_a_later_operator() -> None:
     """Test that Gelu is a function before operator set 20, which has an operator Gelu."""
     text = """<ir_version: 9, opset_import: ["": {0}]> g (float[2] a) => (float[2] y) {{ y = Gelu(a) }}
         <domain: "", opset_import: ["": {0}]> Gelu (p) => (q) {{ t = Neg(p) q = Max(t, t) }}"""
-    result = from_proto(parser.parse_model(text.format(18))).run({"a": np.float32([1, -2])})["y"]
+    result = from_proto(parser.parse_model(text.format(18))).run({"a": np.array([1, -2], np.float32)})["y"]
     assert result.tolist() == [-1, 2]
     with pytest.raises(ModelError, match="Gelu is both a function of the model and an operator"):
         from_proto(parser.parse_model(text.format(20)))

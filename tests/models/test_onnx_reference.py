@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, get_args
 
@@ -475,7 +476,7 @@ def test_types_that_numpy_lacks_on_onnxruntime(kind: str, shape: tuple[int, ...]
     )
     for info in (*made.graph.input, *made.graph.output):
         info.type.tensor_type.shape.CopyFrom(shape_of(shape))
-    x = np.resize(np.float32([1, 2, 5]), shape)
+    x = np.arange(prod(shape), dtype=np.float32).reshape(shape)
     a = x.astype(helper.tensor_dtype_to_np_dtype(number))
     got = mx.from_proto(made, on="onnxruntime").run({"x": x, "a": a})
     assert (got["b"].dtype, got["b"].shape) == (a.dtype, shape)

@@ -147,8 +147,8 @@ def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[st
     """Yield the groups of functions to inline together: all functions, or the functions with the same distance.
 
     Functions are grouped by their largest distance from the graph if one of them has default attributes or must be
-    converted to another operator set. When such a function is inlined, all calls to it are already in the graph. Only
-    in the graph can defaults be added to calls, and only there does a conversion have the types that it requires.
+    converted to another operator set. When such a function is inlined, all calls to it are already in the graph.
+    Defaults can be added to calls only in the graph, and a conversion has the types that it requires only there.
     """
     distance = dict.fromkeys(order, 0)
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
@@ -201,7 +201,7 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
-    # the inliner ignores types in subgraphs, so declare the types of names with only one type in the main graph
+    # the inliner ignores types in subgraphs, so declare them in the main graph, for each name that has only one type
     infos = [info for graph in all_graphs(result) for info in (*graph.input, *graph.value_info, *graph.output)]
     types = {info.name: info.type for info in infos}
     clashing = {info.name for info in infos if info.type != types[info.name]}

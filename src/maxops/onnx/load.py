@@ -237,7 +237,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise ModelError(f"{source}: sparse initializers are not supported: {listed}")
     structure.check_order(proto.graph, source)
     _check_model(without_external(proto), source)
-    if on == "onnx":  # ONNX Runtime has its own rules for hidden names
+    if on == "onnx":  # ONNX Runtime has its own rules for shadowed names
         structure.check_shadowing(proto.graph, source)
     folder = None if path is None else follow_links(proto, path)
     external = next(external_tensors(proto), None)

@@ -80,12 +80,14 @@ class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
     """The operator ScatterND. maxops runs the reduction "max", and onnx runs all other reductions."""
 
 
-class Loop(op_loop.Loop):  # type: ignore[misc]
+class Loop(op_loop.Loop):
     """The operator Loop. onnx's own never starts without a condition, and concatenates scan outputs of rank 2."""
 
     op_domain = ""
+    body: Any  # the evaluator of the body
+    _run_body: Any
 
-    def _run(
+    def _run(  # type: ignore[override]
         self,
         trips: Array | None,
         condition: Array | None,
@@ -114,7 +116,7 @@ class Loop(op_loop.Loop):  # type: ignore[misc]
 
 def _no_scans(kind: TypeProto.Tensor) -> Array:
     """Return the scan output of a Loop without iterations, whose unknown sizes are 0, as in ONNX Runtime."""
-    shape = (0, *(dim.dim_value for dim in kind.shape.dim))
+    shape = (0, *(max(dim.dim_value, 0) for dim in kind.shape.dim))
     return np.empty(shape, helper.tensor_dtype_to_np_dtype(kind.elem_type))
 
 

@@ -28,7 +28,8 @@ _raised: ContextVar[list[MaxopsError] | None] = ContextVar("_raised", default=No
 @contextmanager
 def errors() -> Iterator[list[MaxopsError]]:
     """Collect the errors that nodes raise in this thread."""
-    token = _raised.set(found := [])
+    found: list[MaxopsError] = []
+    token = _raised.set(found)
     try:
         yield found
     finally:
