@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -179,7 +180,9 @@ def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
 
 
 def _is_stdout(path: Path) -> bool:
+    """Return whether a path is the pipe or the file of standard output. Devices, such as /dev/null, do not count."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+        mine = os.fstat(sys.stdout.fileno())
+        return not stat.S_ISCHR(mine.st_mode) and os.path.samestat(path.stat(), mine)
     except (OSError, ValueError):  # the output does not exist yet, or stdout is not a file
         return False
