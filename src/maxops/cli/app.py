@@ -24,7 +24,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 # For each command: its module in maxops.cli, which is imported on first use, and its summary.
 COMMANDS = {
     "run": ("run", "Run a model, and compare its outputs with expected outputs."),
-    "rewrite": ("rewrite", "Rewrite a model so that ONNX Runtime runs its max operators with maxops."),
+    "rewrite": ("rewrite", "Replace the max operators of a model for ONNX Runtime."),
     "maximum": ("arrays", "Compute the element-wise maximum of .npy files."),
     "reduce-max": ("arrays", "Compute the maximum of a .npy file along axes."),
     "segment-max": ("arrays", "Compute the maximum of each segment of a .npy file."),
