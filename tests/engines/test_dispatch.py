@@ -197,6 +197,44 @@ def test_which_kinds_take_an_output(kind: str) -> None:
         mo.maximum(array, 2, out=B)
 
 
+class Integer:
+    """An integer that only has ``__index__``."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = int(value)
+
+    def __index__(self) -> int:
+        return self.value
+
+
+@pytest.mark.parametrize("integer", ["Integer", "numpy", "torch", "jax"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_integers_of_any_class(kind: str, integer: str) -> None:
+    """Test that axes and sizes may be objects with ``__index__``, but not bools or floats of their libraries."""
+    of = {**KINDS, "Integer": Integer}[integer]
+    one, two = (of(np.array(value, np.int32)) for value in (1, 2))
+    values, ids = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([0, 0, 1])
+    data = KINDS[kind](values)
+    for axes in ({"axis": one}, {"axes": one, "keepdims": False}, {"axis": (one,)}, {"axis": [one]}):
+        assert_same_bits(np.asarray(mo.reduce_max(data, **axes)), np.float32([2, 5]))
+    found = mo.segment_max(data, ids, two, fill_mode="ZERO", axis=one)
+    assert_same_bits(np.asarray(found), np.float32([[1, 2], [4, 5]]))
+    if integer == "Integer":
+        return
+    for dtype in (np.bool, np.float32):
+        wrong = of(np.array(1, dtype))
+        with pytest.raises(errors.AxesError, match=r"reduce_max axes must be "):
+            mo.reduce_max(data, wrong)
+        with pytest.raises(errors.AxesError, match=r"reduce_max axes must be integers, got "):
+            mo.reduce_max(data, [wrong])
+        with pytest.raises(errors.AxesError, match=r"segment_max axis must be an integer, got "):
+            mo.segment_max(data, ids, 2, fill_mode="ZERO", axis=wrong)
+        with pytest.raises((errors.NumSegmentsError, errors.DTypeError), match=r"segment_max num_segments must "):
+            mo.segment_max(data, ids, wrong, fill_mode="ZERO", axis=1)
+    with pytest.raises(errors.AxesError, match=r"reduce_max axes must be integers, got "):
+        mo.reduce_max(data, [of(np.array([1]))])
+
+
 @pytest.mark.parametrize("ties", [3, "odd", None, np.array(["even", "even"])], ids=repr)
 def test_ties_that_are_none(ties: Any) -> None:
     for function in (mo.maximum, mo.reduce_max):

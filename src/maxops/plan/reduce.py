@@ -12,7 +12,7 @@ from maxops.calls import ReduceCall
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
-from maxops.plan.values import array_of, dtype_of, flag, int_of, is_integer, nan_rule, scalar_of
+from maxops.plan.values import array_of, dtype_of, flag, index_of, nan_rule, scalar_of
 from maxops.shown import shown
 from maxops.spec import Spec
 
@@ -70,12 +70,12 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         return ()
     result: list[int] = []
     for value in _listed(spec, axes):
-        if not is_integer(value):
+        axis = index_of(value)
+        if axis is None:
             raise AxesError(
                 f"{spec.name} axes must be integers, got {shown(value)} of type {type(value).__name__}",
                 spec.clause("axes"),
             )
-        axis = int_of(value)
         lowest = -rank if spec.negative_axes else 0
         if not lowest <= axis < rank:
             expected = f"must be between {lowest} and {rank - 1}" if rank else "must be empty"

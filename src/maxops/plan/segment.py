@@ -32,8 +32,7 @@ from maxops.plan.values import (
     dtype_of,
     flag,
     index_dtype,
-    int_of,
-    is_integer,
+    index_of,
     nan_rule,
     scalar_of,
     widened,
@@ -131,12 +130,12 @@ def axis_of(spec: Spec, value: object, rank: int) -> int:
     """Return an axis as a number in 0..r-1."""
     if value.__class__ is int and value == 0:  # the default, and the only axis of OpenVINO's SegmentMax
         return 0
-    if not is_integer(value):
+    axis = index_of(value)
+    if axis is None:
         raise AxesError(
             f"{spec.name} axis must be an integer, got {shown(value)} of type {type(value).__name__}",
             spec.clause("axis"),
         )
-    axis = int_of(value)
     if not -rank <= axis < rank:
         raise AxesError(
             f"{spec.name} axis must be between {-rank} and {rank - 1} for data of rank {rank}, got {shown(axis)}",
@@ -272,12 +271,13 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
         if array.ndim != 0:
             raise NumSegmentsError(f"{spec.name} num_segments must be a scalar, got shape {array.shape}", clause)
         value = int(array)
-    if isinstance(value, bool) or not isinstance(value, int):
+    count = index_of(value)
+    if count is None:
         hint = "; convert it with int(...)" if isinstance(value, (bool, float)) else ""
         raise NumSegmentsError(
             f"{spec.name} num_segments must be an integer, got {shown(value)} of type {type(value).__name__}{hint}",
             clause,
         )
-    if (count := int_of(value)) < 0:
+    if count < 0:
         raise NumSegmentsError(f"{spec.name} num_segments must be non-negative, got {shown(count)}", clause)
     return count

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import copysign, frexp, inf, isfinite, isinf, isnan, ldexp
 from operator import index
-from typing import Any, TypeGuard, cast
+from typing import Any, SupportsIndex, TypeGuard, cast
 
 import numpy as np
 
@@ -375,6 +375,24 @@ def int_of(value: int | np.integer[Any]) -> int:
     3
     """
     return int.__index__(value) if isinstance(value, int) else index(value)
+
+
+def index_of(value: object) -> int | None:
+    """Return an integer, or an object with `__index__`, as a Python int. Return None for bools and other objects.
+
+    >>> index_of(np.array(3, np.uint8)), index_of(True), index_of(3.0)
+    (3, None, None)
+    """
+    if is_integer(value):
+        return int_of(value)
+    is_bool = isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+    is_scalar = getattr(value, "ndim", 0) == 0  # a PyTorch tensor of one element and any rank has `__index__`
+    if is_bool or not is_scalar or isinstance(value, np.timedelta64) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return index(cast(SupportsIndex, value))
+    except (TypeError, ValueError, RuntimeError):  # not an integer, not a scalar, or a value that cannot be read
+        return None
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:
