@@ -69,6 +69,7 @@ def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: 
         (subclass, True, True),
         (negated, True, True),
         (torch._efficientzerotensor((2,)), True, True),
+        (torch._to_functional_tensor(here), True, True),
         (here.clone().requires_grad_(), True, True),
     ):
         assert dispatch.needs_dispatch(tensor) == dispatch.needs_dispatch(1, here, None, tensor) == on_core
@@ -111,8 +112,56 @@ def test_memory_is_shared_both_ways(dtype: DType) -> None:
     assert_same_bits(seen.copy(), values.T[1:].copy())
 
 
+# Calls on a 1-D tensor, each with the memory of another argument.
+ON_MEMORY: dict[str, Callable[[Any], Any]] = {
+    "maximum": lambda x: mo.maximum(x, x),
+    "beside numpy": lambda x: mo.maximum(np.zeros(3, np.float32), x),
+    "reduce_max": lambda x: mo.reduce_max(x, initial=0.5),
+    "segment_max": lambda x: mo.segment_max(x, torch.tensor([0, 0, 1]), fill_mode="ZERO"),
+    "initial": lambda x: mo.reduce_max(torch.zeros(3), initial=x[1]),
+    "ids": lambda x: mo.segment_max(torch.ones(3), x.long(), 5, fill_mode="ZERO"),
+}
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("call", ON_MEMORY)
+def test_a_functional_tensor_outside_its_transform(call: str, gradient: bool) -> None:
+    """Test a tensor that only torch can read: it is of the plain class, but has no memory of its own."""
+    values = torch.tensor([1.0, 2.0, 3.0])
+    functional = torch._to_functional_tensor(values.clone().requires_grad_(gradient))
+    expected, result = ON_MEMORY[call](values), ON_MEMORY[call](functional)
+    if torch._is_functional_tensor(result):
+        torch._sync(result)
+        result = torch._from_functional_tensor(result)
+    assert torch.equal(expected, result)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_storage_that_was_freed(dtype: Any) -> None:
+    """Test that the elements of a freed storage are not read: `Tensor.numpy` would return arbitrary elements."""
+    freed, scalar, other = torch.ones(3, dtype=dtype), torch.ones((), dtype=dtype), torch.ones(3, dtype=dtype)
+    parameter = torch.ones(3, dtype=dtype, requires_grad=True)
+    result = mo.maximum(parameter, 2.0)
+    for tensor in (freed, scalar, parameter):
+        tensor.untyped_storage().resize_(0)
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("input 1", lambda: mo.maximum(other, freed)),
+        ("data", lambda: mo.reduce_max(freed, axis=0)),
+        ("data", lambda: mo.segment_max(freed, torch.tensor([0, 0, 1]), fill_mode="ZERO")),
+        ("initial", lambda: mo.reduce_max(other, initial=scalar)),
+        ("out", lambda: mo.maximum(other, other, out=freed)),
+        ("input 0", lambda: mo.maximum(parameter, 2.0)),
+        ("input 0", lambda: result.sum().backward()),
+    ]
+    for name, call in calls:
+        with pytest.raises(errors.EngineError, match=f"{name} of shape .* has no memory, because its storage was "):
+            call()
+
+
 def test_a_negated_tensor_is_read_with_its_sign() -> None:
     assert memory.view(torch.tensor([1 + 2j, 3 - 4j]).conj().imag).tolist() == [-2.0, 4.0]
+    three = torch._neg_view(torch.tensor(-3))
+    assert mo.segment_max(torch.ones(2), torch.tensor([0, 1]), three, fill_mode="ZERO").tolist() == [1.0, 1.0, 0.0]
 
 
 # Layouts of tensors with four axes, and other arguments that may accompany such a tensor.

@@ -48,7 +48,7 @@ is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracin
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
     """Return whether the values of a tensor differ from those in its memory, so that only torch can compute them."""
-    return tensor.is_neg() or tensor._is_zerotensor()
+    return tensor.is_neg() or tensor._is_zerotensor() or torch._is_functional_tensor(tensor)
 
 
 def has_forward_gradients() -> bool:

@@ -174,7 +174,7 @@ def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
 def _number(row: Spec, num_segments: Tensor) -> Any:
     """Read the value of num_segments, which determines the shape of the result."""
     try:
-        return num_segments.detach().cpu().numpy()
+        return num_segments.detach().cpu().resolve_neg().numpy()
     except RuntimeError as error:  # under vmap, on the meta device, or in a mode without data
         raise NumSegmentsError(
             f"{row.name} num_segments must be a Python integer, because the tensor's value cannot be read: {error}",

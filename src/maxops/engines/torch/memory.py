@@ -81,8 +81,18 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
     return found
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has memory, without which `Tensor.numpy` returns an array with arbitrary elements."""
+    return tensor.data_ptr() != 0 or tensor.numel() == 0
+
+
 def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
     """Return a CPU tensor as an array that shares its memory, without its gradient history."""
+    if not has_memory(tensor):
+        raise EngineError(
+            f"{name} of shape {shown(tuple(tensor.shape))} has no memory, because its storage was resized to 0 bytes; "
+            "resize the storage before the call"
+        )
     try:
         return _view(tensor)
     except ValueError as error:

@@ -56,7 +56,7 @@ def at_once(arrays: Iterable[Any]) -> list[Any] | None:
         for array in arrays:
             if type(array) not in PLAIN:
                 views.append(array)
-            elif array.requires_grad and torch.is_grad_enabled():
+            elif (array.requires_grad and torch.is_grad_enabled()) or not memory.has_memory(array):
                 return None
             else:
                 is_plain = array.dtype in memory.NATIVE and not array.requires_grad
