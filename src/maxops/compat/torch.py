@@ -122,9 +122,10 @@ def amax(
 
 def max(
     input: Tensor,
-    dim: int | Tensor | None = None,
+    dim_or_other: int | Tensor | None = None,
     keepdim: bool = _NOT_GIVEN,
     *,
+    dim: int | Tensor | None = None,
     axis: int | None = None,
     keepdims: bool | None = None,
     other: Tensor | None = None,
@@ -135,36 +136,39 @@ def max(
     >>> max(torch.tensor([[1, 5], [7, 2]]))
     tensor(7)
 
+    The second positional argument is ``other`` if it is a tensor, and ``dim`` otherwise. With ``keepdim``, or with a
+    pair as ``out``, a tensor is also ``dim``.
+
     Source: PyTorch, `torch.max`.
     """
-    if (keepdim is not _NOT_GIVEN or keepdims is not None) and axis is dim is None:
-        return torch.max(input, cast("int", dim), keepdim if keepdims is None else keepdims)  # raises an error
-    if keepdim is _NOT_GIVEN:
-        keepdim = False
-        # without keepdim, a tensor is the other operand, not a dimension
-        if isinstance(dim, torch.Tensor) and axis is keepdims is None:
-            return maximum(input, dim, out=out)
+    if dim_or_other is not None:
+        is_other = isinstance(dim_or_other, torch.Tensor) and not isinstance(out, (tuple, list))
+        if is_other and keepdim is _NOT_GIVEN and axis is keepdims is None:
+            (other,) = _aliased(("the second argument", dim_or_other, "other", other, None))
+        else:
+            (dim,) = _aliased(("the second argument", dim_or_other, "dim", dim, None))
     if axis is not None or keepdims is not None:
-        dim, keepdim = _aliased(("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, False))
-    if other is not None:
+        dim, keepdim = _aliased(
+            ("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, _NOT_GIVEN)
+        )
+    if other is not None or (keepdim is not _NOT_GIVEN and dim is None):
+        if dim is not None or keepdim is not _NOT_GIVEN:
+            raise TypeError("max() expects dim with keepdim, or other with neither dim nor keepdim")
         return maximum(input, other, out=out)
+    keepdim = False if keepdim is _NOT_GIVEN else keepdim
     if type(input) is Tensor and type(keepdim) is bool and out is None and input.numel():
         result = _reduce_max(input, axis=dim, keepdims=keepdim, return_indices=dim is not None)
         if result is not None:
             return result if dim is None else torch.return_types.max(result)
     if not _is_taken(input, keepdim):
         named: dict[str, Any] = {} if out is None else {"out": out}
-        return (
-            torch.max(input, **named)
-            if dim is None and keepdim is False
-            else torch.max(input, cast("int", dim), keepdim, **named)
-        )
+        return torch.max(input, **named) if dim is None else torch.max(input, cast("int", dim), keepdim, **named)
     if dim is None:
         return _given(_reduced(input, None, keepdim), out)
     values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")
-    if out is not None:
-        values, indices = _given(values, out[0]), _given(indices, out[1])
-    return torch.return_types.max((values, indices))
+    if out is None:
+        return torch.return_types.max((values, indices))
+    return torch.return_types.max_out((_given(values, out[0]), _given(indices, out[1])))
 
 
 def argmax(
@@ -265,6 +269,9 @@ def segment_reduce(
     Source: PyTorch, `torch.segment_reduce`.
     """
     _check(reduce, "max")
+    is_number = isinstance(initial, int) or (isinstance(initial, torch.Tensor) and initial.dim() == 0)
+    if is_number and isinstance(data, torch.Tensor) and data.is_floating_point():
+        initial = float(initial)  # PyTorch converts numbers, and rounds them to the dtype of data
     empty = (
         {"initial": initial}
         if initial is not None

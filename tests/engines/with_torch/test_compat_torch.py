@@ -123,7 +123,7 @@ def test_segments(dtype: Any) -> None:
         for lengths in ([6], [2, 0, 4], [0, 0, 6, 0], [1] * 6):
             given = torch.tensor(lengths)
             offsets = torch.cat([torch.zeros(1, dtype=torch.long), given.cumsum(0)])
-            for initial in (None, 1.0, -5.0):
+            for initial in (None, 1.0, -5.0, 2, True, 4097, torch.tensor(3), torch.tensor(0.5)):
                 same("segment_reduce", x, "max", lengths=given, initial=initial)
                 same("segment_reduce", x, "max", offsets=offsets, initial=initial)
     several = drawn((2, 4), dtype, 9)
@@ -336,7 +336,19 @@ SPECIAL: dict[str, Call] = {
     "dim-tensor-max": lambda m: m.max(X, torch.tensor(1)),
     "dim-tensor-max-keepdim": lambda m: m.max(X, torch.tensor(1), True),
     "dim-tensor-max-no-keepdim": lambda m: m.max(X, torch.tensor(1), keepdim=False),
+    "dim-tensor-max-by-name": lambda m: m.max(X, dim=torch.tensor(0)),
+    "dim-tensor-max-axis": lambda m: m.max(X, axis=torch.tensor(0)),
+    "dim-tensor-max-out": lambda m: m.max(X, torch.tensor(0), out=(torch.empty(0), torch.empty(0, dtype=torch.int64))),
+    "dim-max-twice": lambda m: m.max(X, 1, dim=0),
+    "dim-max-and-other": lambda m: m.max(X, 1, other=X),
+    "other-max-twice": lambda m: m.max(X, X, other=X),
+    "other-max-by-name": lambda m: m.max(X, other=2 * X),
+    "other-max-keepdim": lambda m: m.max(X, other=X, keepdim=True),
+    "dim-tensor-index-reduce": lambda m: m.index_reduce(
+        X, torch.tensor(1), torch.tensor([1]), torch.ones(2, 1), "amax"
+    ),
     "dim-tensor-amax": lambda m: m.amax(X, torch.tensor(0)),
+    "dim-floats-amax": lambda m: m.amax(X, (1.0,)),
     "dim-tensors-amax": lambda m: m.amax(X, (torch.tensor(0), 1)),
     "dim-tensor-argmax": lambda m: m.argmax(X, torch.tensor(1)),
     "index-rank-0": lambda m: m.index_reduce(X, 1, torch.tensor(1), torch.ones(2, 1), "amax"),
