@@ -57,7 +57,7 @@ def outcome(function: Callable[..., Any], *args: Any) -> Any:
 def test_a_weakly_typed_scalar_is_a_python_scalar(dtype: str, call: str, traced: str, disabled: bool) -> None:
     with jax.enable_x64(True), jax.disable_jit(disabled):
         x = jnp.asarray([1, 3, 0]).astype(dtype)
-        for scalar in (True, 2, 2.5):
+        for scalar in (True, 2, 2.5, 2.5j):
             expected = outcome(CALLS[call], x, scalar)
             result = outcome(TRACED[traced](CALLS[call]), x, scalar)
             assert (result is None) == (expected is None), scalar
@@ -79,6 +79,22 @@ def test_gradients_beside_a_weakly_typed_scalar(dtype: str) -> None:
 def test_a_known_value_that_the_type_does_not_hold_is_refused() -> None:
     with pytest.raises(errors.DTypeError, match="300"):
         mo.maximum(jnp.asarray([1], jnp.int8), jnp.asarray(300))
+
+
+def test_random_keys_are_refused() -> None:
+    """Test every argument with an array whose dtype NumPy does not have."""
+    key, x = jax.random.key(0), jnp.ones(3)
+    calls: dict[str, Callable[[], Any]] = {
+        "input 1": lambda: mo.maximum(x, key),
+        "data": lambda: mo.reduce_max(key),
+        "initial": lambda: mo.reduce_max(x, initial=key),
+        "segment_ids": lambda: mo.segment_max(x, jax.random.split(key, 3), 2, fill_mode="ZERO"),
+        "num_segments": lambda: mo.segment_max(x, IDS, key, fill_mode="ZERO"),
+        "fill_value": lambda: mo.segment_max(x, IDS, 2, fill_value=key),
+    }
+    for name, call in calls.items():
+        with pytest.raises(errors.DTypeError, match=f"{name} must have a NumPy dtype, got key<"):
+            call()
 
 
 ALONE: dict[str, Callable[[Any], Any]] = {

@@ -59,9 +59,10 @@ def _is_weak(value: Any) -> bool:
 def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
     if not (is_alone or is_tracer(array) or array.ndim):
         return array.item()
-    kinds = (np.floating, np.integer) if jnp.issubdtype(array.dtype, np.integer) else (np.floating,)
-    if array.dtype == dtype or not any(jnp.issubdtype(dtype, kind) for kind in kinds):
-        return array
+    is_integer = jnp.issubdtype(array.dtype, np.integer)
+    takes = jnp.issubdtype(dtype, np.floating) or (is_integer and jnp.issubdtype(dtype, np.integer))
+    if array.dtype == dtype or not takes or not (is_integer or jnp.issubdtype(array.dtype, np.floating)):
+        return array  # the planner rejects complex numbers, and other kinds that do not convert
     return jax.lax.convert_element_type(array, dtype)
 
 
@@ -74,6 +75,12 @@ def scalar_of(row: Spec, name: str, value: Any) -> Any:
             f"{row.name} fill_value must be a constant, got a value traced by JAX",
             row.clause("fill_value"),
         )
+    return _known(row, name, value)
+
+
+def _known(row: Spec, name: str, value: jax.Array) -> Array:
+    """Return the elements of a JAX array that is not traced."""
+    abstract_of(row, name, value)  # rejects random keys
     return np.asarray(value)
 
 
@@ -138,7 +145,7 @@ def number_of_segments(row: Spec, value: Any) -> Any:
             "result's shape depends on it; list it in static_argnames",
             row.clause("num_segments"),
         )
-    return np.asarray(value) if isinstance(value, jax.Array) else value
+    return _known(row, "num_segments", value) if isinstance(value, jax.Array) else value
 
 
 @dataclass(frozen=True)
