@@ -256,6 +256,13 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
             function(unknown, IDS) if function is mo.segment_max else function(unknown)
 
 
+@pytest.mark.parametrize("method", ["toarray", "todense"])
+def test_a_sparse_array_is_told_its_own_method(method: str) -> None:
+    sparse = type("Sparse", (), {method: lambda _: A, "__iter__": lambda _: iter(A)})()
+    with pytest.raises(errors.DTypeError, match=rf"must be an array, got Sparse; convert it with \.{method}\(\)"):
+        mo.maximum(A, sparse)
+
+
 @pytest.mark.parametrize(
     ("types", "broken", "says"),
     [

@@ -65,7 +65,10 @@ def how_to_convert(value: object) -> str:
         return "pass an array of numbers, such as np.asarray([1, 2])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
-    is_array = hasattr(value, "__array__") or isinstance(value, (array, memoryview))
+    for method in ("toarray", "todense"):  # sparse arrays
+        if hasattr(type(value), method):
+            return f"convert it with .{method}()"
+    is_array = hasattr(type(value), "__array__") or isinstance(value, (array, memoryview))
     if isinstance(value, Iterable) and not isinstance(value, Sequence) and not is_array:
         return "convert it with np.asarray(list(...))"
     if isinstance(value, Sequence) or is_array:
