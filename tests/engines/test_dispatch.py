@@ -216,9 +216,9 @@ def test_integers_of_any_class(kind: str, integer: str) -> None:
     values, ids = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([0, 0, 1])
     data = KINDS[kind](values)
     for axes in ({"axis": one}, {"axes": one, "keepdims": False}, {"axis": (one,)}, {"axis": [one]}):
-        assert_same_bits(np.asarray(mo.reduce_max(data, **axes)), np.float32([2, 5]))
+        assert_same_bits(np.asarray(mo.reduce_max(data, **axes)), np.array([2, 5], np.float32))
     found = mo.segment_max(data, ids, two, fill_mode="ZERO", axis=one)
-    assert_same_bits(np.asarray(found), np.float32([[1, 2], [4, 5]]))
+    assert_same_bits(np.asarray(found), np.array([[1, 2], [4, 5]], np.float32))
     if integer == "Integer":
         return
     for dtype in (np.bool, np.float32):

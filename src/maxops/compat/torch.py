@@ -152,7 +152,7 @@ def max(
             ("dim", dim, "axis", axis, None), ("keepdim", keepdim, "keepdims", keepdims, _NOT_GIVEN)
         )
     if other is not None or (keepdim is not _NOT_GIVEN and dim is None):
-        if dim is not None or keepdim is not _NOT_GIVEN:
+        if other is None or dim is not None or keepdim is not _NOT_GIVEN:
             raise TypeError("max() expects dim with keepdim, or other with neither dim nor keepdim")
         return maximum(input, other, out=out)
     keepdim = False if keepdim is _NOT_GIVEN else keepdim
@@ -168,7 +168,8 @@ def max(
     values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")
     if out is None:
         return torch.return_types.max((values, indices))
-    return torch.return_types.max_out((_given(values, out[0]), _given(indices, out[1])))
+    pair: Any = torch.return_types
+    return pair.max_out((_given(values, out[0]), _given(indices, out[1])))
 
 
 def argmax(

@@ -112,12 +112,10 @@ def test_one_element_beside_many(other: Any, dtype: str, ties: Ties, spread: lis
 @pytest.mark.parametrize("axes", [None, 0, 1, 2, [0, 1], [1, 2], [0, 2], [-1], (0, 1, 2)], ids=str)
 def test_every_set_of_axes(axes: Any, dtype: str, ties: Ties, spread: list[bool]) -> None:
     data = torch.tensor(VALUES, dtype=getattr(torch, dtype)).repeat(6)[torch.randperm(24)].reshape(2, 3, 4)
-    for keepdims, return_indices in itertools.product((True, False), repeat=2):
-        _compare(
-            lambda x: mo.reduce_max(x, axes, keepdims, ties=ties, return_indices=return_indices),  # noqa: B023
-            [data],
-        )
-    assert spread == [True] * 4
+    for keepdims, return_indices, initial in itertools.product((True, False), (True, False), (None, 0.0, -1, NAN)):
+        options: dict[str, Any] = {"keepdims": keepdims, "return_indices": return_indices, "initial": initial}
+        _compare(lambda x: mo.reduce_max(x, axes, ties=ties, **options), [data])  # noqa: B023
+    assert spread == [True] * 16
 
 
 IDS: dict[str, dict[str, Any]] = {
@@ -132,11 +130,14 @@ IDS: dict[str, dict[str, Any]] = {
 }
 
 
+FILLS: list[dict[str, Any]] = [{"fill_mode": "LOWEST"}, {"fill_value": 2}, {"initial": 0.0}, {"initial": -1}]
+
+
 @TIES
 @TYPES
 @pytest.mark.parametrize("name", IDS)
 def test_every_kind_of_segments(name: str, dtype: str, ties: Ties, spread: list[bool]) -> None:
-    """Test each kind of segments with rows of each shape in turn."""
+    """Test each kind of segments with rows of each shape, values of empty segments and axes in turn."""
     options = IDS[name].copy()
     kind = getattr(torch, options.pop("of", "int64"))
     for each in {"segment_ids", "offsets"} & options.keys():
@@ -144,7 +145,9 @@ def test_every_kind_of_segments(name: str, dtype: str, ties: Ties, spread: list[
     for turn, values in enumerate(itertools.islice(itertools.product(VALUES, repeat=6), 0, None, 101)):
         width = ((), (1,), (3,), (2, 2))[turn // 4 % 4]
         data = torch.tensor(values, dtype=getattr(torch, dtype)).reshape(6, *(1 for _ in width)).repeat(1, *width)
-        _compare(lambda x: mo.segment_max(x, **options, fill_mode="LOWEST", ties=ties), [data])
+        axis = (0, len(width), -1)[turn % 3]
+        options |= {"axis": axis, "ties": ties}
+        _compare(lambda x: mo.segment_max(x, **options, **FILLS[turn % 4]), [data.movedim(0, axis)])  # noqa: B023
     assert {*spread} == {name != "int8"}
 
 

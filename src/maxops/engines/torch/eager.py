@@ -5,6 +5,7 @@ All checks of shapes and dtypes run before torch's dispatcher, so the errors are
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import NoneType
 from typing import Any
 
@@ -19,7 +20,7 @@ from maxops.engines.base import alone_if_one, as_tuple, segments_along
 from maxops.engines.torch import functions, memory, outputs, plain
 from maxops.engines.torch.dispatch import core_is_off, modes_are_active, needs_dispatch
 from maxops.engines.torch.schemas import arguments
-from maxops.errors import EngineError, NumSegmentsError
+from maxops.errors import EngineError, MaxopsError, NumSegmentsError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
 
@@ -56,7 +57,7 @@ def maximum(call: MaxCall) -> Any:
 def reduce_max(call: ReduceCall) -> Any:
     """Run a ReduceMax call."""
     row, data, out = call.row, call.data, call.out
-    if _has_only(call, _PLAIN_REDUCE) and plain.has_gradients_alone(data):
+    if _has_only(call, _PLAIN_REDUCE) and plain.takes_scalars(call.initial) and plain.has_gradients_alone(data):
         axes = call.axes
         if axes is not None:  # copied, because the caller may change a list before the backward pass
             axes = (axes,) if type(axes) is int else tuple(axes) if type(axes) is list else axes
@@ -88,10 +89,21 @@ def reduce_max(call: ReduceCall) -> Any:
 def segment_max(call: SegmentCall) -> Any:
     """Run a SegmentMax call."""
     row, out = call.row, call.out
-    if _has_only(call, _PLAIN_SEGMENT) and type(call.num_segments) in (int, NoneType):
+    if (
+        _has_only(call, _PLAIN_SEGMENT)
+        and type(call.num_segments) in (int, NoneType)
+        and plain.takes_scalars(call.fill_value, call.initial)
+    ):
         ids = call.segment_ids if call.offsets is None else call.offsets
         if plain.has_gradients_alone(call.data, ids):
-            return plain.segment_max(segment_max, call, call.data, ids)
+            axis, rank = call.axis, call.data.ndim
+            if type(axis) is int and axis == 0:
+                return plain.segment_max(segment_max, call, call.data, ids)
+            if type(axis) is int and -rank <= axis < rank:
+                moved = torch.movedim(call.data, axis, 0)
+                with suppress(MaxopsError):  # the planner below raises an error that has the shape of the data
+                    results = plain.segment_max(segment_max, call._replace(data=moved, axis=0), moved, ids)
+                    return alone_if_one(segments_along(axis % rank, memory.move, results))
     if _has_only(call, _SHORT_SEGMENT):
         views = plain.at_once((call.data, call.segment_ids))
         if views is not None:
@@ -156,11 +168,10 @@ _SHORT_SEGMENT = _unless_default(
 
 
 # If all fields except these have their defaults, the module `plain` supports a call.
-_PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "nan", "dim", "row")
-_PLAIN_SEGMENT = _unless_default(
-    SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
-    "return_indices", "return_empty", "ties", "nan", "dim", "row",
-)  # fmt: skip
+_PLAIN_REDUCE = _unless_default(
+    ReduceCall, "axes", "keepdims", "initial", "return_indices", "ties", "nan", "dim", "row"
+)
+_PLAIN_SEGMENT = _unless_default(SegmentCall, *(name for name in SegmentCall._field_defaults if name != "out"))
 
 
 def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:

@@ -108,18 +108,26 @@ def takes_axes(axes: Any) -> bool:
     return axes is None or (type(axes) in (list, tuple) and all(type(axis) is int for axis in axes))
 
 
+def takes_scalars(*values: Any) -> bool:
+    """Return whether each of `initial` and `fill_value` is a number, or None."""
+    return all(value is None or type(value) in _NUMBERS for value in values)
+
+
+def _scalar(value: Any, like: Tensor) -> Tensor | None:
+    """Return a number as a tensor of rank 0 with the dtype of `like`, or None if the core does not take it."""
+    number = _native.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=value)
+    return None if number is None else memory.tensor_of(number)
+
+
 def tensors_of(values: Sequence[Any]) -> list[Tensor] | None:
     """Return the values, with each number converted to a tensor of rank 0, or None if the core rejects a number."""
     tensors = []
     for value in values:
-        if type(value) in PLAIN:
-            tensors.append(value)
-            continue
         like = next(each for each in values if type(each) in PLAIN)
-        number = _native.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=value)
-        if number is None:
+        tensor = value if type(value) in PLAIN else _scalar(value, like)
+        if tensor is None:
             return None
-        tensors.append(memory.tensor_of(number))
+        tensors.append(tensor)
     return tensors
 
 
@@ -185,7 +193,9 @@ class ReduceMax(Function):
         """Run the call."""
         ctx.run, ctx.request = run, call._replace(data=None)
         ctx.save_for_backward(data)
-        result = _native.reduce_max(data, call.axes, call.keepdims, return_indices=call.return_indices, nan=call.nan)
+        result = _native.reduce_max(
+            data, call.axes, call.keepdims, initial=call.initial, return_indices=call.return_indices, nan=call.nan
+        )
         if result is None:
             result = run(call)
         if call.return_indices:
@@ -199,9 +209,14 @@ class ReduceMax(Function):
         call = ctx.request._replace(data=data)
         if _is_last() and (found := _of_reduction(ctx.run, call, grad)) is not None:
             return None, None, found
-        kept = SimpleNamespace(saved_tensors=(data, None))
+        kept = SimpleNamespace(saved_tensors=(data, _initial(call)))
         gradients.describe_reduce_max(kept, call)
         return None, None, gradients.of_reduced(kept, grad)
+
+
+def _initial(call: ReduceCall | SegmentCall) -> Tensor | None:
+    """Return the initial value of a call as a tensor, if passed."""
+    return None if call.initial is None else _scalar(call.initial, call.data)
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
@@ -223,7 +238,7 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     length, inner = prod(data.shape[axes[0] : axes[-1] + 1]), prod(data.shape[axes[-1] + 1 :])
     if not length or not inner:
         return None
-    maxima = _native.reduce_max(data, call.axes, call.keepdims, nan=call.nan)
+    maxima = _native.reduce_max(data, call.axes, call.keepdims, initial=call.initial, nan=call.nan)
     if maxima is None:
         maxima = run(call._replace(return_indices=False))
     found = _spread(call.ties, [data], 1, maxima, grad, length, inner)
@@ -266,7 +281,7 @@ class SegmentMax(Function):
         call = ctx.request._replace(data=data, segment_ids=ids, offsets=offsets)
         if _is_last() and (found := _of_segments(ctx.run, call, grad)) is not None:
             return None, None, found, None
-        kept = SimpleNamespace(saved_tensors=(data, ids, offsets, None))
+        kept = SimpleNamespace(saved_tensors=(data, ids, offsets, _initial(call)))
         gradients.describe_segment_max(kept, call, call.num_segments)
         return None, None, gradients.of_rows(kept, grad), None
 
@@ -274,7 +289,10 @@ class SegmentMax(Function):
 def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
     """Return the native gradient of SegmentMax, or None if the core does not support it."""
     call = call._replace(data=call.data.contiguous())
-    again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
+    fill_mode = "ZERO" if call.initial is None else None
+    again = call._replace(
+        fill_mode=fill_mode, fill_value=None, check_ids=False, return_indices=False, return_empty=False
+    )
     maxima = _native.segment_max(call.data, **_options(again))
     if maxima is None:
         maxima = run(again)
