@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,11 @@ CALLS: dict[str, Any] = {
     "rank": lambda x: mo.reduce_max(x, 1, keepdims=False),
     "indices": lambda x: mo.reduce_max(x, 1, return_indices=True),
     "first": lambda x: mo.reduce_max(x, 1, ties="first"),
+    "numpy": lambda x: mo.maximum(x, X),
+    "float": lambda x: mo.maximum(x, 2.5),
+    "int": lambda x: mo.maximum(3, x),
+    "bool": lambda x: mo.maximum(x > 2, True),
+    "initial": lambda x: mo.reduce_max(x, 1, initial=4.5, return_indices=True),
 }
 
 
@@ -76,12 +81,11 @@ def test_calls_that_are_planned_each_time(planned: list[Any]) -> None:
     """Test calls whose plan depends on more than shapes and types."""
     x = jnp.asarray(X)
     calls: list[Any] = [
-        lambda: mo.maximum(x, X),
-        lambda: mo.maximum(x, 2.0),
+        lambda: mo.maximum(x, X.astype(">f4")),
         lambda: mo.maximum(x, jnp.asarray(2.0)),  # a weak type: its value matters
         lambda: mo.reduce_max(x, np.array([1])),
         lambda: mo.reduce_max(x, np.int64(1)),
-        lambda: mo.reduce_max(x, initial=2.0),
+        lambda: mo.reduce_max(x, initial=np.float32(2)),
         lambda: mo.reduce_max(x, keepdims=1),
     ]
     for call in calls * 2:
@@ -100,6 +104,30 @@ def test_calls_that_are_planned_each_time(planned: list[Any]) -> None:
     for call in wrongs * 2:
         with pytest.raises(errors.MaxopsError):
             call()
+
+
+def test_the_values_of_scalars_are_checked_in_each_call(planned: list[Any]) -> None:
+    """Test that a plan applies to other values of its scalars, each rounded once, and rejects invalid values."""
+    x, small = jnp.asarray(X), jnp.asarray([1, 2], jnp.int8)
+    mo.maximum(x, 1.0)
+    mo.maximum(small, 1)
+    mo.reduce_max(x, initial=1)
+    before = len(planned)
+    for value in (-np.inf, np.nan, -0.0, 5.5, 1 + 2.0**-24 + 2.0**-40):
+        assert_same_bits(np.asarray(mo.maximum(x, value)), mo.maximum(X, value))
+    assert_same_bits(np.asarray(mo.reduce_max(x, initial=9)), mo.reduce_max(X, initial=9))
+    assert len(planned) == before
+    wrongs: list[tuple[Callable[[], Any], str]] = [
+        (lambda: mo.maximum(x, 1e39), "1e\\+39"),
+        (lambda: mo.maximum(small, 300), "300"),
+        (lambda: mo.maximum(small, 1.0), "1.0"),
+        (lambda: mo.maximum(x, True), "True"),
+        (lambda: mo.reduce_max(x, initial=2**24 + 1), "16777217"),
+    ]
+    for call, text in wrongs:
+        for _ in range(2):
+            with pytest.raises(errors.DTypeError, match=text):
+                call()
 
 
 def test_the_configuration_counts(planned: list[Any]) -> None:

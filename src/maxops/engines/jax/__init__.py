@@ -53,13 +53,14 @@ def _maximum(call: MaxCall) -> jax.Array:
         and (known := inputs.signature(*arrays)) is not None
     ):
         key = native, call.ties, call.nan, known
-    function = _planned.get(key)
-    if function is None:
-        arrays, nan = _plan_maximum(call)
+    function: Any = _planned.get(key)
+    ready = None if function is None else inputs.with_scalars(arrays)
+    if ready is None:
+        ready, nan = _plan_maximum(call)
         function = partial(compiled.maximum, ties=call.ties, nan=nan, native=native)
-        if key is not None and all(map(inputs.is_plain, call.inputs)):
+        if key is not None and all(map(inputs.is_plain, arrays, ready)):
             function = _remember(key, function)
-    result: jax.Array = function(*arrays)
+    result: jax.Array = function(*ready)
     return result
 
 
@@ -74,17 +75,18 @@ def _plan_maximum(call: MaxCall) -> tuple[list[Any], str]:
 
 
 def _reduce_max(call: ReduceCall) -> Any:
-    data, initial, native, key = call.data, call.initial, are_native(), None
-    if _is_plain_reduction(call) and (known := inputs.signature(data)) is not None:
+    given, native, key = [call.data, call.initial], are_native(), None
+    if _is_plain_reduction(call) and (known := inputs.signature(*given)) is not None:
         axes = tuple(call.axes) if type(call.axes) is list else call.axes
         key = native, call.ties, call.nan, known, axes, call.keepdims, call.noop_with_empty_axes, call.return_indices
-    function = _planned.get(key)
-    if function is None:
-        data, initial, options = _plan_reduce_max(call)
+    function: Any = _planned.get(key)
+    ready = None if function is None else inputs.with_scalars(given)
+    if ready is None:
+        *ready, options = _plan_reduce_max(call)
         function = partial(compiled.reduce_max, ties=call.ties, native=native, **options)
-        if key is not None and inputs.is_plain(call.data):
+        if key is not None and all(map(inputs.is_plain, given, ready)):
             function = _remember(key, function)
-    return alone_if_one(function(data, initial))
+    return alone_if_one(function(*ready))
 
 
 def _is_plain_reduction(call: ReduceCall) -> bool:
@@ -92,7 +94,6 @@ def _is_plain_reduction(call: ReduceCall) -> bool:
     axes = call.axes
     return (
         call.out is None
-        and call.initial is None
         and call.row is REDUCE_MAX
         and type(call.nan) is str
         and type(call.keepdims) is bool

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.export import is_symbolic_dim
 
+from maxops import _native as _native_core
 from maxops import dtypes, plan
 from maxops.engines.jax.segments import offsets_are_valid
 from maxops.errors import AttributeValueError, DTypeError, NumSegmentsError
@@ -19,6 +20,8 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 _offsets_are_valid: Any = jax.jit(offsets_are_valid, static_argnames="rows")
+_SCALARS = (float, int, bool)
+_EMPTY = {row.numpy: np.empty(0, row.numpy) for row in dtypes.ALL if row is not dtypes.REAL}
 _INT32_MAX = int(np.iinfo(np.int32).max)
 
 
@@ -119,16 +122,44 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 
 def signature(*arrays: Any) -> Any:
-    """Return a cache key for the plan of a call on these arrays, or None if one of them is not a JAX array."""
+    """Return a cache key for the plan of a call on JAX arrays, NumPy arrays and Python scalars, or None.
+
+    The key does not contain the values of scalars, because each key has its own compiled function.
+    """
     try:
-        return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
+        return jax.config.jax_enable_x64, *[  # type: ignore[attr-defined]
+            kind
+            if (kind := type(array)) in _SCALARS or array is None
+            else (array.dtype, array.shape)
+            if kind is np.ndarray
+            else array.aval
+            for array in arrays
+        ]
     except AttributeError:
         return None
 
 
-def is_plain(array: Any) -> bool:
-    """Return whether a plan for this array applies to every array with the same signature."""
-    return isinstance(array, jax.Array) and not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
+def with_scalars(arrays: Sequence[Any]) -> list[Any] | None:
+    """Return the arguments of a plan, with Python scalars in the dtype of the first JAX array.
+
+    Return None if the planner must check a scalar.
+    """
+    like = next(array for array in arrays if isinstance(array, jax.Array))
+    converted = []
+    for array in arrays:
+        if type(array) in _SCALARS:
+            array = _native_core.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=array)  # noqa: PLW2901
+            if array is None:
+                return None
+        converted.append(array)
+    return converted
+
+
+def is_plain(array: Any, planned: Any) -> bool:
+    """Return whether a plan, which converted an array to `planned`, applies to every array with this signature."""
+    if not isinstance(array, jax.Array):
+        return type(array) in _SCALARS or planned is array
+    return not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
 
 
 @lru_cache(maxsize=64)
