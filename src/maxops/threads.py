@@ -33,6 +33,9 @@ class _Block(ContextDecorator):
         self._count = count
         self._active: list[int] = []
 
+    def _recreate_cm(self) -> _Block:
+        return _Block(self._count)  # as a decorator, each call of the function is a block of its own
+
     def __enter__(self) -> None:
         global _outside  # noqa: PLW0603
         with _lock:

@@ -105,7 +105,7 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.register_engine("wrapped", (Wrapped,), second)
     mo.maximum(Wrapped(A))
     third = WrappedEngine()
-    mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
+    mo.register_engine("narrower", Narrower, third, beside="wrapped")
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
     mo.register_engine("wrapped", Other, second)  # replaces all types of the name

@@ -214,7 +214,8 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         (segments(segment_ids=None, offsets=np.array([0, -1, 2], np.int16)),
          "segment_max offsets must be non-decreasing, got -1 after 0 at position 1 [maxops.segment_max.offsets]"),
         (segments(segment_ids=None, offsets=np.array([1, 2])),
-         "segment_max offsets must start with 0, got 1 at position 0; prepend 0 [maxops.segment_max.offsets]"),
+         "segment_max offsets must start with 0, got 1 at position 0; prepend 0, or pass only the rows from 1 "
+         "and offsets - 1 [maxops.segment_max.offsets]"),
         (segments(num_segments=1, out_of_range="error"),
          "segment_max segment_ids must be less than num_segments (1), got 1 at position 1; pass out_of_range='drop' "
          "to drop such rows [maxops.segment_max.out_of_range]"),

@@ -44,7 +44,11 @@ _NO_ARRAYS = frozenset({type(None), *PYTHON_SCALARS})
 
 
 def register_engine(
-    name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
+    name: str,
+    types: str | type | Iterable[str | type],
+    engine: str | Engine,
+    *,
+    beside: str | Iterable[str] = ("numpy",),
 ) -> None:
     """Register an engine that runs `maximum`, `reduce_max` and `segment_max` on arrays of its types.
 
@@ -68,8 +72,8 @@ def register_engine(
             first call. ``run`` receives each call as a `maxops.calls.MaxCall`, `ReduceCall` or `SegmentCall` with the
             unchanged arguments, and returns the results. It can replace the arrays with ``call.map``, and pass the new
             call to `maxops.run`.
-        beside: the names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray", "torch",
-            "jax", "cupy", or a registered engine.
+        beside: the name or names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray",
+            "torch", "jax", "cupy", or a registered engine.
 
     A call runs on an engine that accepts the types of all its arrays. If several engines have the same type, the engine
     that was registered last takes precedence.
@@ -81,7 +85,8 @@ def register_engine(
         raise ConfigurationError(f"types of engine {name!r} must be classes or 'module:class' strings, got {types!r}")
     if not isinstance(engine, str) and not callable(getattr(engine, "run", None)):
         raise ConfigurationError(f"engine {name!r} must have a function run(call)")
-    row = Row(name, listed, engine, frozenset(beside), _OUT | _DIM)
+    others = frozenset([beside] if isinstance(beside, str) else beside)
+    row = Row(name, listed, engine, others, _OUT | _DIM)
     _rows[:] = [row, *(row for row in _rows if row.name != name)]
     _known.clear()
     _found.clear()

@@ -131,7 +131,8 @@ def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, nu
         case "ids_decrease":
             return SegmentIdsError(f"{ids} be non-decreasing, {after}{in_any_order}", spec.clause("ids"))
         case "offsets_begin":
-            return OffsetsError(f"{offsets} start with 0, {found}; prepend 0", spec.clause("offsets"))
+            ways = f"; prepend 0, or pass only the rows from {value} and offsets - {value}" if value > 0 else ""
+            return OffsetsError(f"{offsets} start with 0, {found}{ways}", spec.clause("offsets"))
         case "offsets_decrease":
             return OffsetsError(f"{offsets} be non-decreasing, {after}", spec.clause("offsets"))
     return OffsetsError(
