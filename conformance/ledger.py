@@ -37,7 +37,7 @@ machine named on the runtime's page. Other versions and machines may give differ
 floats, which only some processors support natively. To repeat a case, run `maxops conform RUNTIME --only CASE`, as
 described in [Judging a runtime](integrations/conform.md).
 
-Each runtime is judged by all standards, including those that it does not claim to implement. No runtime claims to
+Each runtime is judged against all standards, including those that it does not claim to implement. No runtime claims to
 implement SONNX. Standards without applicable cases are omitted. Each runtime has a page with its findings, and with
 scripts that reproduce these findings.
 

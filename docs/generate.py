@@ -109,8 +109,8 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         counts[by] = counts.get(by, 0) + 1
     parts = [
         "# Evidence",
-        "This page lists the verified claims that maxops conforms to the standards. The tests of maxops are additional "
-        "evidence. [The safety manual](safety.md) states the guarantees and their limits.",
+        "In addition to the tests, the following evidence shows that maxops conforms to the standards. "
+        "[The safety manual](safety.md) states the guarantees and their limits.",
         "## Claims",
         "A *proof* holds for every value. An *exhaustive* run covers every input up to its bounds, and a *test* covers "
         "some inputs. The table shows the number of goals of each proof, and the number of cases of each run or test. "

@@ -146,9 +146,9 @@ def maximum(
 
     Args:
         arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast. They may be arrays of
-            NumPy, Dask, xarray, PyTorch, JAX or CuPy, or any arrays with ``__dlpack__`` on the CPU or ``__array__``.
-            Python scalars take the type of the arrays: a float is rounded to the nearest value, and any other number
-            must be exactly representable. A third array is a third input, not ``out`` as in NumPy.
+            NumPy, Dask, xarray, PyTorch, JAX or CuPy, or any other arrays with ``__array__`` or, on the CPU,
+            ``__dlpack__``. Python scalars take the type of the arrays: a float is rounded to the nearest value, and any
+            other number must be exactly representable. A third array is a third input, not ``out`` as in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: how gradients treat several inputs that equal the maximum. "even" divides the gradient equally among these
             inputs, as PyTorch and JAX do. "first" assigns the whole gradient to the first of them. This option has no

@@ -128,7 +128,10 @@ class _Labelled(Protocol):
 
 
 ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
-"""An array of PyTorch, JAX, Dask, xarray or the array API standard. A call returns arrays of the same kind."""
+"""A PyTorch, JAX, Dask or xarray array, or an array of another library that implements the array API standard.
+
+A call returns arrays of the same kind.
+"""
 
 AnyArray: TypeAlias = Any
 """An array of any kind that an engine accepts."""

@@ -84,8 +84,8 @@ def test_every_call_counts(place: str, turn: int, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(onnx_functions, "MAX_NODES", most)
         monkeypatch.setattr(onnx_functions, "MAX_DEPTH", deepest)
         says = (
-            f"the functions expand to {nodes} nodes in {levels} levels, but the limits are {most} nodes "
-            f"and {deepest} levels, so types are not inferred through their calls"
+            f"the functions expand to {nodes} nodes, nested {levels} levels deep; the limits are {most} nodes "
+            f"and {deepest} levels, so types are not inferred across function calls"
         )
         assert Functions(made).fault == ("" if (most, deepest) == (nodes, levels) else says)
 

@@ -233,7 +233,8 @@ def test_what_a_library_does_not_have_is_not_applicable() -> None:
 
 def test_the_lines_keep_their_names_from_the_inputs() -> None:
     call = Call(spec.MAX_13, (Input("model", dtypes.FLOAT32, (None,)),), (), 1)
-    with pytest.raises(ValueError, match="inputs named model, which the lines already use"):
+    text = "named model, but the script's imports or the runtime's opening or setup lines already define these names"
+    with pytest.raises(ValueError, match=text):
         runtimes.load("onnx-reference").prepare(call)
 
 

@@ -302,7 +302,7 @@ def test_blank_patterns_choose_nothing(only: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["numpy", "--only", "ONNX.Max-8.T"], "Its operators are unversioned"),
+        (["numpy", "--only", "ONNX.Max-8.T"], "The runtime does not version its operators"),
         (["numpy", "--only", "ONNX.Max-13.T/*/a-type-that-is-not-listed"], "none of the"),
         (["numpy", "--only", "ONNX.Max-13.value/*/within*"], "none of the"),
         (["numpy", "--only", ","], "all patterns are blank"),

@@ -184,7 +184,7 @@ def test_what_no_trial_alone_does_is_noted() -> None:
             assert running.run(name, trial, SECONDS).kind == "returned"
         running.close()
     assert running.amended == {}
-    text = "during shutdown, the process was killed by SIGABRT; none of the 3 trials that ran again reproduces it"
+    text = "during shutdown, the process was killed by SIGABRT; rerunning 3 trials did not reproduce the failure"
     assert running.notes == [text]
 
 

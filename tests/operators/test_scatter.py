@@ -178,7 +178,7 @@ def test_an_index_of_each_axis_has_bounds_of_its_own() -> None:
 
 def test_types_that_do_not_go_together() -> None:
     data = np.zeros(3, np.float32)
-    with pytest.raises(DTypeError, match="updates must have the dtype of data, float32, got float64"):
+    with pytest.raises(DTypeError, match=r"updates must have the same dtype as data \(float32\), got float64"):
         scatter_elements(data, np.array([0]), np.zeros(1))
     for index in (np.uint64, np.int8, np.bool):
         with pytest.raises(DTypeError, match=f"indices must have dtype int32 or int64, got {np.dtype(index)}"):

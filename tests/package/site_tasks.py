@@ -41,7 +41,7 @@ TASKS = (
         "empty segments",
     ),
     Task("install on ARM", ("Install",), "aarch64 (ARM)", "arm"),
-    Task("judge my runtime in CI", ("judge a runtime", "Reports, and CI"), "--junit FILE", "junit"),
+    Task("judge my runtime in CI", ("judge a runtime", "Reports and CI"), "--junit FILE", "junit"),
     Task(
         "what replaces np.maximum.reduceat",
         ("Migrate from", "np.maximum.reduceat"),

@@ -288,7 +288,7 @@ def test_cases_below_one_are_listed(tiny_run: dict[str, Any]) -> None:
     assert case["id"] in report.markdown(tiny_run)
     (row,) = report.overview(tiny_run, "Max", report.FASTEST).rows
     assert list(row) == ["2-inputs,out", "0.50", "2.50"]
-    assert "the median over types" not in report.markdown(tiny_run)
+    assert "the median over the types" not in report.markdown(tiny_run)
     case["libraries"]["numpy"]["ratio"]["median"] = 4.0
     (row,) = report.libraries_by_size(tiny_run, "Max").rows
     assert list(row[:2]) == ["numpy", "4.00"]

@@ -115,7 +115,7 @@ def run(
                 result["cases"].append(row | _measure(case, installs, seconds))
                 done(case.id, row)
         except (KeyboardInterrupt, CompareError) as error:  # keep the finished cases
-            result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases {error}".rstrip()
+            result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases: {error}".rstrip(": ")
     return result
 
 

@@ -45,8 +45,8 @@ class Operand:
 class Case:
     """A call to time. `size` is nominal: the number of elements of Max's output, or of the other operators' data.
 
-    `axes` belong to ReduceMax. `lengths` (of segments), `id_type` and `check_ids` belong to SegmentMax. `out` says
-    whether the call has an output argument, and `spelling` selects how the call is written.
+    `axes` belong to ReduceMax. `lengths` (of segments), `id_type` and `check_ids` belong to SegmentMax. `out`
+    indicates whether the call has an output argument, and `spelling` selects how the call is written.
     """
 
     operator: OperatorName
@@ -69,18 +69,18 @@ class Case:
 
     @property
     def bytes_read(self) -> int:
-        """The bytes of all inputs, including ids; each element is counted once."""
+        """The size of all inputs in bytes, including ids; each element is counted once."""
         ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
         return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
 
     @property
     def bytes_written(self) -> int:
-        """The bytes of the output."""
+        """The size of the output in bytes."""
         return prod(self.shape) * self.dtype.bits // 8
 
     @property
     def bytes_touched(self) -> int:
-        """The bytes read and written."""
+        """The number of bytes read and written."""
         return self.bytes_read + self.bytes_written
 
 

@@ -41,7 +41,7 @@ def read(path: Path) -> Json:
 
 
 def parse(data: bytes, source: str) -> Json:
-    """Parse the run in a file's bytes; errors name the `source`."""
+    """Parse the run in the content of a file. Error messages name `source`."""
     try:
         run = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
@@ -116,7 +116,7 @@ def headline(run: Json) -> str:
     """Summarize a run in one line."""
     compared = [ratio for case in run["cases"] if (ratio := value(case, FASTEST)) is not None]
     if not compared:
-        return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
+        return f"In {counted(len(run['cases']), 'case')}, there is no correct library to compare with"
     return (
         f"In {counted(len(run['cases']), 'case')}, the median speedup over the fastest correct library is "
         f"{times(statistics.median(compared))}; {sum(ratio < 1 for ratio in compared)} of {len(compared)} speedups are "
@@ -159,7 +159,7 @@ def overview(run: Json, operator: str, against: str) -> Table:
     title, what = _MEANINGS[against]
     has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
     note = f"The table shows, by number of elements, {what}."
-    note += " A cell contains the median over types, and the lowest value." if has_types else ""
+    note += " Each cell shows the median over the types, and the lowest value with its type." if has_types else ""
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
@@ -215,13 +215,13 @@ def families(run: Json) -> Table:
 
 def cases(run: Json) -> list[Table]:
     """Return a table of all cases for each operator."""
-    columns = ("case", "touches", "ours", "fastest correct library", "speedup", "share of limit", "others")
+    columns = ("case", "bytes accessed", "ours", "fastest correct library", "speedup", "share of limit", "others")
     rows: dict[str, list[Sequence[str]]] = {operator: [] for operator in OPERATORS}
     for case in run["cases"]:
         ours = scaled(case["ours"]["seconds"], TIME) if case["ours"]["status"] == "correct" else ""
-        touches = scaled(case["bytes_read"] + case["bytes_written"], BYTES)
+        accessed = scaled(case["bytes_read"] + case["bytes_written"], BYTES)
         ratios = (spread(case["ratio"]), spread(case["limit"].get("ratio")))
-        cells = (touches, ours or f"WRONG: {case['ours']['reason']}", case["fastest"] or NOTHING, *ratios)
+        cells = (accessed, ours or f"WRONG: {case['ours']['reason']}", case["fastest"] or NOTHING, *ratios)
         rows[case["operator"]].append((case["id"].partition("/")[2], *cells, _others(case)))
     note = "Speedups and shares are medians over pairs of samples, with the quartiles in parentheses."
     return [Table(f"{operator}, every case", note, columns, each) for operator, each in rows.items() if each]
@@ -245,14 +245,14 @@ def _others(case: Json) -> str:
 
 
 def below_one(run: Json) -> Table:
-    """Return a table of the cases in which a correct library is faster than maxops, the lowest ratio first."""
+    """Return a table of the cases in which a correct library is faster than maxops, in ascending order of speedup."""
     compared = [case for case in run["cases"] if case["ratio"] is not None]
     rows = [
         (case["id"], f"{case['fastest']} ({case['libraries'][case['fastest']]['candidate']})", spread(case["ratio"]))
         for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
         if case["ratio"]["median"] < 1
     ]
-    note = f"The table lists {len(rows)} of {len(compared)} cases, the lowest speedup first."
+    note = f"The table lists {len(rows)} of {len(compared)} cases, in ascending order of speedup."
     return Table("Cases in which a correct library is faster", note, ("case", "library", "speedup"), rows)
 
 

@@ -74,8 +74,8 @@ class Functions:
         deepest = max(depth.values(), default=0)
         if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
-                f"the functions expand to {whole} nodes in {deepest} levels, but the limits are {MAX_NODES} nodes and "
-                f"{MAX_DEPTH} levels, so types are not inferred through their calls"
+                f"the functions expand to {whole} nodes, nested {deepest} levels deep; the limits are {MAX_NODES} "
+                f"nodes and {MAX_DEPTH} levels, so types are not inferred across function calls"
             )
         return ""
 

@@ -113,9 +113,10 @@ def _converted(node: Node, row: Spec) -> Ruling:
         if known.dtype is not inputs[0].dtype and known.dtype != inputs[0].dtype:
             first = inputs[0]
             return broken(
-                f"{known.name!r} is {known.dtype}, but {first.name!r} is {first.dtype}, so one would be converted"
+                f"{known.name!r} is {known.dtype}, but {first.name!r} is {first.dtype}, so one of them would have to "
+                "be converted"
             )
-    return holds("the inputs have one type") if inputs else unknown("there are no inputs")
+    return holds("all inputs have the same type") if inputs else unknown("there are no inputs")
 
 
 def _opset(node: Node, row: Spec) -> Ruling:

@@ -32,7 +32,7 @@ def _ids_shape(node: Node, row: Spec) -> Ruling:
     if len(ids.dims) != 1:
         return broken(f"segment_ids must be 1-D, got {ids}")
     if data is None or not data.dims:
-        return unknown("the first size of data is unknown")
+        return unknown("the size of the first axis of data is unknown")
     same = sizes.equal(ids.dims, data.dims[:1])
     if same is None:
         return unknown(f"it is unknown whether {ids} is as long as {data}")
@@ -82,7 +82,7 @@ def _default(node: Node, row: Spec) -> Ruling:
     made = int(ids.max()) + 1
     output = node.output
     if output is None or not output.dims or sizes.equal(output.dims[:1], (made,)) is None:
-        return unknown("the first size of the output is unknown")
+        return unknown("the size of the first axis of the output is unknown")
     text = f"{output.name!r} has {_segments(output.dims[0])}; the ids require {made}"
     return holds(text) if output.dims[0] == made else broken(text)
 
@@ -100,7 +100,7 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
     if ids.dims[0] > 0:
         return holds("there are ids")
     if output is None or not output.dims or not isinstance(output.dims[0], int):
-        return unknown("the first size of the output is unknown")
+        return unknown("the size of the first axis of the output is unknown")
     text = f"there are no ids, and {output.name!r} has {_segments(output.dims[0])}"
     return broken(f"{text}, but must have 0") if output.dims[0] else holds(text)
 

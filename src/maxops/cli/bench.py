@@ -1,4 +1,4 @@
-"""`maxops bench`: compares the speed of maxops with other libraries and with the machine's memory bandwidth."""
+"""`maxops bench`: compares the speed of maxops with that of other libraries and with the machine's memory bandwidth."""
 
 from __future__ import annotations
 

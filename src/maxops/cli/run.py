@@ -208,7 +208,8 @@ def run(
             if seed is None:
                 raise
             raise error.at(
-                f"the run with random inputs from --seed {seed} failed (pass inputs such as indices with --input)"
+                f"the run with random inputs (--seed {seed}) failed; use --input to pass inputs with special "
+                "requirements, such as indices"
             ) from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output]):

@@ -1,4 +1,4 @@
-"""PyTorch's maximum functions (2.13), with the same signatures, type promotion, results and gradients.
+"""The maximum functions of PyTorch 2.13, with the same signatures, type promotion, results and gradients.
 
 >>> import torch
 >>> from maxops.compat import torch as mtorch

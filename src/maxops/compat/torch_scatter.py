@@ -1,4 +1,4 @@
-"""torch_scatter's maximum functions (2.1), with the same signatures, results, gradients and TorchScript support.
+"""The maximum functions of torch_scatter 2.1, with the same signatures, results, gradients and TorchScript support.
 
 >>> import torch
 >>> from maxops.compat.torch_scatter import scatter_max

@@ -81,7 +81,7 @@ def _check_that_files_hold_it(trial: Trial) -> None:
 
 
 def is_ir(call: Call) -> bool:
-    """Return whether a call's model is an IR, with arrays in .npy files."""
+    """Return whether a call's model is an OpenVINO IR. Its arrays are then saved as .npy files."""
     return call.row.standard == "OpenVINO"
 
 

@@ -118,7 +118,7 @@ class Process:
             how = self._finish(child)
         if how and not (self._bisect(suspects) or self._bisect(fine)):
             tried = counted(len(suspects) + len(fine), "trial")
-            self.notes.append(f"during shutdown, {how}; none of the {tried} that ran again reproduces it")
+            self.notes.append(f"during shutdown, {how}; rerunning {tried} did not reproduce the failure")
 
     def kill(self) -> None:
         """Kill all processes immediately; any thread may call this. Waiting callers receive a RuntimeUnusableError."""

@@ -31,7 +31,7 @@ def read(path: Path) -> list[Run]:
 
 
 def parse(data: bytes, source: str) -> list[Run]:
-    """Parse the runs in a file's bytes; errors name the `source`."""
+    """Parse the runs in the content of a file. Error messages name `source`."""
     try:
         found = json.loads(data.decode(), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -91,7 +91,7 @@ def _fault_of_kit(kit: dict[str, Any]) -> str:
 
 
 def _mismatch(run: dict[str, Any]) -> str:
-    """Return a fault that type checks do not find, such as a reference without a target."""
+    """Return a fault that type checks do not detect, such as a reference without a target."""
     try:
         for case in run["cases"]:
             clause_name(case_name(case).clause)

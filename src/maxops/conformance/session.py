@@ -139,8 +139,8 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
         newest = ", ".join(row.name for row in _NEWEST.values())
         of = ", ".join(dict.fromkeys(case.row.name for case in cases)) or "none"
         raise NothingToJudgeError(
-            f"{runtime.name}: none of the selected cases applies. Its operators are unversioned, so only the newest "
-            f"versions are tested ({newest}), but the selected cases are for {of}"
+            f"{runtime.name}: none of the selected cases applies. The runtime does not version its operators, so only "
+            f"the newest versions are tested ({newest}), but the selected cases are for {of}"
         )
     return found
 
@@ -264,7 +264,7 @@ class _Session:
         return case.row.standard if case.row.standard in self._runtime.claims else ""
 
     def _under_named_standard(self, case: Case, trial: Trial) -> Trial:
-        """Return the trial under the case's own row, if the runtime can name its standard."""
+        """Return the trial unchanged, or with the case's own row if the runtime can name the row's standard."""
         if self._named_standard(case) in ("", trial.call.row.standard):
             return trial
         return replace(trial, call=replace(trial.call, row=case.row))
@@ -304,7 +304,7 @@ class _Session:
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
-        """Return the index of each finding's reproducer; None if the call alone does not show the finding."""
+        """Return the index of each finding's reproducer; None if the call alone does not reproduce the finding."""
         found = self._workers.map(
             self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )

@@ -99,8 +99,8 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int, seconds: flo
 def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
     """Return the model, or the bytes of a copy if it has functions, defaults of given inputs, or links to its data.
 
-    The copy inlines the functions, omits the defaults, and contains the data. Some runtimes support functions only
-    partially, treat defaults as constants, or refuse to follow symbolic links, as in the cache of Hugging Face Hub.
+    In the copy, the functions are inlined, the defaults are omitted, and the data is included. Some runtimes support
+    functions only partially, treat defaults as constants, or refuse to follow symbolic links, as in the cache of Hugging Face Hub.
     """
     if _is_ir(model):
         return model

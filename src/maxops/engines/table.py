@@ -75,8 +75,8 @@ def register_engine(
         beside: the name or names of other engines whose arrays this engine also accepts: "numpy", "dask", "xarray",
             "torch", "jax", "cupy", or a registered engine.
 
-    A call runs on an engine that accepts the types of all its arrays. If several engines have the same type, the engine
-    that was registered last takes precedence.
+    A call runs on an engine that accepts the types of all its arrays. If several engines support the same type, the
+    engine that was registered last takes precedence.
 
     Raises ConfigurationError for invalid types, and for an engine without ``run``.
     """

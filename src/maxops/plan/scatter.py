@@ -49,7 +49,9 @@ def plan_scatter_max(call: ScatterCall) -> Plan[ScatterCall]:
 def _updates(spec: Spec, value: object, dtype: DType) -> Array:
     updates = array_of(spec, "updates", value)
     if (found := dtype_of(spec, "updates", updates)) is not dtype:
-        raise DTypeError(f"{spec.name} updates must have the dtype of data, {dtype}, got {found}", spec.clause("T"))
+        raise DTypeError(
+            f"{spec.name} updates must have the same dtype as data ({dtype}), got {found}", spec.clause("T")
+        )
     return updates
 
 
@@ -74,8 +76,8 @@ def _sizes_named(spec: Spec, data: Array, indices: Array) -> Shape:
     """Check the shape of ScatterND's indices, and return the sizes of the axes that the indices refer to."""
     if indices.ndim == 0 or indices.shape[-1] > data.ndim:
         raise ShapeError(
-            f"{spec.name} indices must have rank 1 or more and a last axis of at most {data.ndim} elements, the rank "
-            f"of data, got shape {indices.shape}",
+            f"{spec.name} indices must have rank 1 or more, and their last axis must have at most {data.ndim} "
+            f"elements (the rank of data), got shape {indices.shape}",
             spec.clause("indices.shape"),
         )
     named: Shape = data.shape[: indices.shape[-1]]

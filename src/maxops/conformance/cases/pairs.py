@@ -114,7 +114,7 @@ def between(lengths: range) -> str:
 
 
 def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
-    """Return the tests of a type's pairs: the kind of pairs, the meaning of the clause, and a description."""
+    """Return the tests for a type's pairs: the kind of pairs, the meaning of the clause, and a description."""
     found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
     if dtype.kind == "float":
         found.append(("nan", "propagates", "each pair with a NaN"))
@@ -123,7 +123,7 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
 
 
 def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
-    """Return the test of the lowest value, which finds loops that start from a higher value."""
+    """Return the test for the lowest value, which detects loops that start from a higher value."""
     return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
 
 

@@ -1,4 +1,7 @@
-"""The base class of runtimes that are lines of Python: the script of a finding shows exactly the lines that run."""
+"""The base class of runtimes that are defined by lines of Python code.
+
+The script of a finding shows exactly the lines that run.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Scripted(Runtime):
         code = _compiled(self.answer(call), "answer")
         names = [each.name for each in call.fed]
         if taken := sorted(set(names) & set(prepared)):
-            raise ValueError(f"{call.row.name} has inputs named {', '.join(taken)}, which the lines already use")
+            raise ValueError(
+                f"{call.row.name} has inputs named {', '.join(taken)}, but the script's imports or the runtime's "
+                "opening or setup lines already define these names"
+            )
 
         def run(feed: Feed) -> object:
             here = prepared | dict(zip(names, feed, strict=True))

@@ -243,7 +243,10 @@ class Bounds:
             return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
-        """Return the values as a JAX array. If JAX disables int64, use int32, and invalid values remain invalid."""
+        """Return the values as a JAX array.
+
+        If 64-bit types are disabled in JAX, convert the values to int32, clipped so that invalid values remain invalid.
+        """
         has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
         if isinstance(self.values, jax.Array):
             return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
