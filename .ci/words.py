@@ -1,4 +1,4 @@
-"""Finds words that are not standard terms, and idioms that technical writers avoid: `make lint`.
+"""Detects words that are not standard terms, and idioms that technical writers avoid: `make lint`.
 
 Readers search for standard terms. Each row below has a pattern and its replacement.
 """

@@ -219,7 +219,7 @@ def _section(cause: Cause, where: str) -> list[str]:
     columns = ("clause", "versions", "types", "cases", "expected", "actual")
     rows = [(*_whose(kind), *_extent(kind), *_answers(kind)) for kind in cause.kinds]
     lines = [f"#### {_plain(cause.title)}{where}", ""]
-    if cause.kinds[0].verdict != "violates":  # for wrong results, the title says more than the clause
+    if cause.kinds[0].verdict != "violates":  # for wrong results, the title is more informative than the clause
         lines += [f"- {each}" for each in dict.fromkeys(map(_says, cause.kinds))] + [""]
     lines += [*_table(columns, rows), ""]
     return [*lines, *(_script(cause.shown) if cause.shown else [])]
@@ -262,7 +262,7 @@ def _extent(kind: Kind) -> tuple[str, int]:
 
 def _answers(kind: Kind) -> tuple[str, str]:
     expected, actual = sides(kind.smallest.expected, kind.smallest.actual, max_elements=1)
-    # the clause in the same row says which error is expected
+    # the clause in the same row states which error is expected
     return "an error" if "text" in kind.smallest.expected else _code(expected), _code(actual)
 
 

@@ -165,7 +165,7 @@ def row(program: Program) -> tuple[str, bool]:
 def main() -> None:
     """Run all programs."""
     rows = [row(program) for program in PROGRAMS]
-    lines = ["| program | import | runs | same bits | speedup |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| program | import | runs | bit-identical | speedup |", "| --- | --- | --- | --- | --- |"]
     text = "\n".join([*lines, *(line for line, _ in rows)])
     print(text)
     page = PAGE.read_text(encoding="utf-8")

@@ -98,7 +98,7 @@ class Replacing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Skip tests of other reductions."""
+        """Skip tests for other reductions."""
         try:
             return (yield)
         except ValueError as error:
@@ -198,7 +198,7 @@ def checkout_of(suite: str, name: str) -> Path | None:
 
 
 def flox() -> Found | None:
-    """Run flox's own tests of max and nanmax from a checkout on the installed flox."""
+    """Run flox's own tests for max and nanmax from a checkout on the installed flox."""
     checkout = checkout_of("flox", "flox")
     if checkout is None:
         return None
@@ -220,7 +220,7 @@ def flox() -> Found | None:
 
 
 def jax() -> Found | None:
-    """Run JAX's own tests of jax.numpy from a checkout on the installed JAX."""
+    """Run JAX's own tests for jax.numpy from a checkout on the installed JAX."""
     checkout = checkout_of("jax", "jax")
     if checkout is None:
         return None
@@ -268,7 +268,7 @@ def array_api() -> Found | None:
 
 
 def torch_scatter() -> Found | None:
-    """Run torch_scatter's own tests from a checkout; skip tests of other reductions and functions."""
+    """Run torch_scatter's own tests from a checkout; skip tests for other reductions and functions."""
     checkout = checkout_of("torch_scatter", "pytorch_scatter")
     if checkout is None:
         return None
@@ -299,7 +299,7 @@ def counted(suite: str, version: str, outcomes: dict[str, str]) -> Found:
 
 def write(suites: list[Found]) -> None:
     """Write the counts and the reasons to the page."""
-    lines = ["| module | tests of | pass |", "| --- | --- | --- |", *(found.row for found in suites)]
+    lines = ["| module | tests from | passed |", "| --- | --- | --- |", *(found.row for found in suites)]
     reasons = [f"- `{name}`: {why}" for each in EXCEPTIONS.values() for name, why in each.items()]
     note = "The names of the tests that fail match these patterns, which are listed with the reasons:"
     text = "\n".join([*lines, *(["", note, "", *reasons] if reasons else [])])

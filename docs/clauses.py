@@ -1,7 +1,7 @@
 """Generates the site's pages about clauses. A page such as clauses/ONNX.Max.shape.md covers all versions of a clause.
 
-`docs/site.py` adds the pages to the site. The statements come from spec.py, and the reasons and examples come from
-clauses.toml. The messages come from running the examples, and the findings come from the saved conformance runs in
+`docs/site.py` adds the pages to the site. The statements are taken from spec.py, the reasons and examples from
+clauses.toml, the messages from runs of the examples, and the findings from the saved conformance runs in
 conformance/known.
 """
 

@@ -1,4 +1,4 @@
-"""Finds broken links, resources from other sites, and missing reference entries in the built documentation.
+"""Detects broken links, resources from other sites, and missing reference entries in the built documentation.
 
     python docs/links.py build/site
 

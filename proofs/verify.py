@@ -6,7 +6,7 @@ The packages in this folder (FAMILIES) contain the claims. Every run checks all 
 this processor cannot check a claim, its earlier evidence is kept if the files of its family are unchanged, and removed
 otherwise. The evidence is written to src/maxops/evidence/evidence.json if all claims hold and the evidence differs from
 the file. With --check, nothing is written, and a difference is an error. The exit code is 1 if a claim does not hold,
-if it has fewer goals or cases than before, or if --check finds a difference.
+if it has fewer goals or cases than before, or if --check detects a difference.
 """
 
 from __future__ import annotations

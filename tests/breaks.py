@@ -2,8 +2,9 @@
 """Breaks the native code deliberately, and checks that the enumerations of the miniature build detect each break.
 
 Each break is one edit of one file in native/. It is built in a copy of the tree, and `python -m exhaustive` has one
-minute to find it. `make faults` runs all breaks, which takes about twenty seconds each; `python tests/breaks.py --only
-resume` runs those whose name contains the word. A break that is not found is a gap in the tests: the exit code is 1.
+minute to detect it. `make faults` runs all breaks, which takes about twenty seconds each; `python tests/breaks.py
+--only resume` runs those whose name contains the word. A break that is not detected is a gap in the tests:
+the exit code is 1.
 """
 
 from __future__ import annotations

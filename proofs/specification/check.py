@@ -116,7 +116,7 @@ def why3_config() -> Iterator[Path]:
         call(["why3", "config", "detect", "-C", str(path)])
         text = path.read_text(encoding="utf-8")
         if absent := [name for name in ('name = "CVC4"', 'name = "Z3"') if name not in text]:
-            raise RuntimeError(f"Why3 does not find the provers {', '.join(absent)}")
+            raise RuntimeError(f"Why3 does not detect the provers {', '.join(absent)}")
         yield path
 
 
@@ -163,7 +163,7 @@ def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str 
             return command[0]
         # An error of the prover, such as a syntax error in its input, is not the same as "unknown".
         if not re.match(r"unknown|timeout|sat|$|cvc4 interrupted", done.stdout):
-            raise RuntimeError(f"{path.name}: {command[0]} says {done.stdout[:500]}{done.stderr[:500]}")
+            raise RuntimeError(f"{path.name}: {command[0]} failed: {done.stdout[:500]}{done.stderr[:500]}")
     return None
 
 

@@ -26,7 +26,7 @@ WALKS = Program(
 )
 MINIATURE = "-DMAXOPS_MINIATURE"
 # In the miniature build, small inputs cross every boundary between code paths. Releases have the ordinary constants.
-# The longest checks come first.
+# The longest checks are first.
 CHECKS = (
     WALKS.check("walks.x86-64-v4", (MINIATURE, *ISA_FLAGS["x86-64-v4"]), "x86-64-v4"),
     WALKS.check("walks.x86-64-v3", (MINIATURE, *ISA_FLAGS["x86-64-v3"]), "x86-64-v3"),

@@ -483,7 +483,7 @@ def segment_max(
     segment_ids: AnyArray | None = None,
     num_segments: Count | None = None,
     *,
-    fill_mode: FillMode | None = None,  # optional, because the planner's error says more than Python's
+    fill_mode: FillMode | None = None,  # optional, because the planner's error is more informative than Python's
     fill_value: Scalar | None = None,
     out: AnyArray | None = None,
     check_ids: Flag = True,

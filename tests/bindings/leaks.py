@@ -43,7 +43,7 @@ FEW = 15  # for slow calls, which take a millisecond
 MORE = (1, 4, 16, 64, 256)
 MOST_KIB = 3 << 20  # a process with more memory than this certainly leaks
 BYTES = 40  # the smallest leak per call that counts
-# ONNX Runtime itself leaks up to 130 bytes per session of any model. LeakSanitizer finds leaks of our C++ code (make
+# ONNX Runtime itself leaks up to 130 bytes per session of any model. LeakSanitizer detects leaks in our C++ code (make
 # sanitize).
 BYTES_OF_A_SESSION = 400
 

@@ -318,7 +318,7 @@ def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path:
 
 
 def test_the_fuzzer_finds_a_checker_that_fails(tmp_path: Path) -> None:
-    """Test that fuzzing finds the fault of a checker that assumes an input for every Max."""
+    """Test that fuzzing detects the fault of a checker that assumes an input for every Max."""
 
     def fails(seed: int) -> bool:
         made = onnx.load(mutated_onnx(tmp_path, random.Random(seed)), load_external_data=False)

@@ -1,4 +1,4 @@
-"""The kit's bounds: a quick run finds runtimes that are correct up to a bound and wrong above it."""
+"""The kit's bounds: a quick run detects runtimes that are correct up to a bound and wrong above it."""
 
 from __future__ import annotations
 

@@ -218,7 +218,10 @@ def _refused_reductions() -> Iterator[Case]:
         "initial-shape", errors.ShapeError, "initial must be a scalar, got shape (1,)", initial=np.zeros(1, np.float32)
     )
     yield refused(
-        "initial-type", errors.DTypeError, "initial must have the dtype of data, float32, got int8", initial=np.int8(1)
+        "initial-type",
+        errors.DTypeError,
+        "initial must have the same dtype as data (float32), got int8",
+        initial=np.int8(1),
     )
     yield refused(
         "noop-initial",

@@ -41,7 +41,7 @@ def leaks() -> list[str]:
         text = report.read().decode(errors="replace")
     # The intentional leaks of all checks share one entry, because the callers are the same.
     if not any(int(size) % KNOWN == 0 for size in re.findall(r"Direct leak of ([1-9]\d*) byte", text)):
-        raise RuntimeError(f"LeakSanitizer does not find an intentional leak:\n{text[-2000:]}")
+        raise RuntimeError(f"LeakSanitizer does not detect an intentional leak:\n{text[-2000:]}")
     return [each for each in text.split("\n\n") if "leak of" in each and any(name in each for name in OURS)]
 
 

@@ -447,7 +447,7 @@ class Runner:
     def leave_out(self, failed: Sequence[str]) -> None:
         """Remove tests that fail without a mutant."""
         for name in sorted(set(failed)):
-            print(f"  left out, since it fails without a mutant: {name}", flush=True)
+            print(f"  omitted, because it fails without a mutant: {name}", flush=True)
             self.found.seconds.pop(name, None)
 
     @staticmethod

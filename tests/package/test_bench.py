@@ -639,7 +639,7 @@ def test_a_crash_ends_the_run_and_keeps_what_there_is(tmp_path: Path) -> None:
     crash = "\nimport os\ndef reduce_max(*args, **options):\n    os._exit(9)\n"
     result = compared(other_maxops(tmp_path, crash), "Max/2-inputs/float32/1", "ReduceMax/all/int8/1")
     assert [case["status"] for case in result["cases"]] == ["timed"]
-    assert result["interrupted"].startswith("after 1 of 2 cases --compare: ")
+    assert result["interrupted"].startswith("after 1 of 2 cases: --compare: ")
     assert result["interrupted"].endswith("exited with code 9; see above")
 
 

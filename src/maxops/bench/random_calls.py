@@ -353,6 +353,6 @@ def headline(result: Json) -> str:
 
 
 def failures(result: Json) -> list[str]:
-    """Return the calls of maxops that raise an error, or whose results do not have the same bits as NumPy's."""
+    """Return the calls of maxops that raise an error, or whose results are not bit-identical to NumPy's."""
     wrong = (case for case in result["cases"] if case["status"] == "wrong")
     return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]

@@ -1,4 +1,4 @@
-"""Finds faults of ONNX models that no clause of an operator covers, such as repeated names."""
+"""Detects faults of ONNX models that no clause of an operator covers, such as repeated names."""
 
 from __future__ import annotations
 

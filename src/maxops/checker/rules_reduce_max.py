@@ -64,7 +64,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
-    """Check for repeated axes; the verdict is unknown, because ONNX does not say whether an axis may be repeated."""
+    """Check for repeated axes; the verdict is unknown, because ONNX does not specify whether axes may repeat."""
     axes = _axes_of(node, row)
     if axes.given is None:
         return holds("the node has no axes") if axes.ruling is None else unknown("the axes are unknown")
@@ -73,7 +73,7 @@ def _axes_unique(node: Node, row: Spec) -> Ruling:
     for axis in axes.given:
         normal = axis % rank if rank and -rank <= axis < rank else axis
         if normal in seen:
-            return unknown(f"axis {normal} appears twice; ONNX does not say whether axes may repeat")
+            return unknown(f"axis {normal} appears twice; ONNX does not specify whether axes may repeat")
         seen.add(normal)
     if rank is None and min(seen, default=0) < 0 <= max(seen, default=0):
         return unknown("whether two axes are the same depends on the rank, which is unknown")

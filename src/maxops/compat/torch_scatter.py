@@ -137,7 +137,7 @@ def _along(
     rows = src.size(dim)
     count = dim_size
     before = 0
-    if out is not None:  # elements of out come first, because they take precedence over equal elements of src
+    if out is not None:  # elements of out are first, because they take precedence over equal elements of src
         count = before = out.size(dim)
         own = torch.arange(before, dtype=index.dtype, device=index.device)
         if index.dim() > 1:

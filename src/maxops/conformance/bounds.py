@@ -1,4 +1,4 @@
-"""The bounds of a run: the sizes of the largest calls of each operator. A run says nothing about larger calls."""
+"""The bounds of a run: the sizes of the largest calls of each operator. A run does not cover larger calls."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class RuntimeUnusableError(MaxopsError, RuntimeError):
 
 
 class ChildEndedError(Exception):
-    """Raised if the process has ended; the message says how."""
+    """Raised if the process has ended; the message states how."""
 
 
 class ChildHungError(Exception):

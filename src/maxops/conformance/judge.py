@@ -29,7 +29,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. `kind` says how a result differs, and `index` is the index of the first value that differs.
+    """A verdict on a case. `kind` states how a result differs; `index` is the index of the first value that differs.
 
     `run` is the number of the judged run if runs differ.
     """

@@ -12,7 +12,7 @@ Kind = Literal[
     "refused",  # the runtime raised an error; `text` has its message
     "garbage",  # the result is not one array of a supported dtype
     "overwrote",  # the runtime modified its inputs or adjacent memory
-    "crashed",  # the process ended; `text` says how
+    "crashed",  # the process ended; `text` states how
     "hung",  # no result before the timeout
     "nondeterministic",  # runs on the same inputs differ
     "corrupted state",  # after this trial, a sanity call fails or returns a different result
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Return whether two results have the same bits; rationals are compared by value."""
+    """Return whether two results are bit-identical; rationals are compared by value."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())

@@ -57,7 +57,8 @@ def remove_file_limit() -> None:
 def die_with_parent(parent: int) -> None:
     """End this process when its parent ends, even during a call that never returns.
 
-    The parent is the *thread* that started this process. Without prctl, the process ends when it finds its pipe closed.
+    The parent is the *thread* that started this process. Without prctl, the process ends when it detects that
+    its pipe is closed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -72,7 +72,7 @@ class Finding(TypedDict):
 class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with only the runtime.
 
-    `output` is the script's output, and `reproduced` says whether it matches the observation. `inputs`, `script`
+    `output` is the script's output, and `reproduced` indicates whether it matches the observation. `inputs`, `script`
     and `output` are empty in an abridged run, as in maxops's own ledger, if a smaller call shows this kind of finding.
     """
 

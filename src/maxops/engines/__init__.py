@@ -1,1 +1,1 @@
-"""The engines that run calls. All engines return the same bits, and each is imported on first use."""
+"""The engines that run calls. The results of all engines are bit-identical. Each engine is imported on first use."""

@@ -191,7 +191,7 @@ def _check(node: NodeProto) -> None:
         if attribute.name not in known:
             raise ModelError(f"{where} is unknown; the attributes are {', '.join(sorted(known))}")
         kinds = AttributeProto.AttributeType
-        kind: Any = known[attribute.name].type  # onnx's type annotations do not say that it is an enum
+        kind: Any = known[attribute.name].type  # onnx's type annotations do not declare it as an enum
         expected = kinds.Value(kind.name)
         if attribute.type != expected:
             raise ModelError(f"{where} must have type {kinds.Name(expected)}, got {kinds.Name(attribute.type)}")

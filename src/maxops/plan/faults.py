@@ -1,4 +1,4 @@
-"""Errors for invalid segment ids and offsets. The native core finds these faults for every engine.
+"""Errors for invalid segment ids and offsets. The native core detects these faults for every engine.
 
 >>> import numpy as np
 >>> check_segment_ids(SEGMENT_MAX, np.array([0, 2, 1], np.int8))
@@ -83,7 +83,7 @@ def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: in
     """Raise the error that `check_segment_ids` would raise for all ids, given the first fault of each kind."""
 
     def turn(fault: IdFault) -> tuple[int, int]:
-        pair = fault.kind == "ids_decrease"  # the core finds this fault at the first of the two ids
+        pair = fault.kind == "ids_decrease"  # the core detects this fault at the first of the two ids
         return (fault.position - pair) // CHECKED_TOGETHER, _ID_RULES.index(fault.kind)
 
     if first := min(faults, key=turn, default=None):
@@ -151,5 +151,5 @@ def _changed(spec: Spec, *, offsets: bool) -> MaxopsError:
 
 
 def message(kind: str, position: int, value: int, previous: int, num_segments: int) -> str:
-    """Return the message for a fault that an XLA custom call finds. JAX raises its own error with this message."""
+    """Return the message for a fault that an XLA custom call detects. JAX raises its own error with this message."""
     return str(error_of(SEGMENT_MAX, kind, position, value, previous, num_segments))

@@ -52,7 +52,7 @@ PYTHON_SCALARS = (bool, int, float, Fraction)
 
 
 def how_to_convert(value: object) -> str:
-    """Return a hint that says how to convert an object to an array."""
+    """Return a hint that states how to convert an object to an array."""
     if isinstance(value, complex):
         return "complex numbers have no order; pass .real, .imag or np.abs(...)"
     if isinstance(value, Decimal):
@@ -200,7 +200,7 @@ def _python_kind(value: object) -> type:
 
 
 def _other_spelling(value: Any, dtype: DType) -> str:
-    """Return a hint that says how to write a number so that it has the kind of a dtype."""
+    """Return a hint that states how to write a number so that it has the kind of a dtype."""
     if dtype.kind == "bool" and value in (0, 1):
         return f"write {bool(value)}"
     if dtype.kind == "real" and isfinite(value):
@@ -267,7 +267,7 @@ _FROM_LABELS = "number labels from 0 with pd.factorize(...)[0] or np.unique(...,
 
 
 def _how_to_index(kind: str) -> str:
-    """Return a hint that says how to convert values with this `dtype.kind` to integers."""
+    """Return a hint that states how to convert values with this `dtype.kind` to integers."""
     return _FROM_LABELS if kind in "OSTU" else "convert it with .astype(np.int64)"
 
 
@@ -431,5 +431,7 @@ def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | Non
     if array.ndim != 0:
         raise ShapeError(f"{spec.name} {name} must be a scalar, got shape {array.shape}", spec.clause(name))
     if (found := dtype_of(spec, name, array)) is not dtype:
-        raise DTypeError(f"{spec.name} {name} must have the dtype of data, {dtype}, got {found}", spec.clause(name))
+        raise DTypeError(
+            f"{spec.name} {name} must have the same dtype as data ({dtype}), got {found}", spec.clause(name)
+        )
     return array

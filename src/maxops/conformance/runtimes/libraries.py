@@ -238,7 +238,7 @@ class Torch(Library):
 
 
 class Numbagg(Library):
-    """The Numbagg library, which skips NaN by design, as the names of its functions say."""
+    """The Numbagg library, which skips NaN by design, as the names of its functions indicate."""
 
     name = "numbagg"
     opening: Lines = (NUMBAGG.opening,)

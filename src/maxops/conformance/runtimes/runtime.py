@@ -21,7 +21,7 @@ class NoResultError(Exception):
 
 
 class NotApplicableError(NoResultError):
-    """Raised if the runtime cannot express the call; the message says what is missing."""
+    """Raised if the runtime cannot express the call; the message states what is missing."""
 
     kind: Kind = "not applicable"
 
@@ -52,9 +52,9 @@ class Runtime:
     The constructor imports nothing, so the name, environment, claims and scripts are available in every process.
     `start` imports the runtime. Every exception except SystemExit is a refusal. `claims` names the standards that the
     runtime claims to implement: it must refuse the calls that these standards forbid. A library of functions claims no
-    standard, but its results are judged. `versioned` says whether the caller can choose an operator's version;
-    otherwise only the newest version is tested. `takes_arrays` says whether the runtime accepts arrays in memory, in
-    any layout, or reads files, which contain contiguous arrays.
+    standard, but its results are judged. `versioned` indicates whether the caller can choose an operator's version;
+    otherwise only the newest version is tested. `takes_arrays` indicates whether the runtime accepts arrays in memory,
+    in any layout, or reads files, which contain contiguous arrays.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Lowers each call to a custom call on the CPU, and to operations on integer keys on other devices.
 
-Both lowerings return the same bits.
+The results of both lowerings are bit-identical.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs calls on plain CPU tensors with the NumPy engine, and sends calls that torch must record to its dispatcher.
 
-All checks of shapes and dtypes run before torch's dispatcher, so the errors are the same as for NumPy arrays.
+All shape and dtype checks run before torch's dispatcher, so the errors are the same as for NumPy arrays.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _raise(refusal: Refusal | None) -> None:
 
 
 _FLOAT, _INT = np.dtype(np.float32), np.dtype(np.int64)
-# Valid data, ids and offsets for checks of options: one row in one segment.
+# Valid data, ids and offsets for option checks: one row in one segment.
 _ROWS = {"data": abstract((1,), _FLOAT), "segment_ids": abstract((1,), _INT), "offsets": abstract((2,), _INT)}
 
 
