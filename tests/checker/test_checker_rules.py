@@ -710,7 +710,7 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
     ("row", "short", "case", "text"),
     [
         (spec.MAX_13, "T", of(A, A), "float32"),
-        (spec.MAX_13, "T", of(A, B, C), "'b' is float64, but 'a' is float32; all must have one type"),
+        (spec.MAX_13, "T", of(A, B, C), "'b' is float64, but 'a' is float32; all must have the same type"),
         (spec.MAX_1, "consumed_inputs", of(value(), consumed_inputs=(0,)), "ignored"),
         (spec.MAX_13, "inputs", of(), "expected 1 to 2147483647 inputs, got 0"),
         (spec.REDUCE_MAX_13, "inputs", of(value(), constant([0])), "expected 1 input, got 2"),

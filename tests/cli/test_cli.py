@@ -604,7 +604,7 @@ def test_npy_files_are_read_as_they_are(dtype: str, shape: tuple[int, ...], orde
             id="ids_unsorted",
         ),
         pytest.param(
-            ["segment-max", "x.npy", "i.npy"], ["no value for empty segments specified"], id="fill_mode_missing"
+            ["segment-max", "x.npy", "i.npy"], ["no value for empty segments is specified"], id="fill_mode_missing"
         ),
         pytest.param(
             ["segment-max", "x.npy", "i.npy", "--fill-mode", "NONE"], ["'NONE'", "'ZERO' or 'LOWEST'"], id="fill_mode"

@@ -354,7 +354,7 @@ FILL = "[maxops.segment_max.fill_mode]; see maxops segment-max --help"
         (
             "ids",
             (
-                "no value for empty segments specified",
+                "no value for empty segments is specified",
                 "--fill-mode ZERO or LOWEST",
                 "--fill-value VALUE",
                 "--initial VALUE",

@@ -30,7 +30,8 @@ def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec
             return broken(f"{known.name!r} must be one of {', '.join(map(str, row.dtypes))}, got {known.dtype}")
         if known.dtype is not typed[0].dtype:
             return broken(
-                f"{known.name!r} is {known.dtype}, but {typed[0].name!r} is {typed[0].dtype}; all must have one type"
+                f"{known.name!r} is {known.dtype}, but {typed[0].name!r} is {typed[0].dtype}; all must have the "
+                "same type"
             )
         # SONNX has a separate clause for sparse tensors, and its draft has none
         if known.sparse and not row.standard.startswith("SONNX"):

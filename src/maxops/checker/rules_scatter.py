@@ -36,7 +36,7 @@ def _indices_shape(node: Node, row: Spec) -> Ruling:
         text = f"{node.input(1)} and {node.input(0)} have {'the same rank' if same else 'different ranks'}"
         return holds(text) if same else broken(text)
     if not isinstance(indices[-1], int):
-        return unknown("the last size of indices is unknown")
+        return unknown("the size of the last axis of indices is unknown")
     text = f"{node.input(1)} indexes {counted(indices[-1], 'axis', 'axes')} of {node.input(0)}"
     return holds(text) if indices[-1] <= len(data) else broken(text)
 

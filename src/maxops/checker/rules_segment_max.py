@@ -35,9 +35,9 @@ def _ids_shape(node: Node, row: Spec) -> Ruling:
         return unknown("the size of the first axis of data is unknown")
     same = sizes.equal(ids.dims, data.dims[:1])
     if same is None:
-        return unknown(f"it is unknown whether {ids} is as long as {data}")
+        return unknown(f"it is unknown whether {ids} has one id for each row of {data}")
     return (
-        holds(f"one id for each row of {data.name!r}")
+        holds(f"there is one id for each row of {data.name!r}")
         if same
         else broken(f"segment_ids must have one id for each row of {data}, got {ids}")
     )
@@ -56,7 +56,7 @@ def _ids(node: Node, row: Spec) -> Ruling:
     if (down := np.flatnonzero(flat[1:] < flat[:-1])).size:
         at = int(down[0]) + 1
         return broken(f"segment_ids must be non-decreasing, got {flat[at]} after {flat[at - 1]} at position {at}")
-    return holds(f"{counted(flat.size, 'constant id')}, sorted")
+    return holds(f"all {flat.size} constant ids are non-negative and sorted")
 
 
 def _num_segments(node: Node, row: Spec) -> Ruling:

@@ -163,7 +163,7 @@ def segment_max(
 
 def _check_segments(ids: Path | None, offsets: Path | None) -> None:
     if ids is None and offsets is None:
-        raise typer.BadParameter("no segments specified; pass IDS or --offsets FILE", param_hint="IDS")
+        raise typer.BadParameter("no segments are specified; pass IDS or --offsets FILE", param_hint="IDS")
     if ids is not None and offsets is not None:
         raise typer.BadParameter(f"cannot be combined with IDS ({ids}); pass only one of them", param_hint="--offsets")
 
@@ -178,7 +178,7 @@ def _check_fill(mode: str | None, value: str | None, initial: str | None) -> Non
     clause = f"[{_FILL_CLAUSE}]"
     if not given:
         raise typer.BadParameter(
-            "no value for empty segments specified; pass --fill-mode ZERO or LOWEST, --fill-value "
+            "no value for empty segments is specified; pass --fill-mode ZERO or LOWEST, --fill-value "
             f"VALUE (such as nan), or --initial VALUE {clause}",
             param_hint="--fill-mode",
         )

@@ -29,7 +29,7 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
         if not name or not number.isascii() or not number.isdigit() or len(number) > 18:
             raise typer.BadParameter(f"expected a name and a size such as batch=8, got {text!r}", param_hint="--size")
         if found.setdefault(name, int(number)) != int(number):
-            raise typer.BadParameter(f"conflicting sizes for {name!r}", param_hint="--size")
+            raise typer.BadParameter(f"the sizes for {name!r} conflict", param_hint="--size")
     return found
 
 
