@@ -123,7 +123,7 @@ def run_pytest(module: ModuleType, functions: dict[str, Any], folder: Path, test
 
 
 def numpy() -> Found:
-    """Run NumPy's own tests, except those that also fail with NumPy's functions, such as tests of object identity."""
+    """Run NumPy's own tests, except those that also fail with NumPy's functions, such as tests for object identity."""
     folder = Path(np.__file__).parent
     ours = {name: getattr(compat_numpy, name) for name in compat_numpy.__all__}
     theirs = {name: getattr(np, name) for name in ours}

@@ -101,7 +101,7 @@ def _page(name: str, versions: Versions) -> str:
             lines.append(f"- [{runtime}](../{page}): {said}")
         parts += [
             "## Results of runtimes",
-            "The conformance kit judges each runtime by every standard, even if the runtime does not claim to "
+            "The conformance kit judges each runtime against every standard, even if the runtime does not claim to "
             "implement that standard. The kit found these faults:",
             "\n".join(lines),
         ]

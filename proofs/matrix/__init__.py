@@ -1,7 +1,7 @@
 """Builds the matrix of clauses: the code, conformance cases, tests, proofs and assumptions of each clause.
 
 Most entries are derived: the rows from the spec table, the cases from the conformance kit, the functions of the planner
-and the rules of the checker from their source, the tests of errors from cited.json, and the proofs from evidence.json.
+and the rules of the checker from their source, the tests for errors from cited.json, and the proofs from evidence.json.
 matrix.toml contains the other entries. Every name in it must exist, and each empty cell requires a reason.
 """
 

@@ -115,7 +115,7 @@ def bench(
     if listed and form == "json":
         show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
     elif listed:
-        show(("case", "bytes touched"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
+        show(("case", "bytes accessed"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
     if listed:
         return
     count = _quiet(threads)

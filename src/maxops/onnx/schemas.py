@@ -142,7 +142,7 @@ def _segment_max() -> OpSchema:
                 "num_segments", "T_NUM", "A scalar; max(segment_ids) + 1 by default.", param_option=Option.Optional
             ),
         ],
-        outputs=[Parameter("output", "T", "The shape of data, with num_segments as its first size.")],
+        outputs=[Parameter("output", "T", "The shape of data, with num_segments as the size of the first axis.")],
         type_constraints=[
             ("T", _type_strings(SEGMENT_MAX.dtypes), "Numeric types."),
             ("T_IDX", _type_strings(INDEX_TYPES), "Types of ids."),

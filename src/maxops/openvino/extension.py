@@ -196,7 +196,7 @@ class SegmentMax(_MaxOperator):
     def dims(self, ports: list[Any]) -> list[Any]:
         """Return the output's sizes.
 
-        The first size is known only if num_segments or, if it is omitted, segment_ids is a constant.
+        The size of the first axis is known only if num_segments or, if it is omitted, segment_ids is a constant.
         """
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
@@ -251,7 +251,7 @@ def _constant(port: Any) -> Array | None:
 def _abstract(port: Any, length: int = 1) -> Array:
     """Return an array with the type and shape of a port: the constant that feeds the port, or zeros.
 
-    An unknown size is replaced by 1, except an unknown first size, which is replaced by `length`.
+    An unknown size is replaced by 1, except that of the first axis, which is replaced by `length`.
     """
     if (constant := _constant(port)) is not None:
         return constant
