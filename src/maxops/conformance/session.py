@@ -1,4 +1,4 @@
-"""Runs the kit against one runtime: trials run in the runtime's process, and each case is judged against its own row."""
+"""Runs the kit against one runtime: trials run in the runtime's process, and each case is judged by its own row."""
 
 from __future__ import annotations
 
