@@ -116,7 +116,7 @@ PLANNER = (
     _planned("scalars", "plan/values", "<= value <= np.iinfo(dtype.numpy).max", "<= value < np.iinfo(dtype.numpy).max"),
     _planned("scalars", "plan/values", "    if spec.explicit_types:\n", "    if not spec.explicit_types:\n"),
     _planned("empty", "plan/reduce", " and first is None and 0 in array.shape", " and 0 in array.shape"),
-    _planned("ids", "plan/segment", "(count := int_of(value)) < 0:\n", "(count := int_of(value)) < -1:\n"),
+    _planned("ids", "plan/segment", "count < 0:\n", "count < -1:\n"),
     _planned("ids", "plan/segment", "ids[-1] if is_sorted else ids.max()", "ids[-1]"),
     _planned("ids", "plan/segment", 'return None if is_sorted else "error"', "return None"),
     _planned("ids", "plan/faults", 'spec.clause("out_of_range"),', 'spec.clause("ids"),'),
