@@ -316,7 +316,7 @@ def _segment_axes() -> Iterator[Trial]:
             along = 0 if rules else shape[axis]
             of_ids = rules + [IDS_SHAPE] * (not rules and count != along)
             result = [3 if axis % rank == place else size for place, size in enumerate(shape)] if not rules else []
-            for named, dtype in product((axis, np.int8(axis)), ("float32", "real")):
+            for named, dtype in product((axis, np.int8(axis), np.array(axis)), ("float32", "real")):
                 allowed = gives(dtype, tuple(result))
                 options = {"fill_mode": "ZERO", "axis": named}
                 ids = (zeros(shape, dtype), zeros((count,), "int64"), 3)
@@ -324,7 +324,8 @@ def _segment_axes() -> Iterator[Trial]:
                 bounds = {"offsets": np.array([0, 0, 0, along]), **options}
                 yield SEGMENT_MAX, (zeros(shape, dtype),), bounds, SEGMENT_MAX.breaks(*rules) if rules else allowed
     args, options, _ = valid_call(SEGMENT_MAX, (2, 3))
-    for value in (None, True, 1.0, "1", b"1", [1], (1,), np.array([1]), np.array(1), object(), np.float32(1)):
+    others = (np.array([1]), np.array(1.0), np.array(True), np.float32(1), object())
+    for value in (None, True, 1.0, "1", b"1", [1], (1,), *others):
         yield SEGMENT_MAX, args, {**options, "axis": value}, SEGMENT_MAX.breaks(SEGMENT_AXIS)
     for far in (2**31, 2**63 - 1, 2**63, 2**64, 2**70, -(2**63), -(2**70)):
         yield SEGMENT_MAX, args, {**options, "axis": far}, SEGMENT_MAX.breaks(SEGMENT_AXIS)
