@@ -28,6 +28,8 @@ from __future__ import annotations
 import operator
 from typing import Any, cast
 
+import numpy as np
+
 from maxops.extras import needed
 
 with needed("maxops.compat.torch", "torch"):
@@ -165,6 +167,10 @@ def max(
         return torch.max(input, **named) if dim is None else torch.max(input, cast("int", dim), keepdim, **named)
     if dim is None:
         return _given(_reduced(input, None, keepdim), out)
+    if isinstance(dim, torch.Tensor) and dim.dim():
+        raise TypeError(f"max() expects dim to be one integer, got a tensor of shape {tuple(dim.shape)}")
+    if out is not None and (isinstance(out, torch.Tensor) or len(out) != 2):
+        raise TypeError("max() with dim expects two tensors as out, for the values and the indices")
     values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")
     if out is None:
         return torch.return_types.max((values, indices))
@@ -270,7 +276,9 @@ def segment_reduce(
     Source: PyTorch, `torch.segment_reduce`.
     """
     _check(reduce, "max")
-    is_number = isinstance(initial, int) or (isinstance(initial, torch.Tensor) and initial.dim() == 0)
+    is_number = isinstance(initial, (int, np.floating, np.integer)) or (
+        isinstance(initial, torch.Tensor) and initial.dim() == 0
+    )
     if is_number and isinstance(data, torch.Tensor) and data.is_floating_point():
         initial = float(initial)  # PyTorch converts numbers, and rounds them to the dtype of data
     empty = (

@@ -123,7 +123,18 @@ def test_segments(dtype: Any) -> None:
         for lengths in ([6], [2, 0, 4], [0, 0, 6, 0], [1] * 6):
             given = torch.tensor(lengths)
             offsets = torch.cat([torch.zeros(1, dtype=torch.long), given.cumsum(0)])
-            for initial in (None, 1.0, -5.0, 2, True, 4097, torch.tensor(3), torch.tensor(0.5)):
+            for initial in (
+                None,
+                1.0,
+                -5.0,
+                2,
+                True,
+                4097,
+                torch.tensor(3),
+                torch.tensor(0.5),
+                np.float64(0.1),
+                np.int8(3),
+            ):
                 same("segment_reduce", x, "max", lengths=given, initial=initial)
                 same("segment_reduce", x, "max", offsets=offsets, initial=initial)
     several = drawn((2, 4), dtype, 9)
@@ -222,6 +233,8 @@ REFUSED: dict[str, Call] = {
     "scatter-rank": lambda m: m.scatter_reduce(X, 0, torch.tensor([0, 1, 0]), X, "amax"),
     "scatter-type": lambda m: m.scatter_reduce(X, 0, INDEX, X.double(), "amax"),
     "scatter-longer-than-src": lambda m: m.scatter_reduce(X, 1, INDEX, X[:, :2], "amax"),
+    "max-dim-of-rank-1": lambda m: m.max(X, dim=torch.tensor([0])),
+    "max-one-out": lambda m: m.max(X, 0, out=torch.empty(2, 2)),
     "scatter-longer-than-input": lambda m: m.scatter_reduce(X[:, :1], 0, INDEX * 0, X, "amax"),
     "scatter-axis": lambda m: m.scatter_reduce(X, 2, INDEX, X, "amax"),
     "index-sizes": lambda m: m.index_reduce(X, 0, torch.tensor([0, 1]), X[:, :1], "amax"),

@@ -139,6 +139,12 @@ def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> 
     # An element of the data that equals `initial` gets the gradient.
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=3, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
+    # The core does not take 2**70. With create_graph, the gradient is computed by operators of torch.
+    for create_graph, shape in ((False, (2, 2)), (True, (2, 2)), (False, (2, 0))):
+        data = torch.ones(shape, requires_grad=True)
+        rows = mo.reduce_max(data, 1, initial=2**70, ties=ties), mo.segment_max(data, [0, 0], initial=2**70, ties=ties)
+        for row in rows:
+            assert torch.autograd.grad(row.sum(), data, create_graph=create_graph)[0].count_nonzero() == 0
     start = torch.tensor(2.5, requires_grad=True)
     mo.reduce_max(x, 1, initial=start, ties=ties).sum().backward()
     assert start.grad is None

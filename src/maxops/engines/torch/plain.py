@@ -19,6 +19,7 @@ from torch.autograd import Function
 
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines import numpy as engine
 from maxops.engines.torch import gradients, memory
 from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
 
@@ -113,21 +114,18 @@ def takes_scalars(*values: Any) -> bool:
     return all(value is None or type(value) in _NUMBERS for value in values)
 
 
-def _scalar(value: Any, like: Tensor) -> Tensor | None:
-    """Return a number as a tensor of rank 0 with the dtype of `like`, or None if the core does not take it."""
-    number = _native.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=value)
-    return None if number is None else memory.tensor_of(number)
-
-
 def tensors_of(values: Sequence[Any]) -> list[Tensor] | None:
     """Return the values, with each number converted to a tensor of rank 0, or None if the core rejects a number."""
     tensors = []
     for value in values:
+        if type(value) in PLAIN:
+            tensors.append(value)
+            continue
         like = next(each for each in values if type(each) in PLAIN)
-        tensor = value if type(value) in PLAIN else _scalar(value, like)
-        if tensor is None:
+        number = _native.reduce_max(_EMPTY.get(like.dtype), keepdims=False, initial=value)
+        if number is None:
             return None
-        tensors.append(tensor)
+        tensors.append(memory.tensor_of(number))
     return tensors
 
 
@@ -216,7 +214,10 @@ class ReduceMax(Function):
 
 def _initial(call: ReduceCall | SegmentCall) -> Tensor | None:
     """Return the initial value of a call as a tensor, if passed."""
-    return None if call.initial is None else _scalar(call.initial, call.data)
+    if call.initial is None:
+        return None
+    # the NumPy engine also converts numbers that the core does not take, such as 2**70
+    return memory.tensor_of(engine.run(ReduceCall(_EMPTY[call.data.dtype], keepdims=False, initial=call.initial)))
 
 
 def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
