@@ -140,6 +140,11 @@ def bytes_of(elem_type: int, dims: Iterable[int]) -> int:
     return (prod(dims) * bits_of(elem_type) + 7) // 8
 
 
+def _is_packed(number: int) -> bool:
+    """Return whether a value in int32_data contains several elements. It contains only one float of 6 bits."""
+    return bits_of(number) in (2, 4)
+
+
 def check_size(tensor: TensorProto, where: str, *, external: bool) -> None:
     """Check that the data of a TensorProto has the size that its dimensions and its type require.
 
@@ -155,8 +160,7 @@ def check_size(tensor: TensorProto, where: str, *, external: bool) -> None:
     field = helper.tensor_dtype_to_field(number)
     stored = getattr(tensor, field)
     is_raw = tensor.HasField("raw_data") and number != TensorProto.STRING
-    is_packed = bits_of(number) < 8
-    if is_raw or is_packed:
+    if is_raw or _is_packed(number):
         expected, actual = bytes_of(number, dims), len(tensor.raw_data if is_raw else stored)
     else:
         parts = 2 if number in (TensorProto.COMPLEX64, TensorProto.COMPLEX128) else 1
@@ -173,7 +177,7 @@ def _check_range(stored: Array, number: int, where: str) -> None:
     # onnx stores narrow types in wide fields, and truncates values that are out of range
     dtype = DTYPES.get(number)
     if dtype is None or dtype.kind == "float":  # the field contains the bits of floats, or bytes of packed elements
-        low, high = 0, 2 ** max(bits_of(number), 8) - 1
+        low, high = 0, 2 ** (8 if _is_packed(number) else bits_of(number)) - 1
     else:
         low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
