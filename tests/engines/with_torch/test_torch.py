@@ -158,6 +158,13 @@ def test_a_storage_that_was_freed(dtype: Any) -> None:
             call()
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_tensor_that_torch_cannot_permute_is_refused() -> None:
+    data = torch.eye(3).to_sparse_csr().requires_grad_()
+    with pytest.raises(errors.EngineError, match=r"data must be a strided tensor, got a torch\.sparse_csr tensor"):
+        mo.segment_max(data, torch.tensor([0, 0, 1]), axis=1, fill_mode="ZERO")
+
+
 def test_a_negated_tensor_is_read_with_its_sign() -> None:
     assert memory.view(torch.tensor([1 + 2j, 3 - 4j]).conj().imag).tolist() == [-2.0, 4.0]
     three = torch._neg_view(torch.tensor(-3))

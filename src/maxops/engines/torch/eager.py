@@ -99,8 +99,7 @@ def segment_max(call: SegmentCall) -> Any:
             axis, rank = call.axis, call.data.ndim
             if type(axis) is int and axis == 0:
                 return plain.segment_max(segment_max, call, call.data, ids)
-            if type(axis) is int and -rank <= axis < rank:
-                moved = torch.movedim(call.data, axis, 0)
+            if type(axis) is int and -rank <= axis < rank and (moved := _moved(call.data, axis)) is not None:
                 with suppress(MaxopsError):  # the planner below raises an error that has the shape of the data
                     results = plain.segment_max(segment_max, call._replace(data=moved, axis=0), moved, ids)
                     return alone_if_one(segments_along(axis % rank, memory.move, results))
@@ -151,6 +150,14 @@ def segment_max(call: SegmentCall) -> Any:
     results = [outputs.copy(row, out, values)]
     results += [indices] * planned.return_indices + [empty] * planned.return_empty
     return alone_if_one(results)
+
+
+def _moved(data: Tensor, axis: int) -> Tensor | None:
+    """Move an axis to the front, or return None for tensors that torch cannot permute, which the caller rejects."""
+    try:
+        return torch.movedim(data, axis, 0)
+    except RuntimeError:  # a sparse or nested tensor, or a tensor without memory
+        return None
 
 
 def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
