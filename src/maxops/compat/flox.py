@@ -16,6 +16,7 @@ and promotion are the same as in flox. ``engine`` has no effect. Differences:
   and a ``fill_value``, absent groups have the fill value, but in flox they have the lowest integer. With
   ``fill_value=0``, all-NaN groups are 0, but in flox they are NaN.
 - Object arrays raise an error.
+- ``expected_groups`` may be any `pandas.RangeIndex`, but flox supports only those that start with 0 and have step 1.
 - If you pass `max` or `nanmax` to flox's own functions, do not pass ``skipna``, because `max` propagates NaN, and
   `nanmax` skips it. With ``fill_value``, `nanmax` fills all-NaN groups only if ``min_count`` is at least 1.
   Results of bool arrays are int64, because flox converts them for custom aggregations.
@@ -33,6 +34,7 @@ from maxops.extras import needed
 
 with needed("maxops.compat.flox", "flox"):
     import flox
+    import pandas as pd
     from flox import xrdtypes
     from flox.aggregations import Aggregation, generic_aggregate
 
@@ -62,10 +64,6 @@ def _grouped(
         return generic_aggregate(group_idx, array, axis=axis, engine="numpy", func=name, **given)
     if array.shape[axis] != len(group_idx):
         raise ValueError(f"expected {array.shape[axis]} labels for axis {axis}, got {len(group_idx)}")
-    if group_idx.dtype.kind == "f":  # flox passes the labels themselves if the expected groups are a RangeIndex
-        with np.errstate(invalid="ignore"):
-            whole = group_idx.astype(np.int64)
-        group_idx = whole if np.array_equal(whole, group_idx) else group_idx  # other labels raise an error
     fill = np.asarray(fill_value, dtype)[()]
     data = array.astype(dtype, copy=False)
     return ops.segment_max(data, group_idx, size, fill_value=fill, sorted=False, axis=axis, nan=nan)
@@ -98,16 +96,26 @@ nanmax: Any = _aggregation("nanmax", "ignore")
 _HERE = {"max": max, "nanmax": nanmax}
 
 
-def _chosen(func: str, options: dict[str, Any]) -> dict[str, Any]:
+def _chosen(func: str, by: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Add the aggregation of maxops to the options. With a fill value, nanmax fills all-NaN groups, as in flox."""
     is_filled = func == "nanmax" and options.get("fill_value") is not None and not options.get("min_count")
-    return options | {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
+    changed = {"func": _HERE[func]} | ({"min_count": 1} if is_filled else {})
+    if (groups := options.get("expected_groups")) is not None:
+        are_positions = all(getattr(getattr(each, "dtype", None), "kind", None) in ("i", "u") for each in by)
+        listed = tuple(
+            each.to_numpy()  # flox uses labels as positions in a RangeIndex
+            if isinstance(each, pd.RangeIndex) and not (are_positions and each.start == 0 and each.step == 1)
+            else each
+            for each in (groups if isinstance(groups, tuple) else (groups,))
+        )
+        changed["expected_groups"] = listed if isinstance(groups, tuple) else listed[0]
+    return options | changed
 
 
 def groupby_reduce(array: Any, *by: Any, func: Any, **options: Any) -> Any:
     """Reduce groups like `flox.groupby_reduce`: "max" and "nanmax" with maxops, and all other reductions with flox."""
     is_here = isinstance(func, str) and func in _HERE and getattr(array, "dtype", None) != dtypes.BOOL.numpy
-    return flox.groupby_reduce(array, *by, **(_chosen(func, options) if is_here else options | {"func": func}))
+    return flox.groupby_reduce(array, *by, **(_chosen(func, by, options) if is_here else options | {"func": func}))
 
 
 def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **options: Any) -> Any:
@@ -123,6 +131,6 @@ def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **o
         return theirs()
     skips = are_floats == {True} if skipna is None else skipna
     try:
-        return reduce(obj, *by, **_chosen("nanmax" if skips else func, options))
+        return reduce(obj, *by, **_chosen("nanmax" if skips else func, by, options))
     except NotImplementedError:  # flox does not support custom aggregations along a dimension without labels
         return theirs()

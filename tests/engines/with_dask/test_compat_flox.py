@@ -15,7 +15,6 @@ pd = pytest.importorskip("pandas")
 from flox.xarray import xarray_reduce  # noqa: E402
 
 from maxops.compat import flox as compat  # noqa: E402
-from maxops.errors import DTypeError  # noqa: E402
 
 NAMES = ("max", "nanmax")
 METHODS = (None, "map-reduce", "cohorts", "blockwise")
@@ -86,15 +85,17 @@ def test_results_are_maxops_own() -> None:
             assert found.view(np.uint32).tolist() == [0, 0x7FC00000, 0]
 
 
-def test_labels_of_float_and_groups_of_a_range() -> None:
-    data, groups = np.array([[3, 1], [2, 5]]), pd.RangeIndex(3)
+@pytest.mark.parametrize("dtype", [int, float])
+@pytest.mark.parametrize("groups", [range(3), range(1, 4), range(0, 8, 2), range(3, 0, -1)], ids=str)
+def test_groups_of_a_range(dtype: type, groups: range) -> None:
+    """Test that each label is in its own group, whatever the range begins with, and labels of other groups in none."""
+    data = np.array([[3, 1], [2, 5]])
+    by = np.array([[0, 2], [7, 0]], dtype)
+    largest = {label: int(data[by == label].max()) if (by == label).any() else np.iinfo(int).min for label in groups}
     for engine in (None, "numpy", "flox"):
-        by = np.array([[0.0, 2.0], [7.0, 0.0]])  # the group 7 is not expected
-        values, found = compat.groupby_reduce(data, by, func="max", expected_groups=groups, engine=engine)
-        assert (values.tolist(), found.tolist()) == ([5, np.iinfo(int).min, 1], [0, 1, 2])
-        for wrong in (0.5, np.nan):
-            with pytest.raises(DTypeError, match="segment_ids must have dtype"):
-                compat.groupby_reduce(data, np.full((2, 2), wrong), func="max", expected_groups=groups, engine=engine)
+        for expected in (pd.RangeIndex(groups), (pd.RangeIndex(groups),)):
+            values, found = compat.groupby_reduce(data, by, func="max", expected_groups=expected, engine=engine)
+            assert dict(zip(found.tolist(), values.tolist(), strict=True)) == largest
 
 
 def test_float16_and_bool() -> None:
