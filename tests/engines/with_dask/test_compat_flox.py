@@ -90,7 +90,7 @@ def test_results_are_maxops_own() -> None:
 def test_groups_of_a_range(dtype: type, groups: range) -> None:
     """Test that each label is in its own group, whatever the range begins with, and labels of other groups in none."""
     data = np.array([[3, 1], [2, 5]])
-    by = np.array([[0, 2], [7, 0]], dtype)
+    by: Any = np.array([[0, 2], [7, 0]], dtype)
     largest = {label: int(data[by == label].max()) if (by == label).any() else np.iinfo(int).min for label in groups}
     for engine in (None, "numpy", "flox"):
         for expected in (pd.RangeIndex(groups), (pd.RangeIndex(groups),)):
