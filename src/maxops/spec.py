@@ -255,7 +255,7 @@ REDUCE_MAX_1 = Spec(
         (
             "axes.range",
             (
-                "axes lie in 0..r-1, with r the rank",
+                "axes lie in 0..r-1, where r is the rank",
                 "decided: version 1 does not mention negative axes",
                 "undecided",
             ),
@@ -286,7 +286,7 @@ REDUCE_MAX_1 = Spec(
 )
 REDUCE_MAX_11 = _evolve(
     REDUCE_MAX_1,
-    {"axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-11, Attributes", "must")},
+    {"axes.range": ("axes lie in -r..r-1, where r is the rank", f"{_ONNX_REDUCE}-11, Attributes", "must")},
     version=11,
     negative_axes=True,
 )
@@ -297,7 +297,7 @@ REDUCE_MAX_18 = _evolve(
     {
         "inputs": ("one or two inputs: data, and optionally axes", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes": ("an int64 list: the axes to reduce", f"{_ONNX_REDUCE}-18, Inputs", "must"),
-        "axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes.range": ("axes lie in -r..r-1, where r is the rank", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes.default": ("without axes, all axes are reduced", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "noop_with_empty_axes": (
             "without axes, 1 returns the input, and 0 (the default) reduces all axes",
@@ -375,8 +375,8 @@ SCATTER_ELEMENTS_18 = _scatter(
         ),
     ),
     ("updates.shape", ("updates has the same shape as indices", f"{_ELEMENTS}, Inputs", "must")),
-    ("axis", ("an integer in -r..r-1, with r the rank; 0 by default", f"{_ELEMENTS}, Attributes", "must")),
-    ("indices", ("indices lie in -s..s-1, with s the size of data along axis", f"{_ELEMENTS}, Inputs", "must")),
+    ("axis", ("an integer in -r..r-1, where r is the rank; 0 by default", f"{_ELEMENTS}, Attributes", "must")),
+    ("indices", ("indices lie in -s..s-1, where s is the size of data along axis", f"{_ELEMENTS}, Inputs", "must")),
     axis=True,
 )
 SCATTER_ND_18 = _scatter(
@@ -390,7 +390,7 @@ SCATTER_ND_18 = _scatter(
     (
         "indices",
         (
-            "indices lie in -s..s-1, with s the size of the indexed axis of data",
+            "indices lie in -s..s-1, where s is the size of the indexed axis of data",
             "decided: the document says that they 'are expected in the valid range'",
             "undecided",
         ),
@@ -479,7 +479,7 @@ SEGMENT_MAX_16 = Spec(
         ("T", ("data has any numerical type, and the output has the same type", f"{_SEGMENT}, Types", "must")),
         ("data", ("data has rank 1 or more", f"{_SEGMENT}, Inputs", "must")),
         ("T_IDX", ("segment_ids and num_segments are int32 or int64", f"{_SEGMENT}, Types", "must")),
-        ("ids.shape", ("segment_ids is 1-D, as long as the first axis of data", f"{_SEGMENT}, Inputs", "must")),
+        ("ids.shape", ("segment_ids is 1-D, with one id for each row of data", f"{_SEGMENT}, Inputs", "must")),
         ("ids", ("segment_ids are non-negative and sorted", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments", ("a non-negative scalar", f"{_SEGMENT}, Inputs", "must")),
         ("num_segments.default", ("max(segment_ids) + 1", f"{_SEGMENT}, Inputs", "must")),
@@ -564,7 +564,8 @@ _SCALARS = _own(
     "be exactly representable",
 )
 _ARRAYS = _own(
-    "arrays", "one engine supports all the arrays together, without copies to another device or loss of information"
+    "arrays",
+    "a single engine supports all the arrays, without copying them to another device and without losing information",
 )
 _LABELS = _own("labels", "labels, column names and dimension names of the inputs are equal, and are never dropped")
 

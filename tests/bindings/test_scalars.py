@@ -86,7 +86,7 @@ def test_integers_out_of_range_have_the_message_of_floats(dtype: DType) -> None:
     limit = int(float(of_words(dtype, [dtype.infinity_bits - 1])[0]))
     for sign in (1, -1):
         for value, message in (
-            (limit + 1, "cannot represent exactly"),  # would round to the limit
+            (limit + 1, "cannot be represented exactly"),  # would round to the limit
             (2 * limit, rf"out of range for {dtype}, .*limit {sign * float(limit)!r}".replace("+", r"\+")),
             (10**400, rf"write float\('{sign * float('inf')}'\)"),
         ):
@@ -101,7 +101,7 @@ def test_named_standards_round_nothing(dtype: DType) -> None:
         assert_same_bits(each(LOWEST[dtype], 0.5), of_words(dtype, words(mo.maximum(LOWEST[dtype], 0.5))))
         assert words(each(LOWEST[dtype], float("nan"))).tolist() == [dtype.nan_bits]
         if dtype is not FLOAT64:
-            with pytest.raises(DTypeError, match="cannot represent exactly"):
+            with pytest.raises(DTypeError, match="cannot be represented exactly"):
                 each(LOWEST[dtype], 0.1)
 
 
@@ -199,5 +199,5 @@ def test_a_kind_that_does_not_go_with_the_array_is_named(value: Any, entry: str)
             if match := re.search(r"write (\w[\w.-]*) \[", text):  # the suggestion in the error works
                 ENTRIES[entry](array, eval(match[1], {}))
         elif text:
-            assert "cannot represent exactly" in text
+            assert "cannot be represented exactly" in text
             assert entry == "operator" or type(value) is not float

@@ -398,8 +398,8 @@ def chain(depth: int, width: int = 1) -> ModelProto:
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        pytest.param(chain(40, 2), "nodes in 40 levels", id="exponential"),
-        pytest.param(chain(3000), "in 3000 levels", id="deep"),
+        pytest.param(chain(40, 2), "nodes, nested 40 levels deep", id="exponential"),
+        pytest.param(chain(3000), "nested 3000 levels deep", id="deep"),
     ],
 )
 def test_functions_that_grow_beyond_all_bounds(made: ModelProto, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,14 +72,32 @@ FAULTS: dict[str, tuple[TensorProto, str]] = {
     "not there": (tensor(location="none.bin"), "the external data 'none.bin' is missing from the model's folder"),
     "no name": (tensor(location="w\0"), "cannot be read: embedded null byte"),
     "long name": (tensor(location="w" * 300), "cannot be read: File name too long"),
-    "negative offset": (tensor(location="w.bin", offset="-1"), "must be a number of bytes, got '-1'"),
-    "length in words": (tensor(location="w.bin", length="eight"), "must be a number of bytes, got 'eight'"),
-    "other digits": (tensor(location="w.bin", offset="\u0663"), "must be a number of bytes, got '\u0663'"),
-    "long number": (tensor(location="w.bin", length="0" * 20), "must be a number of bytes, got '0000"),
+    "negative offset": (
+        tensor(location="w.bin", offset="-1"),
+        "must be a number of bytes with at most 19 decimal digits, got '-1'",
+    ),
+    "length in words": (
+        tensor(location="w.bin", length="eight"),
+        "must be a number of bytes with at most 19 decimal digits, got 'eight'",
+    ),
+    "other digits": (
+        tensor(location="w.bin", offset="\u0663"),
+        "must be a number of bytes with at most 19 decimal digits, got '\u0663'",
+    ),
+    "long number": (
+        tensor(location="w.bin", length="0" * 20),
+        "must be a number of bytes with at most 19 decimal digits, got '0000",
+    ),
     "no end": (tensor(location="w.bin", offset="1"), "ends at byte 9, but the file has 8 bytes"),
     "length of 0": (tensor(location="w.bin", offset="8", length="0"), "ends at byte 16, but the file has 8 bytes"),
-    "short length": (tensor(location="w.bin", length="7"), "must have a length of 8 bytes, got 7"),
-    "long length": (tensor(location="w.bin", length="9"), "must have a length of 8 bytes, got 9"),
+    "short length": (
+        tensor(location="w.bin", length="7"),
+        "must be 8 bytes for dtype float32 and dimensions (2,), got 7",
+    ),
+    "long length": (
+        tensor(location="w.bin", length="9"),
+        "must be 8 bytes for dtype float32 and dimensions (2,), got 9",
+    ),
     "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9, but the file has 8 bytes"),
 }
 # Faults that only the files reveal.

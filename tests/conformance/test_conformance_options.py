@@ -48,7 +48,7 @@ def compared(folder: Path, old: list[Run], *words: str) -> Result:
 
 def test_a_comparison_with_a_file_of_another_runtime_is_told(tmp_path: Path) -> None:
     result = compared(tmp_path, [careful()])
-    assert "the file of --compare has no run of swiftmax, so this runtime is not compared" in result.stderr
+    assert "the --compare file contains no run of swiftmax, so this runtime is not compared" in result.stderr
 
 
 def test_a_comparison_is_of_the_selected_clauses_of_both(tmp_path: Path) -> None:

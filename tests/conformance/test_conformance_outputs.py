@@ -147,7 +147,7 @@ def test_a_baseline_and_each_verdict(known: Verdict, tmp_path: Path) -> None:
         other, _ = _run((now, "conforms"), "standards", "another")
         code, lines, said = _conform("--from", path, _json(tmp_path / "b.json", other), "--baseline", baseline)
         assert code == (1 if expected or now in FAULTS else 0)
-        assert "maxops: the baseline has no run of another, so all faults of another are new" in said
+        assert "maxops: the baseline contains no run of another, so all faults of another are new" in said
 
 
 @pytest.mark.parametrize("before", EVERY)

@@ -1,4 +1,4 @@
-"""Worker process of `maxops bench --compare`, which times one installation of maxops with that installation's Python.
+"""The worker process of `maxops bench --compare`. It times one installation of maxops with that installation's Python.
 
 Each line on stdin is a request in JSON, and each line on stdout is its answer. The cases and their calls are those of
 this version of the benchmark, and `import maxops` determines which maxops is called.

@@ -30,7 +30,7 @@ Lines = dict[str, Points]  # the points of each line, by name
 def html(run: Json) -> str:
     """Return the HTML page of a run. Plots require matplotlib, which the extra `bench` installs."""
     style = (files(__package__) / "page.css").read_text(encoding="utf-8")
-    parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>"]
+    parts = [f"<h1>maxops compared with other libraries</h1><p>{escape(report.headline(run))}.</p>"]
     drawn = (f"<figure><figcaption>{PICTURES[name]}</figcaption>{svg}</figure>" for name, svg in pictures(run).items())
     parts.append(f'<div class="plots">{"".join(drawn)}</div>')
     for operator in OPERATORS:
@@ -46,7 +46,7 @@ def html(run: Json) -> str:
 
 
 def _plots(run: Json, operator: str, against: str, title: str) -> str:
-    """Plot the ratio over the number of elements, by type, for each family with more than one size."""
+    """Plot the ratio against the number of elements, with a line per type, for each family with several sizes."""
     families: dict[str, Lines] = {}
     colours: dict[str, str] = {}
     for case in run["cases"]:
@@ -83,7 +83,7 @@ def pictures(run: Json) -> dict[str, str]:
 
 
 def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
-    """Draw panels of lines over size, one below the other. Text is searchable, and speedups below 1 are shaded."""
+    """Draw panels of lines against size, one below the other. Text is searchable, and speedups below 1 are shaded."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -104,7 +104,7 @@ def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_sp
 
 
 def _draw(axes: Any, lines: Lines, colours: dict[str, str], *, is_speedup: bool) -> dict[str, Any]:
-    """Draw lines over size, and return the drawn lines by name."""
+    """Draw lines against size, and return the drawn lines by name."""
     drawn = {}
     for name, points in lines.items():
         style = "o-" if len(colours[name]) == 2 else "s--"  # C10 has the colour of C0

@@ -116,7 +116,7 @@ def headline(run: Json) -> str:
     """Summarize a run in one line."""
     compared = [ratio for case in run["cases"] if (ratio := value(case, FASTEST)) is not None]
     if not compared:
-        return f"In {counted(len(run['cases']), 'case')}, there is no correct library to compare with"
+        return f"In {counted(len(run['cases']), 'case')}, no library returned a correct result to compare with"
     return (
         f"In {counted(len(run['cases']), 'case')}, the median speedup over the fastest correct library is "
         f"{times(statistics.median(compared))}; {sum(ratio < 1 for ratio in compared)} of {len(compared)} speedups are "
@@ -158,7 +158,7 @@ def overview(run: Json, operator: str, against: str) -> Table:
     rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
     title, what = _MEANINGS[against]
     has_types = len({name for cells in found.values() for ratios in cells.values() for _, name in ratios}) > 1
-    note = f"The table shows, by number of elements, {what}."
+    note = f"The table shows {what}, by number of elements."
     note += " Each cell shows the median over the types, and the lowest value with its type." if has_types else ""
     return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 

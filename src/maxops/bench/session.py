@@ -111,7 +111,7 @@ class Session:
         return compared[:1] + [verdict for verdict in verdicts if verdict[0]["status"] == "other input"]
 
     def _limit(self, case: Case, own: Candidate) -> Json:
-        """Return the fastest sweep over the case's bytes; all are timed, because other load affects their order."""
+        """Return the fastest sweep over the case's bytes. All are timed, because load affects which is fastest."""
         if isinstance(self.limits, str):
             return {"status": "not measured", "reason": self.limits}
         try:

@@ -133,15 +133,18 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
     for key in ("offset", "length"):
         text = entries.get(key, "0")
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            return [f"the {key} of the external data of {where} must be a number of bytes, got {text!r}"]
+            return [
+                f"the {key} of the external data of {where} must be a number of bytes with at most 19 decimal digits, "
+                f"got {text!r}"
+            ]
         numbers[key] = int(text)
     kind = DTYPES.get(tensor.data_type) or other_type(tensor.data_type)
     if kind and tensor.data_type != TensorProto.STRING and min(tensor.dims, default=0) >= 0:
         expected = bytes_of(tensor.data_type, tensor.dims)
         actual = numbers["length"] or expected  # without a length, runtimes read as much as they need
         if actual != expected:
-            of = f"{kind} and dimensions {tuple(tensor.dims)}"
-            return [f"{named} of dtype {of} must have a length of {expected} bytes, got {actual}"]
+            of = f"dtype {kind} and dimensions {tuple(tensor.dims)}"
+            return [f"the length of {named} must be {expected} bytes for {of}, got {actual}"]
         numbers["length"] = expected
     if folder is None:
         return []

@@ -40,7 +40,7 @@ class Finding:
 
     @property
     def notable(self) -> bool:
-        """True if the clause is broken, or if the model lacks the information to decide it."""
+        """True if the clause is broken, or if the model does not contain enough information to judge it."""
         return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
@@ -62,8 +62,8 @@ class JudgedNode:
 class Report:
     """The result of a check of one model.
 
-    ``source`` is the model's path. ``standard`` is the requested standard, or None if the standard that defines each
-    operator was used. ``faults`` contains the findings that are not about a single max node.
+    ``source`` is the model's path. ``standard`` is the requested standard, or None if each operator was checked
+    against the standard that defines it. ``faults`` contains the findings that are not about a single max node.
     """
 
     source: str
@@ -77,7 +77,7 @@ class Report:
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
 
     def restricted(self, keeps: Callable[[str], bool]) -> Report:
-        """Return a report of only the clauses that `keeps` accepts. "model" and "outside" count as clauses."""
+        """Return a copy with the findings whose clauses `keeps` accepts. "model" and "outside" count as clauses."""
         return replace(
             self,
             faults=tuple(each for each in self.faults if keeps(each.clause)),

@@ -31,7 +31,7 @@ def _same(node: Node) -> Ruling:
     first = inputs[0]
     for known in inputs:
         if sizes.equal(known.dims, first.dims) is False:
-            return broken(f"{known} and {first} differ in shape; this version does not broadcast")
+            return broken(f"{known} and {first} differ in shape; Max does not support broadcasting before version 8")
     output = output_shape(node, first.dims, "all inputs have the shape")
     if output.verdict != "holds":
         return output
@@ -68,14 +68,14 @@ def _zero_size(node: Node, row: Spec) -> Ruling:
     found = sizes.broadcast([known.dims for known in inputs])
     if found.zero_with_one:
         axis = found.zero_with_one[0]
-        return broken(f"axis {axis} broadcasts size 1 against size 0: {_sizes(inputs, axis)}")
+        return broken(f"size 1 is broadcast against size 0 along axis {axis}: {_sizes(inputs, axis)}")
     for known in inputs:
         if known.dims is None:
             return unknown(f"the rank of {known.name!r} is unknown")
     if found.perhaps_zero_with_one:
         axis = found.perhaps_zero_with_one[0]
-        return unknown(f"axis {axis} may broadcast size 1 against size 0: {_sizes(inputs, axis)}")
-    return holds("no axis broadcasts size 1 against size 0")
+        return unknown(f"size 1 may be broadcast against size 0 along axis {axis}: {_sizes(inputs, axis)}")
+    return holds("size 1 is not broadcast against size 0 along any axis")
 
 
 def _explicit(node: Node, row: Spec) -> Ruling:
@@ -102,7 +102,7 @@ def _static(node: Node, row: Spec) -> Ruling:
             return broken(f"{known.shape_in_words}, which is not static")
     for known in opened:
         return unknown(f"{known.shape_in_words}, as far as it can be inferred")
-    return holds("every size is a number")
+    return holds("every size is static")
 
 
 def _converted(node: Node, row: Spec) -> Ruling:

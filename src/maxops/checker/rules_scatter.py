@@ -56,7 +56,7 @@ def _indices_size(node: Node, row: Spec) -> Ruling:
                 return broken(f"{text}: indices are larger than data along another axis")
         else:
             fits = False
-    return holds(text) if fits else unknown(f"{text}: a size is unknown")
+    return holds(text) if fits else unknown(f"{text}: the size of another axis is unknown")
 
 
 def _updates_shape(node: Node, row: Spec) -> Ruling:
@@ -111,7 +111,8 @@ def _indices(node: Node, row: Spec) -> Ruling:
         return holds(f"all {constant.size} constant indices are in range")
     position = tuple(map(int, np.unravel_index(int(wrong.argmax()), constant.shape)))
     room = int(np.broadcast_to(rooms, constant.shape)[position])
-    expected = f"indices must be between {-room} and {room - 1}" if room else "data has size 0, so no index is valid"
+    empty = "no index is valid, because the indexed axis of data has size 0"
+    expected = f"indices must be between {-room} and {room - 1}" if room else empty
     return broken(f"{expected}, got {constant[position]} at position {position}")
 
 

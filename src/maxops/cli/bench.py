@@ -167,8 +167,9 @@ def _random(
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
     """Reject files that cannot be written, before a run that may take hours."""
-    if len(set(files)) < len(files):
-        raise typer.BadParameter(f"{files[0]} is specified for several reports; use a different file for each")
+    for file in files:
+        if files.count(file) > 1:
+            raise typer.BadParameter(f"{file} is specified for several reports; use a different file for each")
     streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
     for file in files:
         if earlier is None and not parents and not streams.is_stream(file):

@@ -145,7 +145,7 @@ def conform(
     """Test runtimes with cases derived from the clauses of the standards. Each runtime runs in its own process.
 
     Exits with 1 if a runtime breaks a clause, and with 2 if a runtime cannot be run. --select and --ignore do not
-    affect the file of --json, which contains every finding.
+    affect the --json file, which contains every finding.
     """
     from maxops.conformance import cases  # noqa: PLC0415  (see above)
 
@@ -358,7 +358,10 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 left_out[str(error)] += 1
     print(f"{counted(len(chosen) - left_out.total(), 'case was', 'cases were')} written to {printable(str(folder))}")
     if shortened:
-        print(f"{counted(shortened, 'case is', 'cases are')} limited to {MAX_DATA_SETS} evenly spaced data sets")
+        has = counted(shortened, "case has", "cases have")
+        print(
+            f"{has} more than {MAX_DATA_SETS} data sets; only {MAX_DATA_SETS} evenly spaced ones per case were written"
+        )
     for why, count in left_out.items():
         print(f"{counted(count, 'case was', 'cases were')} not written: {why}")
 
@@ -407,7 +410,7 @@ def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
     for old, new in compare.pairs(before, runs) if before else []:
         if old is None and new is not None:
             print_line(
-                f"maxops: the file of --compare has no run of {printable(new['runtime'])}, "
+                f"maxops: the --compare file contains no run of {printable(new['runtime'])}, "
                 "so this runtime is not compared"
             )
         if old is not None and new is not None:
@@ -465,5 +468,5 @@ def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool
     for before, run in pairs:
         if before is None:
             name = printable(run["runtime"])
-            print_line(f"maxops: the baseline has no run of {name}, so all faults of {name} are new")
+            print_line(f"maxops: the baseline contains no run of {name}, so all faults of {name} are new")
     return [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]

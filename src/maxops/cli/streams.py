@@ -131,10 +131,10 @@ def read_model(path: Path) -> bytes:
 
 
 def read_stdin() -> bytes:
-    """Return all data of standard input. Raise an error if it exceeds the size limit of models."""
+    """Return all data of standard input. Raise an error if it exceeds the size limit."""
     data = read_model(STREAM)
     if len(data) > LONGEST_MODEL:
-        raise ModelInputError(f"{STDIN}: the data exceeds {LONGEST_MODEL} bytes, the size limit of a model in one file")
+        raise ModelInputError(f"{STDIN}: the data exceeds {LONGEST_MODEL} bytes, the limit for standard input")
     return data
 
 

@@ -137,7 +137,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """A stable name that reads like a sentence: "ONNX.Max-13.T/int64/two-short-vectors"."""
+        """A stable name of the clause, the type and the sentence, such as "ONNX.Max-13.T/int64/two-short-vectors"."""
         words = re.sub(r"[^0-9A-Za-z.+=-]+", "-", self.sentence).strip("-")
         return f"{self.clause.id}/{self.dtype}/{words}"
 

@@ -1,8 +1,8 @@
 """Runs scripts one after the other, and appends the stdout of each to a file as a line of JSON.
 
 The arguments are the file and the scripts. The file is not stdout, because threads and native code of a runtime also
-print there. This module is started as a file, not as a module of maxops, because the scripts must not depend
-on maxops.
+print there. This file is run by its path rather than with `python -m`, which would import maxops, because the
+scripts must not depend on maxops.
 """
 
 import contextlib

@@ -100,8 +100,8 @@ def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
     """Return the model, or the bytes of a copy if it has functions, defaults of given inputs, or links to its data.
 
     In the copy, the functions are inlined, the defaults are omitted, and the data is included. Some runtimes support
-    functions only partially, treat defaults as constants, or refuse to follow symbolic links, as in the cache of
-    Hugging Face Hub.
+    functions only partially, treat defaults as constants, or refuse to follow symbolic links, such as those in
+    the Hugging Face Hub cache.
     """
     if _is_ir(model):
         return model

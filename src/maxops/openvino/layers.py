@@ -320,7 +320,7 @@ def dtype(layer: Layer, where: str) -> DType:
 def own_dims(layer: Layer, where: str) -> Dims:
     """Return the sizes that a Parameter or a Const declares.
 
-    The shape of a Parameter may have brackets. A Parameter without a shape is a scalar.
+    The shape of a Parameter may be enclosed in square brackets. A Parameter without a shape is a scalar.
     """
     if is_any_rank(layer.data):
         raise ModelError(f"{where}: the rank is unknown; maxops runs only models with known ranks")

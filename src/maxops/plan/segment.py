@@ -46,7 +46,7 @@ FILL_MODES = SEGMENT_MAX.choices("fill_mode")
 
 
 def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
-    """Check a call to SegmentMax, and return its plan. If `in_memory` is False, the result may exceed the memory.
+    """Check a call to SegmentMax, and return its plan. If `in_memory` is False, the result may be larger than memory.
 
     If `values_known` is False, the values of ids and offsets are not read, and num_segments is 0 if it depends on them.
     """
@@ -176,7 +176,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """Return the value of empty segments, from a fill mode or from `value`. NaN and True get the bits of results."""
+    """Return the value of empty segments, from a fill mode or from `value`. NaN and True get their canonical bits."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:

@@ -174,7 +174,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
     rounded = f"{dtype.numpy.type.__module__}.{dtype}(...)".replace("numpy.", "np.")
     advice = f"convert the scalar with {rounded}, or the array" if dtype.kind == "float" else "convert the array"
     raise DTypeError(
-        f"{given}, which {dtype}, the dtype of {beside}, cannot represent exactly; {advice} with .astype(...)",
+        f"{given}, which cannot be represented exactly in {dtype}, the dtype of {beside}; {advice} with .astype(...)",
         clause,
     )
 
@@ -263,7 +263,9 @@ def index_dtype(spec: Spec, name: str, array: Array) -> None:
         )
 
 
-_FROM_LABELS = "number labels from 0 with pd.factorize(...)[0] or np.unique(..., return_inverse=True)[1]"
+_FROM_LABELS = (
+    "convert labels to ids that start at 0, with pd.factorize(...)[0] or np.unique(..., return_inverse=True)[1]"
+)
 
 
 def _how_to_index(kind: str) -> str:
@@ -394,8 +396,10 @@ def index_of(value: object) -> int | None:
         return None
     try:
         return index(cast(SupportsIndex, value))
-    except (TypeError, ValueError, RuntimeError):  # not an integer, not a scalar, or a value that cannot be read
-        return None
+    except (TypeError, ValueError, RuntimeError):
+        if hasattr(value, "dtype") and not isinstance(value, np.generic):
+            return None  # an array that has another dtype or more than one element, or whose value cannot be read
+        raise
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:

@@ -154,7 +154,7 @@ def test_lengths_that_differ() -> None:
     unequal = mo.segment_max(
         lazy(data, ((2, 4), 2), unknown=True), lazy(ids, ((3, 3),), unknown=True), fill_mode="ZERO"
     )
-    with pytest.raises(errors.ShapeError, match="some matching blocks differ in length"):
+    with pytest.raises(errors.ShapeError, match="some corresponding blocks differ in length"):
         unequal.compute(scheduler="sync")
     with pytest.raises(errors.ShapeError, match="data has 3 blocks along axis 0, but segment_ids has 2"):
         mo.segment_max(lazy(data, 2, unknown=True), lazy(ids, 3, unknown=True), fill_mode="ZERO")

@@ -46,8 +46,8 @@ class Part:
     `named` are the numbers of rows and ids, and `edges` contains the first and the last id.
 
     An invalid id does not raise an error yet, because earlier rows may contain another. `faults` contains the first
-    fault of each kind, with its position in these rows. `count` is the number of segments if only the tasks that
-    receive offsets know it, and otherwise 0.
+    fault of each kind, with its position in these rows. `count` is the number of segments if it is known only
+    to the tasks that receive offsets; otherwise, it is 0.
     """
 
     ids: Any
@@ -300,7 +300,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return the results for `count` segments from the parts that contain them. `before` rows precede these parts."""
+    """Return the results for `count` segments from the parts that contain them, after `before` other rows."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
@@ -376,7 +376,7 @@ def _refuse_lengths(part: Part) -> None:
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)
     raise ShapeError(
-        f"{ROW.name} data and segment_ids have blocks of unknown size, and some matching blocks differ in length; call "
-        "compute_chunk_sizes() on the arrays first",
+        f"{ROW.name} data and segment_ids have blocks of unknown size, and some corresponding blocks differ in length; "
+        "call compute_chunk_sizes() on the arrays first",
         ROW.clause("ids.shape"),
     )

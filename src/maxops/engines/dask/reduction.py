@@ -52,7 +52,7 @@ class Part:
 
     `values` contains the maxima, with size 1 along the reduced axes, or the empty block itself. `indices` contains the
     index of the first element that equals each maximum, counted only within these blocks. `extent` contains the sizes
-    of the reduced axes. A part does not depend on its position, and sizes may be unknown in advance.
+    of the reduced axes. A part does not record its position, so the sizes of blocks may be unknown in advance.
     """
 
     values: Any
@@ -89,7 +89,7 @@ def part_of_block(
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
-    """Merge a grid of parts into one part. The grid consists of nested lists, with one level for each axis."""
+    """Merge a grid of parts into one part. The grid consists of nested lists, with one level for each reduced axis."""
     return nested if computing_meta else _merged(nested, 0, nan)
 
 

@@ -3,10 +3,11 @@
 Torch does not specify the bits of NaN or the sign of zero in float maxima, and its maxima depend on whether a device
 flushes subnormals. Therefore, float operations are used only to detect NaN. All other operations use integers:
 
-- `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If any element is
-  nonnegative, the highest is the maximum. Otherwise, the lowest is the maximum, because -0 has the lowest bit pattern.
-- Computing indices, segments, and maxima that ignore NaN requires the keys of `maxops.order`. Creating keys takes less
-  time than a scatter operation.
+- For floats, `maximum` and `reduce_max` compute the highest and the lowest bit pattern as signed integers. If the
+  highest is nonnegative, it belongs to the maximum. Otherwise, all sign bits are set, which reverses the order, so the
+  lowest belongs to the maximum.
+- Indices, segment maxima and maxima that ignore NaN are computed from the integer keys of `maxops.order`. Creating keys
+  takes less time than a scatter operation.
 
 These functions plan each call, because `torch.ops.maxops` and compiled graphs pass unchecked values to them.
 """

@@ -2,11 +2,11 @@
 
 Depending on `ties`, the gradient goes to the first element that equals the maximum, or is split evenly among all such
 elements. In forward mode, the tangent of a maximum is the tangent of the first such element, or the mean of their
-tangents. Tangents are added up, so a tangent of -0.0 may become +0.0. An element equals a maximum if their bits are
+tangents. Tangents are summed, so a tangent of -0.0 may become +0.0. An element equals a maximum if their bits are
 equal, or if both are NaN. `initial` has no gradient: if only `initial` equals the maximum, all gradients are zero.
 
 All functions use operators of torch or maxops, so their results support gradients, vmap and compiled graphs. Only
-inputs are saved, and the maxima are recomputed. So users may change results in place before the backward pass. Each
+inputs are saved, and the maxima are recomputed, so users may change results in place before the backward pass. Each
 call reads the saved tensors only once, because `torch.utils.checkpoint` supports only one read.
 """
 
@@ -31,7 +31,7 @@ _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Held(NamedTuple):
-    """A mask of the elements that receive the gradient of a maximum, and their number, or None if it is always one.
+    """A mask of the elements that receive the gradient of each maximum, and their number, or None if it is always 1.
 
     `spread` copies a value for each maximum to all of its elements, and `total` sums the values of its elements.
     """

@@ -149,7 +149,7 @@ def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
 
 
 def move(result: torch.Tensor, source: int, destination: int) -> torch.Tensor:
-    """Move an axis of a result, and return it in C order, like all results."""
+    """Move an axis of a result, and return the result in C order."""
     return torch.movedim(result, source, destination).contiguous()
 
 
