@@ -417,7 +417,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     fill_error = errors.AttributeValueError
     yield refused("fill_value-fill_mode", fill_error, "fill_mode 'ZERO' and fill_value", fill_value=1)
     yield refused("fill_value-initial", fill_error, "fill_value and initial", fill_mode=None, fill_value=1, initial=1)
-    wrong = "fill_value is the Python int 16777217, which float32"
+    wrong = "fill_value is the Python int 16777217, which cannot be represented exactly in float32"
     yield refused("fill_value", errors.DTypeError, wrong, fill_mode=None, fill_value=2**24 + 1)
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
     yield refused(
