@@ -52,6 +52,8 @@ def segment() -> TensorProto:
     return made
 
 
+NUMBER = "must be a number of bytes with at most 19 decimal digits, got"
+LENGTH = "must be 8 bytes for dtype float32 and dimensions (2,), got"
 # Faulty tensors with their errors. The model's folder has w.bin of 8 bytes, a folder, and a link to the outside.
 FAULTS: dict[str, tuple[TensorProto, str]] = {
     "negative size": (of_sizes(-1, 2), "has negative size -1"),
@@ -72,32 +74,14 @@ FAULTS: dict[str, tuple[TensorProto, str]] = {
     "not there": (tensor(location="none.bin"), "the external data 'none.bin' is missing from the model's folder"),
     "no name": (tensor(location="w\0"), "cannot be read: embedded null byte"),
     "long name": (tensor(location="w" * 300), "cannot be read: File name too long"),
-    "negative offset": (
-        tensor(location="w.bin", offset="-1"),
-        "must be a number of bytes with at most 19 decimal digits, got '-1'",
-    ),
-    "length in words": (
-        tensor(location="w.bin", length="eight"),
-        "must be a number of bytes with at most 19 decimal digits, got 'eight'",
-    ),
-    "other digits": (
-        tensor(location="w.bin", offset="\u0663"),
-        "must be a number of bytes with at most 19 decimal digits, got '\u0663'",
-    ),
-    "long number": (
-        tensor(location="w.bin", length="0" * 20),
-        "must be a number of bytes with at most 19 decimal digits, got '0000",
-    ),
+    "negative offset": (tensor(location="w.bin", offset="-1"), f"{NUMBER} '-1'"),
+    "length in words": (tensor(location="w.bin", length="eight"), f"{NUMBER} 'eight'"),
+    "other digits": (tensor(location="w.bin", offset="\u0663"), f"{NUMBER} '\u0663'"),
+    "long number": (tensor(location="w.bin", length="0" * 20), f"{NUMBER} '0000"),
     "no end": (tensor(location="w.bin", offset="1"), "ends at byte 9, but the file has 8 bytes"),
     "length of 0": (tensor(location="w.bin", offset="8", length="0"), "ends at byte 16, but the file has 8 bytes"),
-    "short length": (
-        tensor(location="w.bin", length="7"),
-        "must be 8 bytes for dtype float32 and dimensions (2,), got 7",
-    ),
-    "long length": (
-        tensor(location="w.bin", length="9"),
-        "must be 8 bytes for dtype float32 and dimensions (2,), got 9",
-    ),
+    "short length": (tensor(location="w.bin", length="7"), f"{LENGTH} 7"),
+    "long length": (tensor(location="w.bin", length="9"), f"{LENGTH} 9"),
     "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9, but the file has 8 bytes"),
 }
 # Faults that only the files reveal.
