@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "proofs"), str(ROOT / "src")]
+sys.path.insert(0, str(ROOT / "proofs"))
 
 from claims import digest_of  # noqa: E402
 
@@ -36,9 +36,6 @@ CHECKS = {
           tests/package/test_imports.py tests/package/test_extras.py""",
     "oldest releases": ".ci/lowest {place}/lowest",
     "tests for releases": "python -m pytest -q -m release",
-    "x86-64-v2, the baseline's source for other instructions": """
-        MAXOPS_ISA=x86-64-v2 MAXOPS_TESTS_MAY_MISS=1 python -m pytest -q tests/operators \
-          tests/bindings/test_scalars.py""",
     "emulated AVX-512": "make emulated EMULATED={place}/emulated",
     "wheels": "make wheels check-wheels WHEELS={place}/wheels RELEASE={place}/release",
     "sanitizers": "make sanitize SANITIZED={place}/sanitized",
@@ -111,8 +108,8 @@ def main() -> int:
         else:
             failed.append(name)
     print(f"failed: {', '.join(failed)}" if failed else f"{len(chosen)} of {len(CHECKS)} checks ran and passed")
-    if chosen:
-        print(f"recorded in {EVIDENCE.relative_to(ROOT)}; run python docs/generate.py, and commit both")
+    if len(failed) < len(chosen):
+        print(f"recorded in {EVIDENCE}; run python docs/generate.py, and commit both")
     return int(bool(failed))
 
 

@@ -26,7 +26,7 @@ BASELINE = "baseline"
 # The processor feature that each instruction set requires, as in /proc/cpuinfo, and the compiler flags.
 FEATURE = {"x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}
 ISA_FLAGS = {
-    BASELINE: (),
+    BASELINE: ("-march=x86-64-v2",) if platform.machine() == "x86_64" else (),
     "x86-64-v3": ("-mavx2", "-mbmi", "-mbmi2"),
     "x86-64-v4": ("-march=skylake-avx512",),
 }

@@ -239,7 +239,9 @@ struct Spread {
         for (std::size_t at = begin; at < end;) {
             const std::size_t cell = at / rows.inner, column = at % rows.inner;
             const std::size_t n = std::min({end - at, rows.inner - column, kBlock});
-            const std::size_t first = rows.begin(cell), last = rows.begin(cell + 1);
+            const std::size_t first = rows.begin(cell);
+            // Another thread may change the offsets.
+            const std::size_t last = std::max(first, rows.begin(cell + 1));
             if (rows.inner == 1) {
                 run_one(at++, first, last - first);
                 continue;

@@ -612,6 +612,13 @@ PyMethodDef methods[] = {
 // Initializes the state that all modules of this process share, once; false with an error set.
 bool prepare() {
     if (entry_type != nullptr) return true;
+    if (current().name == nullptr) {
+        PyErr_SetString(
+            PyExc_ImportError,
+            "this processor supports none of the instruction sets that maxops was built for; on x86-64, "
+            "maxops requires SSE4.2 and POPCNT (x86-64-v2)");
+        return false;
+    }
     if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
     zero_word = PyUnicode_InternFromString("zero");
     const auto interned = PyUnicode_InternFromString;

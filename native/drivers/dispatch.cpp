@@ -17,18 +17,16 @@ namespace maxops {
 namespace {
 
 // Whether this machine supports each instruction set. Builds of fewer sets do not use all of these functions.
-[[maybe_unused]] bool has_baseline() {
-    return true;
-}
 #ifdef __x86_64__
 // Exactly the features that CMakeLists.txt enables: slightly fewer than the psABI's levels of these names.
-[[maybe_unused]] bool has_x86_64_v2() {
+// The baseline is x86-64-v2.
+[[maybe_unused]] bool has_baseline() {
     return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
            __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
            __builtin_cpu_supports("popcnt");
 }
 [[maybe_unused]] bool has_x86_64_v3() {
-    return has_x86_64_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+    return has_baseline() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
            __builtin_cpu_supports("bmi2");
 }
 [[maybe_unused]] bool has_x86_64_v4() {
@@ -39,6 +37,10 @@ namespace {
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 #endif
+}
+#else
+bool has_baseline() {
+    return true;
 }
 #endif
 

@@ -9,8 +9,9 @@ namespace maxops {
 // All compiled instruction sets, from best to worst. The list ends with a null name.
 const InstructionSet* instruction_sets();
 
-// The instruction set in use, by default the best one of this machine. Inline, because every call reads it
-// several times.
+// The instruction set in use, by default the best one of this machine. Its name is null if this machine
+// supports none of them; the module then cannot be imported. Inline, because every call reads it several
+// times.
 extern std::atomic<const InstructionSet*> chosen;
 const InstructionSet& choose_best();
 inline const InstructionSet& current() {

@@ -17,5 +17,5 @@ COPIES = Program(
 # The miniature build splits copies into chunks smaller than a vector, and searches into blocks shorter than small rows.
 CHECKS = (
     *(COPIES.check(f"copies.{isa}", flags, isa) for isa, flags in ISA_FLAGS.items()),
-    COPIES.check("copies.miniature", ("-DMAXOPS_MINIATURE",), "baseline"),
+    COPIES.check("copies.miniature", ("-DMAXOPS_MINIATURE", *ISA_FLAGS["baseline"]), "baseline"),
 )

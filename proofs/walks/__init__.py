@@ -31,5 +31,5 @@ CHECKS = (
     WALKS.check("walks.x86-64-v4", (MINIATURE, *ISA_FLAGS["x86-64-v4"]), "x86-64-v4"),
     WALKS.check("walks.x86-64-v3", (MINIATURE, *ISA_FLAGS["x86-64-v3"]), "x86-64-v3"),
     WALKS.check("walks.x86-64-v3-ordinary-constants", ISA_FLAGS["x86-64-v3"], "x86-64-v3"),
-    WALKS.check("walks.baseline", (MINIATURE,), "baseline"),
+    WALKS.check("walks.baseline", (MINIATURE, *ISA_FLAGS["baseline"]), "baseline"),
 )

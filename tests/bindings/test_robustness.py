@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.instruction_sets import OWN_SOURCE
+from helpers.instruction_sets import ISAS
 from helpers.programs import run
 from maxops import _native
 
@@ -294,7 +294,7 @@ print("left")
 """
 
 
-@pytest.mark.parametrize("isa", OWN_SOURCE)
+@pytest.mark.parametrize("isa", ISAS)
 def test_nothing_beside_the_arrays_is_touched(isa: str) -> None:
     assert int(run(FENCED + FENCES, isa)) == 13 * 2 * 43
 
@@ -310,13 +310,13 @@ def test_nothing_beside_tensors_of_onnxruntime_is_touched() -> None:
     assert int(run(FENCED + RUNTIME, _native.isa())) == 2 * (9 * 4 + 3)
 
 
-@pytest.mark.parametrize("isa", OWN_SOURCE)
+@pytest.mark.parametrize("isa", ISAS)
 def test_ids_that_are_garbage_stay_in_bounds_unchecked(isa: str) -> None:
     assert int(run(FENCED + GARBAGE, isa)) == 3 * 2 * 2 * 6
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc", reason="of x86-64 and glibc")
-@pytest.mark.parametrize("isa", OWN_SOURCE)
+@pytest.mark.parametrize("isa", ISAS)
 def test_every_float_mode_of_the_processor(isa: str) -> None:
     """Test every rounding, flushing and trapping mode: results do not change, because there is no float arithmetic."""
     assert int(run(FENCED + MODES, isa)) == 4 * 5 * 4 * 4

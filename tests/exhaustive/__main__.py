@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from helpers.instruction_sets import OWN_SOURCE
+from helpers.instruction_sets import ISAS
 from maxops import _native
 
 from .sections import SECTIONS, SHORT, run
@@ -18,7 +18,7 @@ from .sections import SECTIONS, SHORT, run
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="exhaustive", description=__doc__)
-    parser.add_argument("--isa", action="append", choices=_native.isas(), help="default: each with its own source")
+    parser.add_argument("--isa", action="append", choices=ISAS, help="default: all")
     parser.add_argument("--only", action="append", choices=SECTIONS, help="default: every section")
     parser.add_argument(
         "--short", action="store_true", help="run the sections with lower bounds, which take a few minutes of CPU time"
@@ -29,7 +29,7 @@ def main() -> int:
         parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
     names = options.only or (SHORT if options.short else SECTIONS)
     # The distribution of work to threads and the merging of axes are the same for all instruction sets; one suffices.
-    isas = options.isa or OWN_SOURCE
+    isas = options.isa or ISAS
     tasks = [(isa, name) for name in names for isa in (isas[:1] if {"threads", "rank"} & {*name.split()} else isas)]
     total: Counter[str] = Counter()
     start = time.perf_counter()

@@ -9,15 +9,14 @@ import pytest
 
 from maxops import _native
 
-# The kernels for x86-64-v2 have the same source as the baseline.
-OWN_SOURCE = [name for name in _native.isas() if name != "x86-64-v2"]
+ISAS = _native.isas()
 
 
 # The instruction set in use, which MAXOPS_ISA selects; `pytest -m exhaustive` adds the others. `test_runs` and
 # `test_sizes` cross every boundary of the kernels on all of them, and `on_each_isa` repeats hypothesis's examples.
 EACH = [
     _native.isa(),
-    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OWN_SOURCE if name != _native.isa()),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ISAS if name != _native.isa()),
 ]
 
 
@@ -25,8 +24,8 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def on_each_source(test: Test) -> Test:
-    """Run a cheap test once for each source of kernels, for results that depend only on the source."""
-    marked: Test = pytest.mark.parametrize("isa", OWN_SOURCE, indirect=True)(pytest.mark.usefixtures("isa")(test))
+    """Run a cheap test on each instruction set."""
+    marked: Test = pytest.mark.parametrize("isa", ISAS, indirect=True)(pytest.mark.usefixtures("isa")(test))
     return marked
 
 
@@ -35,10 +34,10 @@ by_itself = pytest.mark.parametrize("isa", [_native.isa()], indirect=True)
 
 
 def on_each_isa(check: Callable[[], object]) -> None:
-    """Call a check once for each source of kernels. Errors name the instruction set, which is restored afterwards."""
+    """Call a check on each instruction set. Errors name the instruction set, which is restored afterwards."""
     before = _native.isa()
     try:
-        for name in OWN_SOURCE:
+        for name in ISAS:
             assert _native.use_isa(name)
             check()
     except Exception as error:

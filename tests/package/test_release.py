@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -165,3 +166,30 @@ def test_it_is_the_tag_that_is_read(script: ModuleType, repository: Path, monkey
     script.tagged_files("v1.2.3", folder)
     assert script.disagreements("1.2.3", folder) == []
     assert script.disagreements("1.2.3", repository) == ["pyproject.toml: expected version 1.2.3, got 9"]
+
+
+CHECKS = """
+import sys
+from pathlib import Path
+
+import release_checks
+
+release_checks.CHECKS = {"passes": "echo 3 passed", "fails": "echo 1 failed; false"}
+release_checks.EVIDENCE = Path(sys.argv.pop())
+release_checks.tree = str
+sys.exit(release_checks.main())
+"""
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+def test_checks_that_pass_are_recorded(tmp_path: Path) -> None:
+    """Test the script in a new process, because it has its own module path."""
+    evidence = tmp_path / "evidence.json"
+    evidence.write_text("{}", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS, evidence], cwd=ROOT / ".ci", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "failed: fails" in done.stdout
+    recorded = json.loads(evidence.read_text(encoding="utf-8"))["release_checks"]
+    assert {name: check["result"] for name, check in recorded.items()} == {"passes": "3 passed"}

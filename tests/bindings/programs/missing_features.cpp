@@ -45,6 +45,7 @@ int main() {
                 std::cout << "(asked for " << set->name << ") ";
             else if (runs)
                 std::cout << set->name << ' ';
-        std::cout << maxops::choose_best().name << '\n';
+        const char* best = maxops::choose_best().name;
+        std::cout << (best == nullptr ? "none" : best) << '\n';
     }
 }
