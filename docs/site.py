@@ -30,6 +30,7 @@ import clauses  # noqa: E402
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
+ONLY_IN_A_CHECKOUT = re.compile(r"<!-- only in a checkout -->.*?<!-- end -->\n", re.DOTALL)
 OTHERS: dict[str, str] = {}  # generated sources of the site, and the files of the repository that they show
 # Factors of the search rank of pages. A search for a clause lists its definition before pages that cite it. A search
 # for a term lists definitions and guides before benchmarks and findings.
@@ -92,6 +93,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def on_site(link: re.Match[str]) -> str:
         return posixpath.relpath(_on_site(_in_repository(link[1], path)), posixpath.dirname(uri) or ".")
 
+    markdown = ONLY_IN_A_CHECKOUT.sub("", markdown)
     if path.endswith(".md"):
         markdown = LINK.sub(on_site, markdown)
     markdown = markdown.replace("```python\n>>> ", "```pycon\n>>> ")  # pycon highlights prompts and results

@@ -518,8 +518,8 @@ def segment_max(
 
     Args:
         data: an array of shape ``(n, *row)``, or with n elements along ``axis``, of any kind that `maximum` accepts.
-        segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. uint64
-            ids above 2^63 - 1 exceed any number of segments.
+        segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing: an
+            array, or a list, tuple or range. uint64 ids above 2^63 - 1 exceed any number of segments.
         num_segments: the number of segments, a Python or NumPy integer. Segments without rows are empty. Default:
             with segment_ids, the highest id + 1 (0 if there are no ids); with offsets, ``len(offsets) - 1``.
         fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required unless fill_value
@@ -530,8 +530,8 @@ def segment_max(
         check_ids: False skips the validation of ids and offsets. Invalid ids or offsets then produce wrong results,
             but never corrupt memory.
         offsets: the bounds of the segments, instead of segment_ids: integers of any type and of shape
-            ``(segments + 1,)``, non-decreasing, from 0 to n (the row pointer of CSR). Segment i consists of the rows
-            ``offsets[i]`` to ``offsets[i + 1] - 1``.
+            ``(segments + 1,)``, non-decreasing, from 0 to n (the row pointer of CSR), in an array, list, tuple or
+            range. Segment i consists of the rows ``offsets[i]`` to ``offsets[i + 1] - 1``.
         sorted: False accepts ids in any order.
         out_of_range: how to treat ids that are negative or >= num_segments. "error" raises an error, and "drop" ignores
             their rows. Default: "error" for unsorted ids. For sorted ids, the default follows OpenVINO: negative ids

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import typer
 
@@ -123,18 +124,28 @@ def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
         command.make_parser(context).parse_args([name, *words] if command is group else words)  # raises NoSuchOption
 
 
-def test_calls_of_the_table_of_tasks_run() -> None:
+@pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
+def test_calls_of_the_table_of_tasks_run(tmp_path: Path) -> None:
+    """Test the calls whose packages are installed; another test covers the commands."""
+    path = str(tmp_path / "larger.onnx")
+    text = '<ir_version: 8, opset_import: ["": 13]> f (float[n] a, float[n] b) => (float[n] c) { c = Max(a, b) }'
+    onnx.save(onnx.parser.parse_model(text), path)
     x = np.arange(12.0).reshape(4, 3)
     values: dict[str, Any] = {"np": np, "mo": mo, "x": x, "a": x[1], "b": x[2], "mask": x[0] > 1}
     values |= {"ids": np.array([2, 0, 2, 1]), "offsets": np.array([0, 1, 4]), "labels": np.array([*"baca"])}
+    values |= {"maxops": mo, "path": path}
     page = (ROOT / "docs" / "how-do-i.md").read_text(encoding="utf-8")
     cells = [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| ")][2:]
     calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
     assert len(calls) >= 25
     for call in calls:
-        if not call.startswith("maxops "):  # another test covers commands
-            with mo.num_threads(mo.get_num_threads()):
-                exec(call, dict(values))
+        packages = {"torch", "jax", "onnxruntime", "openvino"} & set(re.findall(r"\w+", call))
+        if call.startswith("maxops ") or not all(map(importlib.util.find_spec, packages)):
+            continue
+        named = re.findall(r"\b(?:maxops\.\w+|ml_dtypes|torch|jax|openvino)\b", call)
+        modules = {name: importlib.import_module(name) for name in named}
+        with mo.num_threads(mo.get_num_threads()):
+            exec(call, values | modules)
 
 
 def test_generated_pages_are_fresh() -> None:

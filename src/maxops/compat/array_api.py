@@ -1,4 +1,4 @@
-"""`maximum`, `max` and `argmax` of the array API standard (2024.12) for every array that maxops accepts.
+"""`maximum`, `max` and `argmax` of the array API standard (2025.12) for every array that maxops accepts.
 
 >>> import numpy as np
 >>> from maxops.compat import array_api
@@ -37,7 +37,7 @@ def maximum(x1: Any, x2: Any, /) -> Any:
     Arrays of different dtypes are promoted by the rules of their library. If only one of them is a NumPy array, the
     rules of the other array's library apply.
 
-    Source: array API standard 2024.12, `maximum`.
+    Source: array API standard 2025.12, `maximum`.
     """
     result = _maximum(x1, x2)
     return ops.maximum(*_promoted(x1, x2)) if result is None else result
@@ -85,7 +85,7 @@ def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
     array([[5],
            [7]])
 
-    Source: array API standard 2024.12, `max`.
+    Source: array API standard 2025.12, `max`.
     """
     return ops.reduce_max(x, axis=axis, keepdims=keepdims)
 
@@ -99,7 +99,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
 
     Raises ValueError if there are no elements to select from.
 
-    Source: array API standard 2024.12, `argmax`.
+    Source: array API standard 2025.12, `argmax`.
     """
     if isinstance(axis, Sequence):
         raise TypeError(f"argmax() axis must be an integer or None, got {axis!r}")

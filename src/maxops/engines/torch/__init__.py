@@ -5,6 +5,9 @@
 >>> mo.maximum(torch.tensor([1.0, -0.0, torch.nan]), torch.tensor([3.0, 0.0, 1.0]))
 tensor([3., 0., nan])
 
+Importing this module registers the operators `torch.ops.maxops.*`, which exported programs contain. maxops imports it
+at the first call with a tensor.
+
 Calls use the threads of maxops (`maxops.set_num_threads`), not torch's threads.
 """
 
