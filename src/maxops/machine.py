@@ -61,7 +61,7 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the Git checkout that contains a package, or "" if there is none or Git is missing."""
+    """Return the commit of the Git checkout that contains a package, or "" without a checkout or without Git."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""

@@ -35,7 +35,7 @@ def end_command(error: Exception) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print a line to stderr. If writing fails, the exit code does not change."""
+    """Print a line to stderr. A failure to write does not change the exit code."""
     if sys.stderr is None:  # closed
         return
     try:

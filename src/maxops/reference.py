@@ -49,7 +49,7 @@ def order(dtype: DType, bits: int) -> tuple[int, int, int]:
 
 
 def _highest_bits(dtype: DType, column: Iterable[int], nan: str = "propagate") -> int:
-    if dtype.kind == "bool":  # NumPy allows any byte for a bool; all bytes except 0 are True
+    if dtype.kind == "bool":  # NumPy allows any byte for a bool, and all bytes except 0 are True
         return int(any(column))
     if nan == "ignore":  # NaN counts only if there are no numbers
         column = list(column)

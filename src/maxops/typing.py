@@ -86,7 +86,7 @@ RealT = TypeVar("RealT", bound=Real)
 class SupportsArray(Protocol):
     """A non-NumPy array: a PyTorch or JAX array, pandas, Polars or Arrow data, or any object with ``__array__``.
 
-    Type checkers distinguish it from NumPy arrays, whose ``__array__`` does not accept `dtype` as a keyword argument.
+    NumPy arrays do not match this protocol, because their ``__array__`` does not accept `dtype` as a keyword argument.
     """
 
     def __array__(self, *, dtype: Any = None) -> np.ndarray[Any, Any]:
@@ -94,7 +94,7 @@ class SupportsArray(Protocol):
 
 
 class Column(SupportsArray, Protocol):
-    """A column or table of pandas, Polars or Arrow. Calls on it return NumPy arrays."""
+    """A column or table of pandas, Polars or Arrow. Calls with such arguments return NumPy arrays."""
 
     def to_numpy(self) -> Any:
         """Return the elements as a NumPy array."""

@@ -31,10 +31,10 @@ class CompareError(MaxopsError, RuntimeError):
 
 
 class Install:
-    """A worker process with one installation of maxops; `paired` uses it as a stopwatch for the prepared case."""
+    """A worker process with one installation of maxops, and a stopwatch for the prepared case (see `paired`)."""
 
     def __init__(self, where: Path, threads: int) -> None:
-        """Start the Python at `where`; if `where` is a folder, start this Python with the `maxops` in the folder."""
+        """Start the interpreter at `where` or, if it is a folder, this interpreter with the `maxops` in the folder."""
         self.where = where
         variables = os.environ | environment.quiet(threads)
         variables.pop("PYTHONPATH", None)
@@ -93,7 +93,7 @@ def run(
     seconds: float,
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
 ) -> Json:
-    """Measure cases on this maxops and on another installation; `other` is its Python or the folder of its package.
+    """Measure cases on this maxops and on another, given by its interpreter or by the folder of its package.
 
     Ctrl-C or a crash of either process ends the run, and the finished cases are kept.
     """
@@ -131,7 +131,7 @@ def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
-    """Make both workers build the case's arrays; return the reason if the case cannot be compared."""
+    """Make both workers build the case's arrays. Return the reason if the case cannot be compared, and otherwise ""."""
     this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:

@@ -69,7 +69,7 @@ class Case:
 
     @property
     def bytes_read(self) -> int:
-        """The size of all inputs in bytes, including ids; each element is counted once."""
+        """The size of all inputs in bytes, including ids. Each element is counted once."""
         ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
         return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
 
@@ -120,7 +120,7 @@ Operands = Callable[[int], tuple[Operand, ...]]
 
 
 def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
-    """Return a function that returns the operands for n elements; the last operand has the view."""
+    """Return a function that returns the operands for n elements. The view applies to the last operand."""
     return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 
@@ -287,7 +287,7 @@ _CASES = {"Max": _max_cases, "ReduceMax": _reduce_cases, "SegmentMax": _segment_
 def cases(
     operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = DEFAULT_TYPES, *, quick: bool = False
 ) -> list[Case]:
-    """Return the cases of the grid, with small cases of a family first; `quick` keeps a few families at small sizes.
+    """Return the cases of the grid, in each family from small to large. `quick` keeps a few families at small sizes.
 
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']

@@ -16,7 +16,7 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
-BY_REFERENCE = 2_000  # number of elements up to which the reference computes the expected result
+BY_REFERENCE = 2_000  # the largest number of elements for which the reference computes the expected result
 _BLOCK = (1 << 20) + 7  # number of random values, which are repeated; odd, so that blocks of a power of two differ
 # Page offsets of arrays: 16 bytes past the start of a cache line, as in NumPy, with a different line for each array.
 _PAGE, _PAST, _APART = 4096, 16, 17 * 64
@@ -83,7 +83,7 @@ def empty(size: int, dtype: Any, number: int) -> Array:
 
 
 def view(base: Any, kind: View) -> Any:
-    """Return the view of a base that a case requires; `base` is any array that supports NumPy's slices."""
+    """Return the view of a base that a case requires. A base may be any array that supports NumPy's slices."""
     if kind == "transposed":
         return base.T
     if kind == "half-rows":
@@ -143,8 +143,8 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
     """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
 
-    For the values of `build`, NumPy's maximum is exact in every bit: they contain no NaN and no floating-point zero,
-    so equal values have equal bits.
+    For the values of `build`, NumPy's maximum is exact in every bit. These values contain no NaN or floating-point
+    zero, so equal values have equal bits.
     """
     case, data, ids = work.case, work.data, work.ids
     if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:

@@ -27,7 +27,7 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """A timed expression. `setup` runs before it, and `back` converts its result `found` to an array; both are untimed.
+    """A timed expression. Untimed, `setup` runs before it, and `back` converts its result `found` to an array.
 
     The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs} (of
     Max), {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (the axis as a number if there is only
@@ -44,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Library:
-    """A library's expressions; `array` converts a NumPy array to the library's array, and `back` converts it back."""
+    """The expressions of a library. `array` converts a NumPy array to the library's own, and `back` converts it back."""
 
     name: str
     opening: str  # statements that run once
@@ -58,7 +58,7 @@ class Library:
     has_columns_alone: bool = False  # supports only contiguous 1-D arrays of equal length, and no bfloat16
 
     def start(self, threads: int) -> Names:
-        """Import the library and return the names for its expressions; raise the errors of the import."""
+        """Import the library, and return the names that its expressions use. Errors of the import propagate."""
         names = {each.__name__: each for each in _HELPERS} | {"np": np, "ml_dtypes": ml_dtypes, "threads": threads}
         exec(self.opening + "\n" + self.threads, names)
         return names
@@ -68,7 +68,7 @@ class Library:
         return self.bfloat16 if self.bfloat16[0] and dtype == ml_dtypes.bfloat16 else (self.array, self.back)
 
     def candidates(self, names: Names, work: Work) -> list[Candidate]:
-        """Return every candidate that may be the fastest; the fastest correct candidate is timed."""
+        """Return all candidates that may be the fastest. The fastest correct candidate is timed."""
         case = work.case
         shapes = {operand.shape for operand in case.operands}
         is_strided = any(operand.view != "whole" for operand in case.operands)
@@ -133,7 +133,7 @@ def by_starts(
 def between_starts(
     data: Array, starts: Array, filled: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
 ) -> Array:
-    """Compute SegmentMax with NumPy from starts: reduceat computes the segments in `filled`; others get `lowest`."""
+    """Compute SegmentMax with NumPy: reduceat computes the segments in `filled`, and the others are `lowest`."""
     if len(starts) == num_segments:
         return np.asarray(np.maximum.reduceat(data, starts, axis=axis, out=out))
     highest = np.maximum.reduceat(data, starts, axis=axis)
@@ -164,7 +164,7 @@ def scattered(work: Work, ids: Array, highest: Array) -> Array:
 
 
 def onnx_model(case: Case) -> bytes:
-    """Return a model with one operator of opset 20; views are nodes before it, so that a runtime may fuse them."""
+    """Return a model with one operator of opset 20, after nodes that create the views, which a runtime may fuse."""
     from onnx import parser  # noqa: PLC0415 - an extra
 
     if case.operator == "SegmentMax":
@@ -369,7 +369,7 @@ OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 
 
 
 def supports(case: Case) -> bool:
-    """Return whether maxops supports this call: torch may be missing, and no operator supports every type."""
+    """Return whether maxops supports this call. PyTorch may not be installed, and no operator supports every type."""
     if case.spelling == "torch-tensors":
         return find_spec("torch") is not None
     return case.spelling != "operator" or case.dtype in mo.operator(*OPERATORS[case.operator]).types

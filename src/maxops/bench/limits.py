@@ -37,7 +37,7 @@ class Limits:
         return Candidate(f"sweep(source, target, {streaming}, {threads})", arrays | {"sweep": self.native.sweep})
 
     def candidates(self, case: Case) -> dict[str, Candidate]:
-        """Return the sweeps that move the bytes of a case, by name; the fastest sweep is the limit."""
+        """Return the sweeps that move the bytes of a case, by name. The fastest sweep is the limit."""
         read, written = case.bytes_read, case.bytes_written
         if read + written < MIN_BYTES:
             raise UnsupportedError("too few bytes: the overhead of the call dominates")

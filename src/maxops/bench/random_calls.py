@@ -86,7 +86,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as data. ReduceMax has `keepdims`; SegmentMax has `axis` and `by` (sorted ids, ids or offsets)."""
+    """A call as data. `keepdims` belongs to ReduceMax. `axis` and `by` belong to SegmentMax. `by` is sorted ids, ids or offsets."""
 
     seed: int
     number: int
@@ -163,7 +163,7 @@ def draw(seed: int, number: int) -> Call:
 
 
 def _shape(random: Random) -> Shape:
-    """Draw a shape of 1 to about MAX_SIZE elements; sizes are log-uniform, and axes of length 1 are frequent."""
+    """Draw a shape of 1 to about MAX_SIZE elements. Sizes are log-uniform, and axes of length 1 are frequent."""
     size = MAX_SIZE ** random.random()
     weights = [random.random() * (random.random() < 0.85) for _ in range(random.randint(1, MAX_RANK))]
     return tuple(max(1, round(size ** (each / (sum(weights) or 1)))) for each in weights)

@@ -61,7 +61,7 @@ def parse(data: bytes, source: str) -> Json:
 
 
 def as_text(run: Json) -> str:
-    """Return the text of a run's file; equal runs have equal texts."""
+    """Return the text of a run's file. Equal runs have equal texts."""
     return in_lines(run) + "\n"
 
 

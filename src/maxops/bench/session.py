@@ -30,7 +30,7 @@ Verdict = tuple[Json, Candidate | None]  # the JSON of a candidate, and the cand
 
 
 class Session:
-    """Measures cases with the installed libraries; `seconds` is the time budget for a pair of candidates."""
+    """Measures cases with the installed libraries. `seconds` is the time budget for a pair of candidates."""
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
         self.names: Sequence[str] = names
@@ -157,7 +157,7 @@ def run(
 ) -> Json:
     """Measure cases, and return the run as JSON.
 
-    `done` is called with the name of each stage and with each case; `keep` receives the partial run at most once a
+    `done` is called with the name of each stage and with each case. `keep` receives the partial run at most once a
     minute. Ctrl-C during the cases ends the run, and the finished cases are kept.
     """
     began = datetime.now(UTC)

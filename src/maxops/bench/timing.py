@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class UnsupportedError(Exception):
-    """Raised if a library does not support a call; the message is the reason in the table."""
+    """Raised if a library does not support a call. The table shows the message as the reason."""
 
 
 def one_line(error: Exception) -> str:
@@ -39,7 +39,7 @@ def one_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A timed Python expression with its names; the conversion of its result by `to_numpy` is not timed.
+    """A timed Python expression with its names. The conversion of its result by `to_numpy` is not timed.
 
     `other_input` names an input of the call that the operator itself does not have. A call with another input does less
     work, so it is shown but not compared.
@@ -79,14 +79,14 @@ class Stopwatch:
 
 
 def fastest(candidate: Candidate) -> float:
-    """Return the shortest time per call in seconds, which other load affects least; short calls get extra samples."""
+    """Return the shortest time per call in seconds, which other load affects least. Short calls get extra samples."""
     watch = Stopwatch(candidate)
     first = watch.warm_up()
     return min(first, *(watch.seconds() for _ in range(EXTRA_SAMPLES))) if first < SHORT_SECONDS else first
 
 
 def paired(ours: Any, theirs: Any, seconds: float) -> Json:
-    """Measure the speedup from alternating samples, within a budget of seconds but with at least MIN_PAIRS pairs.
+    """Measure the speedup from alternating samples. Stay within a budget of seconds, but take at least MIN_PAIRS pairs.
 
     Both arguments are stopwatches, or have the methods of a stopwatch.
     """

@@ -107,7 +107,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
     shape = tuple(x.shape if hasattr(x, "shape") else np.shape(x))
     if is_empty_along(shape, axis):
         raise _no_elements(shape)
-    if is_of(type(x), "dask.array:Array") and any(map(np.isnan, shape)):  # tasks find out
+    if is_of(type(x), "dask.array:Array") and any(map(np.isnan, shape)):  # unknown sizes are checked in tasks
         return indices.map_blocks(_checked, shape=shape, dtype=indices.dtype, meta=indices._meta)
     return indices
 

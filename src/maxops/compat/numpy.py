@@ -166,7 +166,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 
 def _holds(out: Any, row: DType | None) -> bool:
-    """Return whether maxops supports the dtype of a reduction, and `out` either is None or has the same dtype."""
+    """Return whether maxops supports the dtype of a reduction, and whether `out` is None or has this dtype."""
     if row is None or not _is_plain(out):
         return False
     if isinstance(out, tuple):
@@ -175,7 +175,7 @@ def _holds(out: Any, row: DType | None) -> bool:
 
 
 def _is_plain(out: Any) -> bool:
-    """Return whether `out` is None or an array. NumPy handles subclasses, whose results it wraps, and all others."""
+    """Return whether `out` is None or a plain array. NumPy runs calls with other values, such as subclasses."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     return out is None or type(out) in (_ARRAY, np.memmap)

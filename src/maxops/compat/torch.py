@@ -138,8 +138,8 @@ def max(
     >>> max(torch.tensor([[1, 5], [7, 2]]))
     tensor(7)
 
-    The second positional argument is ``other`` if it is a tensor, and ``dim`` otherwise. With ``keepdim``, or with a
-    pair as ``out``, a tensor is also ``dim``.
+    The second positional argument is ``other`` if it is a tensor, and ``dim`` otherwise. As an exception, a tensor is
+    ``dim`` if ``keepdim`` or a pair of output tensors is passed.
 
     Source: PyTorch, `torch.max`.
     """
@@ -329,7 +329,7 @@ def _is_dense(tensor: object) -> bool:
 
 
 def _is_taken(tensor: object, keepdim: object = False) -> bool:
-    """Return whether maxops runs a call. Empty tensors, and a `keepdim` that is not a bool, are left to PyTorch."""
+    """Return whether maxops runs a call. PyTorch runs calls with empty tensors or a `keepdim` that is not a bool."""
     return type(keepdim) is bool and _is_dense(tensor) and tensor.numel() > 0  # type: ignore[attr-defined]
 
 

@@ -233,7 +233,7 @@ def segment_max_csr(
     indptr: torch.Tensor,
     out: Optional[torch.Tensor] = None,  # noqa: UP045
 ) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
-    """Return the maximum of the rows between consecutive elements of indptr, and its position.
+    """Return the maximum of the rows between each two consecutive elements of indptr, and its position.
 
     >>> segment_max_csr(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 2, 2, 3]))
     (tensor([[2, 8],
@@ -242,8 +242,8 @@ def segment_max_csr(
             [3, 3],
             [2, 2]]))
 
-    The rows are along the last axis of indptr. The other dimensions of indptr must broadcast to the leading dimensions
-    of src. ``out`` receives the maxima. As in torch_scatter, the elements of ``out`` are not included in the maxima.
+    The rows are along axis ``indptr.dim() - 1`` of src. The other axes of indptr must broadcast to the leading axes of
+    src. ``out`` receives the maxima. As in torch_scatter, the elements of ``out`` are not included in the maxima.
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """

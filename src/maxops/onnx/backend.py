@@ -28,8 +28,8 @@ class Representation(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model on a list of arrays in the order of the graph's inputs, or on a mapping of names to arrays.
 
-        A list may omit all optional inputs and inputs with defaults, or only those at its end. The result is a tuple of
-        the outputs in the graph's order. The names of the outputs can also be used as indices.
+        A list may omit all inputs that are optional or have defaults, or only those at its end. The result is a tuple
+        of the outputs in the graph's order. The names of the outputs can also be used as indices.
         """
         _refuse(kwargs)
         results = self.model.run(self._by_name(inputs))

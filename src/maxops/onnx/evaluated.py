@@ -53,7 +53,7 @@ def evaluator(
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Return the runtime of each operator in a model, except Constant. `other` runs all except the max operators."""
+    """Return the runtime of each operator in a model, except Constant. `other` runs all but the max operators."""
     written = with_given_reductions(written)
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))

@@ -148,7 +148,7 @@ def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[st
 
     Functions are grouped by their largest distance from the graph if one of them has default attributes or must be
     converted to another operator set. When such a function is inlined, all calls to it are already in the graph.
-    Defaults can be added to calls only in the graph, and a conversion has the types that it requires only there.
+    Defaults can be added only to calls in the graph, and only the graph has the types that a conversion requires.
     """
     distance = dict.fromkeys(order, 0)
     if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):

@@ -81,7 +81,7 @@ class ScatterND(_Scatter, op_scatternd.ScatterND):  # type: ignore[misc]
 
 
 class Loop(op_loop.Loop):
-    """The operator Loop. onnx's own never starts without a condition, and concatenates scan outputs of rank 2."""
+    """The operator Loop. onnx's own Loop runs no iterations without a condition, and concatenates 2-D scan outputs."""
 
     op_domain = ""
     body: Any  # the evaluator of the body
@@ -115,7 +115,7 @@ class Loop(op_loop.Loop):
 
 
 def _no_scans(kind: TypeProto.Tensor) -> Array:
-    """Return the scan output of a Loop without iterations, whose unknown sizes are 0, as in ONNX Runtime."""
+    """Return the empty scan output of a Loop without iterations. Unknown sizes are 0, as in ONNX Runtime."""
     shape = (0, *(max(dim.dim_value, 0) for dim in kind.shape.dim))
     return np.empty(shape, helper.tensor_dtype_to_np_dtype(kind.elem_type))
 

@@ -141,7 +141,7 @@ def bytes_of(elem_type: int, dims: Iterable[int]) -> int:
 
 
 def _is_packed(number: int) -> bool:
-    """Return whether a value in int32_data contains several elements. It contains only one float of 6 bits."""
+    """Return whether a value in int32_data contains several elements. Types of 6 bits are not packed."""
     return bits_of(number) in (2, 4)
 
 

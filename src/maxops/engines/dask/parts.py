@@ -74,7 +74,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """Return per block: the segment of its first offset, the number of rows before it, and the total number of rows."""
+    """For each block, return the segment of its first offset, the number of rows before it, and that of all rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)

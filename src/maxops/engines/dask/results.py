@@ -35,7 +35,7 @@ def pick(
         number=number,
         first_axis_alone=first_axis_alone,
         dtype=dtype,
-        # not determined by Dask, which would convert the elements of a 0-D object array
+        # passed, because Dask would otherwise compute it, and convert the elements of a 0-D object array
         meta=np.empty_like(tuples._meta, dtype=dtype, shape=(0,) * (1 if first_axis_alone else tuples.ndim)),
         adjust_chunks=None if sizes is None else {0: sizes},
         token=token,

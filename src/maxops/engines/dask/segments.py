@@ -107,7 +107,7 @@ def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -
 
 
 def _length(value: Any, axis: int = 0) -> int | None:
-    """Return the known number of rows along an axis, or None."""
+    """Return the number of rows along an axis, or None if it is unknown."""
     if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[axis]):
         return None
     return int(value.shape[axis])
@@ -261,7 +261,7 @@ def _rows_at_once(found: Any, count: int) -> int:
 
 
 def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
-    """Merge all blocks into one. For Dask, it has one row, because `array.query-planning` supports no other size."""
+    """Merge all blocks into one block, declared with one row: `array.query-planning` supports no other size."""
     return da.reduction(
         found,
         chunk=chunk,

@@ -100,7 +100,7 @@ def segment_max(call: SegmentCall) -> Any:
             if type(axis) is int and axis == 0:
                 return plain.segment_max(segment_max, call, call.data, ids)
             if type(axis) is int and -rank <= axis < rank and (moved := _moved(call.data, axis)) is not None:
-                with suppress(MaxopsError):  # the planner below raises an error that has the shape of the data
+                with suppress(MaxopsError):  # the planner below raises the error, with the shape before the move
                     results = plain.segment_max(segment_max, call._replace(data=moved, axis=0), moved, ids)
                     return alone_if_one(segments_along(axis % rank, memory.move, results))
     if _has_only(call, _SHORT_SEGMENT):

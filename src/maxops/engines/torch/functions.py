@@ -1,7 +1,7 @@
 """The operators as autograd functions, for eager calls with backward or forward-mode gradients, and for `torch.func`.
 
 Operators of `torch.library` support only backward gradients: `torch.func.grad` fails, and forward-mode gradients are
-silently zero. An `autograd.Function` supports all of them.
+silently zero. An `autograd.Function` supports all kinds of gradients.
 """
 
 from __future__ import annotations
