@@ -44,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Library:
-    """The expressions of a library. `array` converts a NumPy array to the library's own, and `back` converts it back."""
+    """The expressions of a library. `array` converts a NumPy array to the library's own, and `back` reverses this."""
 
     name: str
     opening: str  # statements that run once

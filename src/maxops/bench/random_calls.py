@@ -86,7 +86,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as data. `keepdims` belongs to ReduceMax. `axis` and `by` belong to SegmentMax. `by` is sorted ids, ids or offsets."""
+    """A call as data. `keepdims` belongs to ReduceMax, and `axis` and `by` (sorted ids, ids or offsets) to SegmentMax."""
 
     seed: int
     number: int
