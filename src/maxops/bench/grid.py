@@ -43,7 +43,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Case:
-    """A call to time. `size` is nominal: the number of elements of Max's output, or of the other operators' data.
+    """A call to time. `size` is the nominal number of elements: of Max's output, or of the other operators' data.
 
     `axes` belong to ReduceMax. `lengths` (of segments), `id_type` and `check_ids` belong to SegmentMax. `out`
     indicates whether the call has an output argument, and `spelling` selects how the call is written.

@@ -86,7 +86,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as data. `keepdims` belongs to ReduceMax, and `axis` and `by` (sorted ids, ids or offsets) to SegmentMax."""
+    """The description of a random call.
+
+    `keepdims` belongs to ReduceMax. `axis` and `by` (sorted ids, ids or offsets) belong to SegmentMax.
+    """
 
     seed: int
     number: int

@@ -29,7 +29,7 @@ VERSION = layers.OURS  # the versions of OpenVINO's own operators are opset1, op
 if TYPE_CHECKING:
 
     class _Op:
-        """The base class `openvino.Op`, which is not always available, and has few type annotations."""
+        """The base class `openvino.Op` for type checkers, because OpenVINO may be missing, and annotates few types."""
 
         def __init__(self, *inputs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...

@@ -45,9 +45,9 @@ class Part:
     segment. Indices count from the first of the consecutive rows, so a part does not depend on its position. `rows` and
     `named` are the numbers of rows and ids, and `edges` contains the first and the last id.
 
-    An invalid id does not raise an error yet, because earlier rows may contain another. `faults` contains the first
-    fault of each kind, with its position in these rows. `count` is the number of segments if it is known only
-    to the tasks that receive offsets; otherwise, it is 0.
+    An invalid id does not raise an error yet, because earlier rows may contain another invalid id. `faults` contains
+    the first fault of each kind, with its position in these rows. `count` is the number of segments if only the tasks
+    that receive offsets know it, and otherwise 0.
     """
 
     ids: Any
@@ -300,7 +300,7 @@ def finished(
     keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """Return the results for `count` segments from the parts that contain them, after `before` other rows."""
+    """Return the results for `count` segments from their parts. `before` rows of the data precede these parts."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)

@@ -94,7 +94,7 @@ def _moved(array: Any, source: int, destination: int) -> Any:
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
-    """Return the range of blocks that contain the rows of some segments, and the number of rows before these blocks."""
+    """Return the range of blocks with the rows of segments `low` to `high` - 1, and the number of rows before them."""
     if bounds:
         first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
     else:

@@ -156,7 +156,7 @@ def with_scalars(arrays: Sequence[Any]) -> list[Any] | None:
 
 
 def is_plain(array: Any, planned: Any) -> bool:
-    """Return whether a plan, which converted an array to `planned`, applies to every array with this signature."""
+    """Return whether a plan that uses `planned` for an array also applies to all arrays with the same signature."""
     if not isinstance(array, jax.Array):
         return type(array) in _SCALARS or planned is array
     return not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
@@ -259,7 +259,7 @@ class Bounds:
 
 
 def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
-    """Widen ids like `plan.widened`. Values that JAX cannot represent become its maximum, past every segment."""
+    """Widen ids like `plan.widened`. Values above the range of JAX's type become its maximum."""
     wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
     if wide == ids.dtype:
         return ids
