@@ -33,11 +33,11 @@ WORDS: dict[Verdict, Words] = {
     "violates": Words("violate", "V", "a result other than the one that the clause specifies"),
     "missing error": Words("missing errors", "M", "a result for an invalid call"),
     "refuses": Words("refuse", "R", "an error for a valid call"),
-    "permitted": Words("permitted", "\N{ALMOST EQUAL TO}", "a different result that the standard permits: not a fault"),
+    "permitted": Words("permitted", "\N{ALMOST EQUAL TO}", "another result that the standard permits (not a fault)"),
     "not the same twice": Words(
         "not the same twice",
         "2",
-        "two runs on the same inputs differ, and the standard permits each result: not a fault",
+        "two runs on the same inputs differ, and the standard permits each result (not a fault)",
     ),
     "conforms": Words("conform", "\N{CHECK MARK}", "the result that the clause specifies, bit for bit"),
     "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support calls of this kind"),

@@ -187,7 +187,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
-    """Return the version of the default ONNX domain in `imports`. Raise ModelError unless it has exactly one version."""
+    """Return the version of the default ONNX domain in `imports`. Raise ModelError unless there is exactly one."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     if not versions:
         raise ModelError(f"{source}: expected an operator set of the default ONNX domain in opset_import, got none")
