@@ -242,7 +242,7 @@ def _forget_types(model: ModelProto, names: set[str]) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """Change a function, but not its results, so that the inliner handles it correctly, with few conversions."""
+    """Change a function so that the inliner handles it correctly, with few conversions. Its results do not change."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
         if entry.domain not in versions:  # a conversion infers the types of the whole model, which requires all imports

@@ -50,9 +50,10 @@ def reduce_max(call: ReduceCall) -> Any:
 class Part:
     """The partial result that a task communicates, for one block or for adjacent blocks.
 
-    `values` contains the maxima, with size 1 along the reduced axes, or the empty block itself. `indices` contains the
-    index of the first element that equals each maximum, counted only within these blocks. `extent` contains the sizes
-    of the reduced axes. A part does not record its position, so the sizes of blocks may be unknown in advance.
+    `values` contains the maxima, with size 1 along the reduced axes. For an empty block, `values` is the block itself.
+    `indices` contains the index of the first element that equals each maximum, counted only within these blocks.
+    `extent` contains the sizes of the reduced axes. A part does not record its position, so the sizes of blocks may be
+    unknown in advance.
     """
 
     values: Any
