@@ -50,6 +50,21 @@ def _engines() -> Iterator[None]:
         table._found.clear()
 
 
+@pytest.fixture
+def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check models in the process of the tests, which is faster, for models that are known to be harmless."""
+    from helpers import in_process  # noqa: PLC0415  # which imports onnx
+
+    monkeypatch.setattr("maxops.checker.sandbox.sandboxed", in_process.sandboxed)
+
+
+@pytest.fixture(params=["onnx", "onnxruntime"])
+def on(request: pytest.FixtureRequest) -> str:
+    """Return each evaluator of operators other than maxops's, for the argument `on` of functions that load models."""
+    pytest.importorskip(request.param)
+    return str(request.param)
+
+
 @pytest.fixture(scope="module", params=EACH)
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Select each instruction set of this machine in turn, and restore the previous one afterwards."""

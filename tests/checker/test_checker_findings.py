@@ -6,17 +6,12 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, parser
 
-from helpers import in_process
-from maxops.checker import onnx_checker, sandbox
+from maxops.checker import onnx_checker
 from maxops.errors import ModelError
 
+pytestmark = pytest.mark.usefixtures("unsandboxed")
+
 NEWEST = onnx.defs.onnx_opset_version()
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def model(operator: str = "Max", *, ir_version: int = 10, size: int | str = 2, elem_type: str = "float") -> ModelProto:

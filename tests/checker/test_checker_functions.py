@@ -8,21 +8,16 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, parser
 
-from helpers import in_process
-from maxops.checker import Report, check, onnx_functions, sandbox
+from maxops.checker import Report, check, onnx_functions
 from maxops.checker.onnx_functions import Functions, body, name_of
 from maxops.errors import ModelError
 from maxops.onnx import from_proto, rewrite
 
+pytestmark = pytest.mark.usefixtures("unsandboxed")
+
 FLOAT = TensorProto.FLOAT
 IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
 HEAD = '<ir_version: 10, opset_import: ["": 18, "own": 1]> '
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def neg() -> NodeProto:

@@ -17,7 +17,6 @@ from google.protobuf.message import Message  # type: ignore[import-untyped]
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, parser
 from onnx.backend.test.loader import DATA_DIR
 
-from helpers import in_process
 from helpers.ir_models import reduce_net, saved, segment_net
 from helpers.models import BAD_MODELS, FLOAT, MAX, BadModel, model, node, tensor, value
 from helpers.official import official_cases
@@ -37,12 +36,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the timeout of onnx, so that hanging models end soon."""
     monkeypatch.setattr(sandbox, "MAX_SECONDS", 1)
     monkeypatch.setattr(sandbox, "MAX_BYTES", 1 << 28)
-
-
-@pytest.fixture
-def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster for thousands of harmless models."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def checked(path: Path, standard: str | None = None) -> Report | str:

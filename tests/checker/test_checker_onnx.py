@@ -15,18 +15,10 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
-from helpers import in_process
 from helpers.models import FLOAT, external, model, node, tensor, value
 from maxops import errors
 from maxops.checker import Finding, Report, check, onnx_model, onnx_values, sandbox
 from maxops.onnx import rewrite
-
-
-@pytest.fixture
-def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
-
 
 HEAD = '<ir_version: 10, opset_import: ["": 18, "local": 1, "maxops": 1]> '
 
@@ -263,7 +255,7 @@ def test_external_data_is_not_read(tmp_path: Path) -> None:
     assert check(tmp_path / "m.onnx").passed
 
 
-def test_large_weights_do_not_go_to_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_weights_do_not_go_to_inference(monkeypatch: pytest.MonkeyPatch, unsandboxed: None) -> None:
     made = model([node("Max", ["x", "w"], "y")], initializers=[tensor("w", np.zeros((3, 4, 1000), np.float32))])
     sizes: list[int] = []
     infer = onnx.shape_inference.infer_shapes
@@ -273,7 +265,6 @@ def test_large_weights_do_not_go_to_inference(monkeypatch: pytest.MonkeyPatch) -
         return infer(proto, **more)
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", recorded)
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)  # in this process, where the calls can be recorded
     report = check(made)
     assert finding(report, "shape").message == "axis -1 does not broadcast: 'x' (4,), 'w' (3, 4, 1000)"
     assert sizes[0] < 1000 < made.ByteSize()
@@ -587,6 +578,14 @@ def test_without_a_process_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------------ external data
 
 
+def move_data(weights: TensorProto, path: Path, more: bytes = b"") -> None:
+    """Move the data of a tensor to a file, followed by other bytes."""
+    path.write_bytes(weights.raw_data + more)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value=path.name)
+
+
 @pytest.mark.parametrize("place", ["initializer", "constant", "sparse", "branch", "function", "training", "default"])
 @pytest.mark.parametrize("is_there", [True, False], ids=["there", "missing"])
 def test_external_data_that_is_missing_is_a_finding(
@@ -598,9 +597,7 @@ def test_external_data_that_is_missing_is_a_finding(
         <domain: "local", opset_import: ["": 18]> f <k: int = 1> (p) => (r) { r = Max(p) }""")
     several = [helper.make_tensor(name, FLOAT, [2], bytes(8), raw=True) for name in ("first", "second", "third")]
     for each in several:
-        each.ClearField("raw_data")
-        each.data_location = TensorProto.EXTERNAL
-        each.external_data.add(key="location", value="weights.bin")
+        move_data(each, tmp_path / "weights.bin")
     constants = [helper.make_node("Constant", [], [each.name], value=each) for each in several]
     if place == "initializer":
         made.graph.initializer.extend(several)
@@ -619,8 +616,8 @@ def test_external_data_that_is_missing_is_a_finding(
     else:
         made.functions[0].attribute_proto.append(helper.make_attribute("tensors", several))
     (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
-    if is_there:
-        (tmp_path / "weights.bin").write_bytes(bytes(8))
+    if not is_there:
+        (tmp_path / "weights.bin").unlink()
     report = check(tmp_path / "m.onnx")
     named = [fault for fault in faults(report) if "weights.bin" in fault]
     assert len(named) == (not is_there)
@@ -649,15 +646,10 @@ def test_external_data_that_shapes_depend_on(operator: str, place: str, tmp_path
         <domain: "local", opset_import: ["": 18]> f (p, q) => (r) {{ s = Reshape(p, q) r = Max(s) }}"""
     )
     weights = tensor("w", np.array(values, np.int64))
-    (tmp_path / "w.bin").write_bytes(weights.raw_data)
-    weights.ClearField("raw_data")
-    weights.data_location = TensorProto.EXTERNAL
-    weights.external_data.add(key="location", value="w.bin")
+    move_data(weights, tmp_path / "w.bin")
     if place == "constant":
         constant = helper.make_node("Constant", [], ["w"], value=weights)
-        nodes = [constant, *made.graph.node]
-        del made.graph.node[:]
-        made.graph.node.extend(nodes)
+        made.graph.node.insert(0, constant)
     else:
         made.graph.initializer.append(weights)
     if place == "default":
@@ -685,10 +677,7 @@ def test_small_external_integers_are_read(
     else:
         del made.functions[:]
     weights = tensor("w", np.array(axes, np.int64))
-    (tmp_path / "w.bin").write_bytes(weights.raw_data + bytes(800))
-    weights.ClearField("raw_data")
-    weights.data_location = TensorProto.EXTERNAL
-    weights.external_data.add(key="location", value="w.bin")
+    move_data(weights, tmp_path / "w.bin", more=bytes(800))
     if place == "branch":
         weights.external_data.add(key="length", value="0")
     graph = branch if "branch" in place else made.functions[0] if place == "function" else made.graph

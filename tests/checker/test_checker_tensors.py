@@ -14,18 +14,13 @@ import onnx
 import pytest
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
 
-from helpers import in_process
-from maxops.checker import Report, check, sandbox
+from maxops.checker import Report, check
 from maxops.errors import ModelError
+
+pytestmark = pytest.mark.usefixtures("unsandboxed")
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 def tensor(*more: tuple[str, str], **entries: str) -> TensorProto:

@@ -11,9 +11,8 @@ import pytest
 from onnx import ModelProto
 
 import fuzz
-from helpers import in_process
 from maxops import errors, openvino
-from maxops.checker import check, sandbox
+from maxops.checker import check
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(5_000, marks=pytest.mark.exhaustive)])
@@ -25,8 +24,7 @@ def test_mutants_are_read_or_refused(count: int) -> None:
 
 @pytest.mark.release
 @pytest.mark.parametrize("seed", range(len(fuzz.SEEDS)))
-def test_every_change_of_one_field(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
+def test_every_change_of_one_field(seed: int, tmp_path: Path, unsandboxed: None) -> None:
     (tmp_path / "w.bin").write_bytes(bytes(16))
     path = tmp_path / "m.onnx"
     for data in fuzz.single_changes(ModelProto.FromString(fuzz.SEEDS[seed].SerializeToString())):

@@ -9,8 +9,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, NodeProto, helper
 
-from helpers import in_process
-from maxops.checker import check, sandbox
+from maxops.checker import check
 from maxops.errors import MaxopsError
 from maxops.onnx.backend import Backend
 from maxops.onnx.load import from_proto
@@ -26,8 +25,7 @@ OPTIONS.intra_op_num_threads = 1
 
 
 @pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
+def _quiet(unsandboxed: None) -> None:
     ort.set_default_logger_severity(4)
 
 

@@ -13,11 +13,12 @@ import pytest
 from onnx import ModelProto, parser
 
 import maxops.onnx as mx
-from helpers import in_process
-from maxops.checker import check, sandbox
+from maxops.checker import check
 from maxops.errors import MaxopsError
 from maxops.onnx.backend import Backend
 from maxops.plan import Array
+
+pytestmark = pytest.mark.usefixtures("unsandboxed")
 
 VERSIONS = [-(2**63), -1, 0, 1, 13, 2**31 - 1, 2**31, 2**32 + 13, 2**63 - 1]
 DOMAINS = ["", "ai.onnx", "maxops", "own", "other"]
@@ -61,11 +62,6 @@ ENTRIES: dict[str, Callable[[ModelProto, Path], object]] = {
     "check": lambda model, place: check(_written(model, place)),
     "backend": lambda model, _: Backend.run_model(model, list(feeds(model).values())),
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

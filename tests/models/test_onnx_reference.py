@@ -420,11 +420,8 @@ def test_data_sets_of_types_that_no_max_takes(tmp_path: Path) -> None:
     assert "xx, éé" in CliRunner().invoke(app, words).stdout
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 @pytest.mark.parametrize("kind", ["string", "int4", "float8e4m3fn"])
 def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:
-    if on == "onnxruntime":
-        pytest.importorskip("onnxruntime")
     made = parser.parse_model(
         f"""<ir_version: 10, opset_import: ["": 21]> g (float[n] x, {kind}[2] s) => (float[n] y, float[2] z)
         {{ y = Max(x, x) z = Cast <to = 1> (s) }}"""
@@ -439,14 +436,11 @@ def test_a_default_of_a_type_that_no_max_takes(kind: str, on: Other) -> None:
         mx.from_proto(made, on=on)
 
 
-@pytest.mark.parametrize("on", get_args(Other))
 @pytest.mark.parametrize("trips", [0, 1, 3])
 @pytest.mark.parametrize("condition", ["", "yes"])
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_loops(rank: int, condition: str, trips: int, on: Other) -> None:
     """Test scan outputs of each rank, and loops without a condition, which onnx's own evaluator gets wrong."""
-    if on == "onnxruntime":
-        pytest.importorskip("onnxruntime")
     sizes, axes = ["[1]", "[1, 2]", "[1, 2, 2]"][rank], ["0, 1", "0", ""][rank]
     scan = f"axes = Constant <value_ints = [{axes}]> () s = ReduceMax <keepdims = 0> (w, axes)"
     scanned = "float" if rank == 0 else f"float{sizes.replace('1, ', '')}"
@@ -525,10 +519,7 @@ g (optional(float[n]) o, float[n] a) => (bool h, float[n] y) { h = OptionalHasEl
 )
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 def test_sequences_are_lists(on: Other) -> None:
-    if on == "onnxruntime":
-        pytest.importorskip("onnxruntime")
     loaded = mx.from_proto(parser.parse_model(OF_SEQUENCES), on=on)
     assert str(loaded.inputs[0]) == "'s': sequence of float32 (n,)"
     s = [np.array([1, 2], np.float32), np.array([3], np.float32)]
@@ -548,10 +539,7 @@ def test_sequences_are_lists(on: Other) -> None:
             loaded.run({"s": wrong, "at": at, "a": a})
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 def test_an_optional_is_an_array_or_none(on: Other) -> None:
-    if on == "onnxruntime":
-        pytest.importorskip("onnxruntime")
     loaded = mx.from_proto(parser.parse_model(OF_OPTIONALS), on=on)
     a = np.array([1, 2], np.float32)
     assert [value.name for value in loaded.required] == ["a"]
@@ -632,10 +620,7 @@ def test_outputs_of_sequences_and_optionals_replace_no_input(tmp_path: Path) -> 
         assert re.search(r"│ z +│ float32 │ \(2,\) +│ 1\.0, 2\.0", result.stdout), result.output
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 def test_inputs_of_another_byte_order(on: Other) -> None:
-    if on == "onnxruntime":
-        pytest.importorskip("onnxruntime")
     text = "g (seq(float[n]) s, float[n] a) => (float[n] y, float[n] z) { i = Constant<value_int = 0>() "
     made = parser.parse_model(OPSET_18 + text + "t = SequenceAt(s, i) y = Abs(t) u = Abs(a) z = Max(u) }")
     swapped = np.array([1, -2], np.dtype(np.float32).newbyteorder())

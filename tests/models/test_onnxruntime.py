@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, parser
+from onnx import TensorProto, parser
 
 import maxops as mo
 from helpers import models
@@ -68,19 +68,10 @@ def as_array(value: Any) -> Array:
 
 
 def max_model(dtype: DType, shapes: list[tuple[int, ...]], opset: int = 13) -> Model:
-    names = [f"x{number}" for number in range(len(shapes))]
-    element = NUMBERS[dtype]
-    values = [
-        helper.make_tensor_value_info(name, element, [None] * len(s)) for name, s in zip(names, shapes, strict=True)
-    ]
-    rank = max(map(len, shapes))
-    graph = helper.make_graph(
-        [helper.make_node("Max", names, ["y"])],
-        "g",
-        values,
-        [helper.make_tensor_value_info("y", element, [None] * rank)],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    names, element = [f"x{number}" for number in range(len(shapes))], NUMBERS[dtype]
+    inputs = [models.value(name, [None] * len(shape), element) for name, shape in zip(names, shapes, strict=True)]
+    output = models.value("y", [None] * max(map(len, shapes)), element)
+    return models.model([models.node("Max", names, "y")], inputs, [output], opset=opset)
 
 
 # ------------------------------------------------------------------------------------------------------ Max
@@ -200,18 +191,20 @@ def test_noop_with_empty_axes(dtype: DType, shape: tuple[int, ...]) -> None:
 # ----------------------------------------------------------------------------------------------- SegmentMax
 
 
+def ours(nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], output: onnx.ValueInfoProto) -> Model:
+    """Return a model of operators of the maxops domain."""
+    made = models.model(nodes, inputs, [output], opset=20)
+    made.opset_import.add(domain="maxops", version=1)
+    return made
+
+
 def segment_model(dtype: DType, mode: str, ids: DType, count: DType | None, rank: int = 2) -> Model:
-    element = NUMBERS[dtype]
-    values = [
-        helper.make_tensor_value_info("x", element, [None] * rank),
-        helper.make_tensor_value_info("ids", NUMBERS[ids], [None]),
-    ]
+    data, output = (models.value(name, [None] * rank, NUMBERS[dtype]) for name in "xy")
+    inputs = [data, models.value("ids", [None], NUMBERS[ids])]
     if count is not None:
-        values.append(helper.make_tensor_value_info("k", NUMBERS[count], []))
+        inputs.append(models.value("k", [], NUMBERS[count]))
     node = mx.segment_max_node("x", "ids", "y", "" if count is None else "k", fill_mode=mode)
-    out = helper.make_tensor_value_info("y", element, [None] * rank)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("maxops", 1)]
-    return helper.make_model(helper.make_graph([node], "g", values, [out]), opset_imports=opsets, ir_version=8)
+    return ours([node], inputs, output)
 
 
 IDS = [0, 0, 2, 2, 2, 5]
@@ -273,13 +266,12 @@ def segment_error(ids: list[int], count: int | None = None) -> Callable[[], obje
     [
         (segment_error([0, 2, 1]), r"got 1 after 2 at position 2 \[OpenVINO\.SegmentMax-16\.ids\]"),
         (segment_error([-1, 2, 2]), r"got -1 at position 0 \[OpenVINO\.SegmentMax-16\.ids\]"),
-        (
-            segment_error([0, 1], -1),
-            r"num_segments must be non-negative, got -1 .*\[OpenVINO\.SegmentMax-16\.num_segments\]",
-        ),
-        (
-            segment_error([0, 1], -3),
-            r"num_segments must be non-negative, got -3 .*\[OpenVINO\.SegmentMax-16\.num_segments\]",
+        *(
+            (
+                segment_error([0, 1], count),
+                rf"num_segments must be non-negative, got {count} .*\[OpenVINO\.SegmentMax-16\.num_segments\]",
+            )
+            for count in (-1, -3)
         ),
         (segment_error([0, 1], 2**62), r"GiB of memory \[OpenVINO\.SegmentMax-16\.shape\]"),
         (segment_error([0, 2**63 - 1]), r"\[OpenVINO\.SegmentMax-16\.shape\]"),
@@ -339,11 +331,8 @@ def test_an_unknown_version() -> None:
     ids=str,
 )
 def test_attributes_that_are_wrong(attributes: dict[str, Any], words: str) -> None:
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None]) for name in "xy"]
-    node = helper.make_node("ReduceMax", ["x"], ["y"], domain="maxops", **attributes)
-    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("maxops", 1)]
-    graph = helper.make_graph([node], "g", values[:1], values[1:])
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    node = models.node("ReduceMax", ["x"], "y", domain="maxops", **attributes)
+    model = ours([node], [models.value("x", [None])], models.value("y", [None]))
     with pytest.raises(Exception, match=words):
         maxops_onnxruntime.session(model)
 
@@ -539,11 +528,9 @@ def test_more_than_two_gigabytes(tmp_path: Path) -> None:
         file.write(b"\x07")
     weights = TensorProto(name="w", data_type=TensorProto.UINT8, dims=[size], data_location=TensorProto.EXTERNAL)
     weights.external_data.add(key="location", value="weights.bin")
-    values = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1])]
-    out = [helper.make_tensor_value_info("y", TensorProto.UINT8, [1])]
-    nodes = [helper.make_node("ReduceMax", ["w"], ["m"], keepdims=1), helper.make_node("Max", ["x", "m"], ["y"])]
-    graph = helper.make_graph(nodes, "g", values, out, [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    x, y = (models.value(name, [1], TensorProto.UINT8) for name in "xy")
+    nodes = [models.node("ReduceMax", ["w"], "m", keepdims=1), models.node("Max", ["x", "m"], "y")]
+    model = models.model(nodes, [x], [y], [weights])
     path = tmp_path / "large.onnx"
     path.write_bytes(model.SerializeToString())
     assert maxops_onnxruntime.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]

@@ -52,9 +52,7 @@ def test_a_model_of_scatters_alone_runs_without_another_evaluator() -> None:
         loaded.run(FEED | {"i": PLACES * 0 + 9})
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 def test_other_reductions_are_anothers(on: Any) -> None:
-    pytest.importorskip(on)
     loaded = mx.from_proto(model(BESIDE, OUTPUTS), on=on)
     ours, others = loaded.placements
     assert (ours.operator, ours.nodes, ours.runs_on) == ("ScatterElements", 1, "maxops")
@@ -70,7 +68,6 @@ def test_other_reductions_are_anothers(on: Any) -> None:
     np.testing.assert_array_equal(found["z"], added)
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 @pytest.mark.parametrize(
     ("body", "more"),
     [
@@ -86,7 +83,6 @@ def test_other_reductions_are_anothers(on: Any) -> None:
     ids=["function", "branch", "beside others"],
 )
 def test_inside_functions_and_branches(on: Any, body: str, more: str) -> None:
-    pytest.importorskip(on)
     body = body if "a, i" not in body or more else "a = Neg (x) " + body
     data = np.negative(X) if body.startswith("a = Neg") else X
     loaded = mx.from_proto(model(body, more=more), on=on)
@@ -94,9 +90,7 @@ def test_inside_functions_and_branches(on: Any, body: str, more: str) -> None:
     assert_same_bits(loaded.run(FEED)["y"], expected)
 
 
-@pytest.mark.parametrize("on", ["onnx", "onnxruntime"])
 def test_slices_of_every_type(on: Any) -> None:
-    pytest.importorskip(on)
     for name, dtype in (("float16", np.float16), ("int8", np.int8), ("uint64", np.uint64), ("bool", np.bool)):
         text = f"{HEADER} g ({name}[n,2] x, int64[k,1] i, {name}[k,2] u) => ({name}[n,2] y) {{ "
         proto = parser.parse_model(
@@ -211,14 +205,12 @@ GIVEN = (
 
 
 @pytest.mark.parametrize("name", ["scattered", "outer"])
-def test_a_reduction_that_a_functions_caller_gives(name: str) -> None:
+def test_a_reduction_that_a_functions_caller_gives(name: str, on: Any) -> None:
     body = f'y = own.{name} <kind = "max"> (x, i, u) z = own.{name} <kind = "add"> (x, i, u)'
     proto = model(body, "float[n,m] y, float[n,m] z", GIVEN)
-    for on in ("onnx", "onnxruntime"):
-        pytest.importorskip(on)
-        loaded = mx.from_proto(proto, on=on)
-        assert_same_bits(loaded.run(FEED)["y"], EXPECTED)
-        assert [(each.nodes, each.runs_on == "maxops") for each in loaded.placements] == [(1, True), (1, False)]
+    loaded = mx.from_proto(proto, on=on)
+    assert_same_bits(loaded.run(FEED)["y"], EXPECTED)
+    assert [(each.nodes, each.runs_on == "maxops") for each in loaded.placements] == [(1, True), (1, False)]
     assert [node.domain for node in mx.rewrite(proto).graph.node] == ["maxops", ""]
 
 
