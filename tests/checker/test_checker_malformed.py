@@ -3,172 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import product
 
 import onnx
 import pytest
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
-from helpers import in_process
-from maxops.checker import Finding, Report, check, sandbox
+from helpers.places import (
+    FLOAT,
+    IMPORTS,
+    INT64,
+    OPSET,
+    PLACES,
+    Part,
+    call,
+    function,
+    in_main,
+    in_training,
+    info,
+    node,
+    whole,
+)
+from maxops.checker import Finding, Report, check
 from maxops.errors import ModelError
 from maxops.onnx import from_proto, structure
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-OPSET = 18
+pytestmark = pytest.mark.usefixtures("unsandboxed")
 
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
-
-
-def _node(operator: str, inputs: list[str], output: str, domain: str = "") -> NodeProto:
-    return helper.make_node(operator, inputs, [output], output, domain=domain)
-
-
-@dataclass
-class Part:
-    """Nodes that read x and c and compute y, for insertion at a place. The place adds a node that computes `late`."""
-
-    nodes: list[NodeProto] = field(default_factory=lambda: [_node("Max", ["x", "x"], "y")])
-    initializers: list[TensorProto] = field(default_factory=list)
-
-
-def _graph(part: Part, name: str = "part") -> GraphProto:
-    return helper.make_graph(part.nodes, name, [], [_info("y")], part.initializers)
-
-
-def _info(name: str, elem_type: int = FLOAT, sizes: tuple[int, ...] = (2,)) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, elem_type, sizes)
-
-
-INPUTS = [_info("x"), _info("c", BOOL, ()), _info("n", INT64, ())]
-IMPORTS = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]
-
-
-def _model(graph: GraphProto, functions: list[onnx.FunctionProto] | None = None) -> ModelProto:
-    return helper.make_model(graph, opset_imports=IMPORTS, functions=functions or [], ir_version=10)
-
-
-def _whole(nodes: list[NodeProto], output: str, functions: list[onnx.FunctionProto] | None = None) -> ModelProto:
-    return _model(helper.make_graph(nodes, "main", INPUTS, [_info(output)]), functions)
-
-
-def _if(part: Part) -> NodeProto:
-    other = helper.make_graph([_node("Neg", ["x"], "other")], "other", [], [_info("other")])
-    return helper.make_node("If", ["c"], ["chosen"], "if", then_branch=_graph(part), else_branch=other)
-
-
-def _loop(part: Part) -> NodeProto:
-    body = _graph(part)
-    body.node.append(_node("Identity", ["go"], "on"))
-    body.input.extend([_info("i", INT64, ()), _info("go", BOOL, ())])
-    del body.output[:]
-    body.output.extend([_info("on", BOOL, ()), _info("y")])
-    return helper.make_node("Loop", ["n", ""], ["chosen"], "loop", body=body)
-
-
-def _function(name: str, nodes: list[NodeProto], output: str) -> onnx.FunctionProto:
-    return helper.make_function("own", name, ["x", "c", "n"], [output], nodes, IMPORTS)
-
-
-def _call(name: str) -> NodeProto:
-    return helper.make_node(name, ["x", "c", "n"], ["called"], name, domain="own")
-
-
-def _late() -> NodeProto:
-    return _node("Neg", ["x"], "late")
-
-
-def _in_function(part: Part) -> ModelProto:
-    constants = [helper.make_node("Constant", [], [each.name], value=each) for each in part.initializers]
-    return _whole([_call("f")], "called", [_function("f", [*constants, *part.nodes, _late()], "y")])
-
-
-def _in_nested_function(part: Part) -> ModelProto:
-    functions = [*_in_function(part).functions, _function("g", [_call("f")], "called")]
-    return _whole([_call("g")], "called", functions)
-
-
-def _in_uncalled_function(part: Part) -> ModelProto:
-    result = _in_function(part)
-    result.graph.node[0].CopyFrom(_node("Neg", ["x"], "called"))
-    return result
-
-
-def _in_training(part: Part, graph: str) -> ModelProto:
-    result = _whole([_node("Neg", ["x"], "z")], "z")
-    made = getattr(result.training_info.add(), graph)
-    made.CopyFrom(_graph(Part([*part.nodes, _late()], part.initializers)))
-    if graph == "initialization":  # this graph cannot read the values of the model
-        for name, elem_type in (("x", FLOAT), ("c", BOOL)):
-            made.initializer.append(
-                helper.make_tensor(name, elem_type, [2] if name == "x" else [], [1, 1][: 2 if name == "x" else 1])
-            )
-    return result
-
-
-def _in_loop(part: Part) -> ModelProto:
-    result = _whole([_loop(part), _late()], "chosen")
-    result.graph.output[0].CopyFrom(helper.make_tensor_value_info("chosen", FLOAT, ["trips", 2]))
-    return result
-
-
-def _main(part: Part) -> ModelProto:
-    result = _whole([*part.nodes, _late()], "y")
-    result.graph.initializer.extend(part.initializers)
-    return result
-
-
-PLACES: dict[str, Callable[[Part], ModelProto]] = {
-    "main": _main,
-    "branch": lambda part: _whole([_if(part), _late()], "chosen"),
-    "branch in branch": lambda part: _whole([_outer_if(_if(part)), _late()], "outermost"),
-    "loop": _in_loop,
-    "function": _in_function,
-    "nested function": _in_nested_function,
-    "function that nothing calls": _in_uncalled_function,
-    "branch in function": lambda part: _whole([_call("f")], "called", [_function("f", [_if(part), _late()], "chosen")]),
-    "training step": lambda part: _in_training(part, "algorithm"),
-    "training initialization": lambda part: _in_training(part, "initialization"),
-}
 TRAINING = {"training step", "training initialization"}  # onnx.checker does not check these
 SUBGRAPHS = {"branch", "branch in branch", "loop", "branch in function"}
 
 
-def _outer_if(inner: NodeProto) -> NodeProto:
-    then = helper.make_graph([inner], "then", [], [_info("chosen")])
-    other = helper.make_graph([_node("Neg", ["x"], "another")], "other", [], [_info("another")])
-    return helper.make_node("If", ["c"], ["outermost"], "outer", then_branch=then, else_branch=other)
-
-
 MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
     "reads a later value of its own": (
-        lambda: Part([_node("Max", ["after", "x"], "y"), _node("Neg", ["x"], "after")]),
+        lambda: Part([node("Max", ["after", "x"], "y"), node("Neg", ["x"], "after")]),
         "'after' is produced later",
     ),
     "reads a value that is made after its place": (
-        lambda: Part([_node("Max", ["late", "x"], "y")]),
+        lambda: Part([node("Max", ["late", "x"], "y")]),
         "'late' is",
     ),
     "reads a value that is nowhere": (
-        lambda: Part([_node("Max", ["nowhere", "x"], "y")]),
+        lambda: Part([node("Max", ["nowhere", "x"], "y")]),
         "'nowhere' is not a graph input",
     ),
     "is cyclic": (
-        lambda: Part([_node("Max", ["b"], "a"), _node("Max", ["a"], "b"), _node("Max", ["x"], "y")]),
+        lambda: Part([node("Max", ["b"], "a"), node("Max", ["a"], "b"), node("Max", ["x"], "y")]),
         "has a cycle",
     ),
-    "makes a value twice": (lambda: Part([_node("Max", ["x"], "y"), _node("Neg", ["x"], "y")]), "'y'"),
-    "makes a value that it sees": (lambda: Part([_node("Max", ["x"], "y"), _node("Neg", ["x"], "x")]), "'x'"),
+    "makes a value twice": (lambda: Part([node("Max", ["x"], "y"), node("Neg", ["x"], "y")]), "'y'"),
+    "makes a value that it sees": (lambda: Part([node("Max", ["x"], "y"), node("Neg", ["x"], "x")]), "'x'"),
     "is of a domain that is not imported": (
-        lambda: Part([_node("Max", ["x"], "y"), _node("Odd", ["x"], "odd", "com.example")]),
+        lambda: Part([node("Max", ["x"], "y"), node("Odd", ["x"], "odd", "com.example")]),
         "no operator set of the domain 'com.example'",
     ),
-    "makes nothing of its output": (lambda: Part([_node("Max", ["x"], "other_y")]), "'y' is not a graph input"),
+    "makes nothing of its output": (lambda: Part([node("Max", ["x"], "other_y")]), "'y' is not a graph input"),
     "holds a tensor that is too short": (
         lambda: Part(initializers=[TensorProto(name="w", data_type=FLOAT, dims=[4], raw_data=bytes(8))]),
         "must have 16 bytes, got 8",
@@ -180,7 +69,7 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
 @pytest.mark.parametrize("name", ["x", "late", "own"])
 @pytest.mark.parametrize("place", sorted({*SUBGRAPHS, "training step"}))
 def test_an_initializer_that_hides_an_outer_value(place: str, name: str, kind: str) -> None:
-    made = PLACES[place](Part([_node("Neg", [name], "y")], initializers=[helper.make_tensor(name, FLOAT, [2], [1, 2])]))
+    made = PLACES[place](Part([node("Neg", [name], "y")], initializers=[helper.make_tensor(name, FLOAT, [2], [1, 2])]))
     if kind == "sparse_initializer":
         (graph,) = [graph for graph in structure.all_graphs(made) if graph.initializer]
         indices = helper.make_tensor("", INT64, [2], [0, 1])
@@ -199,10 +88,10 @@ def test_an_initializer_that_hides_an_outer_value(place: str, name: str, kind: s
 @pytest.mark.parametrize("place", sorted(SUBGRAPHS))
 @pytest.mark.parametrize("name", ["x", "late"])
 def test_a_graph_in_a_node_returns_what_it_makes(place: str, name: str) -> None:
-    made = PLACES[place](Part([_node("Max", ["x", "x"], "y")]))
+    made = PLACES[place](Part([node("Max", ["x", "x"], "y")]))
     for graph in structure.all_graphs(made):
-        for info in graph.output:
-            info.name = name if info.name == "y" else info.name
+        for output in graph.output:
+            output.name = name if output.name == "y" else output.name
     expected_message = f"output {name!r} is " + (
         "a value of an outer graph" if name == "x" else "not a graph input, an initializer or a node's output"
     )
@@ -224,11 +113,11 @@ def _refusal(model: ModelProto) -> str:
 
 RIGHT: dict[str, Callable[[], Part]] = {
     "a node": Part,
-    "initializers": lambda: Part([_node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])]),
+    "initializers": lambda: Part([node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])]),
     "outputs without a name": lambda: Part(
         [
             *(helper.make_node("Dropout", ["x"], [name, ""]) for name in ("first", "second")),
-            _node("Max", ["first", "second"], "y"),
+            node("Max", ["first", "second"], "y"),
         ]
     ),
 }
@@ -274,7 +163,7 @@ def test_what_is_wrong_is_named_once(malformation: str, place: str, standard: st
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("form", ["", "tensor_type"])
 def test_an_input_has_a_type(form: str, number: int) -> None:
-    made = _main(Part())
+    made = in_main(Part())
     info = made.graph.input[number]
     info.ClearField("type")
     if form:
@@ -288,7 +177,7 @@ def test_an_input_has_a_type(form: str, number: int) -> None:
     "place", ["main", "branch", "branch in branch", "loop", "training initialization", "training step"]
 )
 def test_before_ir_version_4_an_initializer_is_an_input(place: str, ir_version: int) -> None:
-    part = Part([_node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])])
+    part = Part([node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])])
     made = PLACES[place](part)
     made.ir_version = ir_version
     named = [each for each in _broken(check(made)) if "initializer 'w' must be an input" in each.message]
@@ -298,7 +187,7 @@ def test_before_ir_version_4_an_initializer_is_an_input(place: str, ir_version: 
 @pytest.mark.parametrize("domain", ["", "own", "ai.onnx"])
 @pytest.mark.parametrize("ir_version", range(1, 14))
 def test_before_ir_version_3_nothing_is_imported(ir_version: int, domain: str) -> None:
-    made = _main(Part([_node("Abs", ["x"], "y")]))
+    made = in_main(Part([node("Abs", ["x"], "y")]))
     del made.opset_import[:]
     made.opset_import.add(domain=domain, version=6)
     made.ir_version = ir_version
@@ -324,8 +213,8 @@ def test_functions_of_one_key(place: str, overload: str, count: int) -> None:
 @pytest.mark.parametrize("place", ["function", "nested function", "function that nothing calls", "branch in function"])
 @pytest.mark.parametrize("domain", ["", "own"])
 def test_a_function_imports_what_it_uses(place: str, domain: str) -> None:
-    made = PLACES[place](Part([_node("Max", ["x"], "y"), helper.make_node("h", ["x"], ["z"], "z", domain="own")]))
-    made.functions.append(helper.make_function("own", "h", ["p"], ["q"], [_node("Neg", ["p"], "q")], IMPORTS))
+    made = PLACES[place](Part([node("Max", ["x"], "y"), helper.make_node("h", ["x"], ["z"], "z", domain="own")]))
+    made.functions.append(helper.make_function("own", "h", ["p"], ["q"], [node("Neg", ["p"], "q")], IMPORTS))
     function = made.functions[0]
     kept = [entry for entry in function.opset_import if entry.domain != domain]
     del function.opset_import[:]
@@ -337,12 +226,12 @@ def test_a_function_imports_what_it_uses(place: str, domain: str) -> None:
 
 def test_functions_are_told_apart_by_their_overload() -> None:
     first, second = (
-        _function("f", [_node("Max", ["x"], "y")], "y"),
-        _function("f", [_node("ReduceMax", ["x"], "y")], "y"),
+        function("f", [node("Max", ["x"], "y")], "y"),
+        function("f", [node("ReduceMax", ["x"], "y")], "y"),
     )
     second.overload = "second"
     for overload, operator in (("", "Max"), ("second", "ReduceMax")):
-        made = _whole([_call("f")], "called", [first, second])
+        made = whole([call("f")], info("called"), [first, second])
         made.graph.node[0].overload = overload
         del made.graph.output[0].type.tensor_type.shape.dim[:]
         made.graph.output[0].type.tensor_type.shape.dim.add(dim_param="k")
@@ -365,7 +254,7 @@ def test_a_node_is_judged_at_its_functions_own_operator_set(place: str, opset: i
 
 @pytest.mark.parametrize("opset", range(1, 29))
 def test_sonnx_rests_on_operator_set_13(opset: int) -> None:
-    made = _main(Part())
+    made = in_main(Part())
     made.opset_import[0].version = opset
     report = check(made, "sonnx")
     (ruling,) = [each for each in report.findings if each.clause == "SONNX.Max.opset"]
@@ -375,29 +264,27 @@ def test_sonnx_rests_on_operator_set_13(opset: int) -> None:
 
 @pytest.mark.parametrize("since_version", [1, 6, 8, 12, 13, None])
 def test_sonnx_of_our_own_domain_goes_by_the_version_that_a_node_follows(since_version: int | None) -> None:
-    node = _node("Max", ["x"], "y", "maxops")
+    ours = node("Max", ["x"], "y", "maxops")
     if since_version is not None:
-        node.attribute.append(helper.make_attribute("since_version", since_version))
-    made = _main(Part([node]))
+        ours.attribute.append(helper.make_attribute("since_version", since_version))
+    made = in_main(Part([ours]))
     made.opset_import.add(domain="maxops", version=1)
     (ruling,) = [each for each in check(made, "sonnx").findings if each.clause == "SONNX.Max.opset"]
     assert ruling.verdict == ("holds" if since_version in (13, None) else "broken")
 
 
 def test_training_graphs_are_told_apart() -> None:
-    made = _in_training(Part(), "algorithm")
+    made = in_training(Part(), "algorithm")
     made.training_info.add().CopyFrom(made.training_info[0])
-    made.training_info[1].initialization.CopyFrom(
-        _in_training(Part(), "initialization").training_info[0].initialization
-    )
+    made.training_info[1].initialization.CopyFrom(in_training(Part(), "initialization").training_info[0].initialization)
     paths = [judged.where.partition(" / ")[0] for judged in check(made).nodes]
     assert paths == ["training_info[0] algorithm", "training_info[1] initialization", "training_info[1] algorithm"]
 
 
 def test_a_step_of_training_reads_what_the_model_makes() -> None:
-    made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "algorithm")
+    made = in_training(Part([node("Max", ["z", "x"], "y")]), "algorithm")
     assert not check(made).broken
-    made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "initialization")
+    made = in_training(Part([node("Max", ["z", "x"], "y")]), "initialization")
     assert [each.message for each in _broken(check(made)) if "'z' is not a graph input" in each.message]
 
 
@@ -420,11 +307,11 @@ DOMAINS = ("", "ai.onnx", "own")
 @pytest.mark.parametrize("own", DOMAINS)
 def test_domains_of_functions_as_onnx_takes_them(own: str, called: str | None, imported: tuple[str, str]) -> None:
     """Test each spelling of the domain of a function, of its call and of the import, and functions without calls."""
-    function = helper.make_function(own, "f", ["p"], ["q"], [_node("Max", ["p", "p"], "q")], IMPORTS)
-    node = _node("Neg", ["x"], "y") if called is None else _node("f", ["x"], "y", called)
+    function = helper.make_function(own, "f", ["p"], ["q"], [node("Max", ["p", "p"], "q")], IMPORTS)
+    first = node("Neg", ["x"], "y") if called is None else node("f", ["x"], "y", called)
     values = [helper.make_tensor_value_info(name, FLOAT, [2]) for name in "xy"]
     opsets = [helper.make_opsetid(domain, OPSET if domain != "own" else 1) for domain in dict.fromkeys(imported)]
-    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    graph = helper.make_graph([first], "g", values[:1], values[1:])
     made = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=10)
     refusal = _refusal_of_onnx(made)
     # maxops treats both names of ONNX's domain as equal, even where onnx does not

@@ -12,18 +12,14 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
-from helpers import in_process
-from maxops.checker import Report, check, onnx_values, sandbox
+from helpers import places
+from helpers.places import Part, info
+from maxops.checker import Report, check, onnx_values
 from maxops.onnx.tensors import DTYPES, to_array, type_name
 
+pytestmark = pytest.mark.usefixtures("unsandboxed")
+
 FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
-OPSET = 18
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check in this process, which is faster, because these models are harmless."""
-    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 @dataclass
@@ -40,13 +36,9 @@ def _node(operator: str, *inputs: str, domain: str = "", **attributes: Any) -> N
     return helper.make_node(operator, list(inputs), ["v"], "maker", domain=domain, **attributes)
 
 
-def _info(name: str, elem_type: int, shape: tuple[int, ...] | None = (2,)) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, elem_type, shape)
-
-
 def _branch(elem_type: int) -> onnx.GraphProto:
     cast = helper.make_node("Cast", ["x"], ["b"], to=elem_type)
-    return helper.make_graph([cast], "branch", [], [_info("b", elem_type)])
+    return helper.make_graph([cast], "branch", [], [info("b", elem_type)])
 
 
 INTS = helper.make_tensor("v", INT64, [2], [1, 2])
@@ -65,122 +57,51 @@ PRODUCERS: dict[str, Callable[[], Producer]] = {
     "ArgMax": lambda: Producer(INT64, [_node("ArgMax", "x", keepdims=0)], shape=()),
     "Identity": lambda: Producer(FLOAT, [_node("Identity", "x")]),
     "Abs": lambda: Producer(FLOAT, [_node("Abs", "x")]),
-    "If": lambda: Producer(
-        INT64, [_condition(), _node("If", "c", then_branch=_branch(INT64), else_branch=_branch(INT64))]
-    ),
+    "If": lambda: Producer(INT64, [_node("If", "c", then_branch=_branch(INT64), else_branch=_branch(INT64))]),
     "function": lambda: Producer(INT64, [_node("to_ints", "x", domain="own")]),
     "after another": lambda: Producer(INT64, [helper.make_node("Cast", ["x"], ["u"], to=INT64), _node("Neg", "u")]),
 }
 
 
-def _condition() -> NodeProto:
-    return helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", BOOL, [], [True]))
+def _model(graph: onnx.GraphProto) -> ModelProto:
+    return _with_to_ints(helper.make_model(graph, opset_imports=places.IMPORTS, ir_version=10))
 
 
-def _consumer() -> NodeProto:
-    return helper.make_node("Max", ["v", "v"], ["m"], "judged")
+def _with_to_ints(made: ModelProto) -> ModelProto:
+    cast = helper.make_node("Cast", ["p"], ["q"], to=INT64)
+    made.functions.append(helper.make_function("own", "to_ints", ["p"], ["q"], [cast], places.IMPORTS[:1]))
+    return made
 
 
-def _in_main(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
-    graph = helper.make_graph(
-        [*made.nodes, _consumer()],
-        "main",
-        [_info("x", FLOAT)],
-        [_info("m", made.elem_type, made.shape)],
-        made.initializers,
-    )
-    if place == "output":
-        graph.output.append(claim)
-    elif place == "input beside initializer":
-        graph.input.append(claim)
-    else:
-        graph.value_info.append(claim)
-    return _model(graph)
-
-
-def _in_branch(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
-    inner = helper.make_graph(
-        [*made.nodes, _consumer()], "inner", [], [_info("m", made.elem_type, made.shape)], made.initializers
-    )
-    (inner.output if place == "branch output" else inner.value_info).append(claim)
-    if place == "branch output":
-        inner.output.pop(0)
-    other = helper.make_graph(
-        [helper.make_node("Cast", ["x"], ["o"], to=made.elem_type)], "other", [], [_info("o", made.elem_type, None)]
-    )
-    chosen = helper.make_node("If", ["which"], ["y"], then_branch=inner, else_branch=other)
-    outer = [_info("x", FLOAT), _info("which", BOOL, ())]
-    return _model(helper.make_graph([chosen], "main", outer, [_info("y", made.elem_type, None)]))
-
-
-def _in_loop(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
-    body = helper.make_graph(
-        [*made.nodes, _consumer(), helper.make_node("Identity", ["go"], ["on"])],
-        "body",
-        [_info("i", INT64, ()), _info("go", BOOL, ())],
-        [_info("on", BOOL, ()), _info("m", made.elem_type, made.shape)],
-        made.initializers,
-        value_info=[claim],
-    )
-    loop = helper.make_node("Loop", ["trips", ""], ["y"], body=body)
-    outer = [_info("x", FLOAT), _info("trips", INT64, ())]
-    return _model(helper.make_graph([loop], "main", outer, [_info("y", made.elem_type, None)]))
-
-
-def _in_function(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
-    nodes = [helper.make_node("Constant", [], [each.name], value=each) for each in made.initializers]
-    imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]
-    function = helper.make_function(
-        "own", "f", ["x"], ["m"], [*nodes, *made.nodes, _consumer()], imports, value_info=[claim]
-    )
-    inner = helper.make_node("f", ["x"], ["y"], domain="own")
-    functions = [function]
-    if place == "nested function":
-        functions.append(helper.make_function("own", "g", ["x"], ["y"], [inner], imports))
-        inner = helper.make_node("g", ["x"], ["y"], domain="own")
-    if place == "function that nothing calls":
-        inner = helper.make_node("Cast", ["x"], ["y"], to=made.elem_type)
-    return _model(
-        helper.make_graph([inner], "main", [_info("x", FLOAT)], [_info("y", made.elem_type, None)]), functions
-    )
-
-
-def _in_training(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
-    result = _model(
-        helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "main", [_info("x", FLOAT)], [_info("y", FLOAT)])
-    )
-    algorithm = result.training_info.add().algorithm
-    algorithm.CopyFrom(
-        helper.make_graph(
-            [*made.nodes, _consumer()],
-            "step",
-            [],
-            [_info("m", made.elem_type, made.shape)],
-            made.initializers,
-            value_info=[claim],
-        )
-    )
-    return result
-
-
-def _model(graph: onnx.GraphProto, functions: list[onnx.FunctionProto] | None = None) -> ModelProto:
-    imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]
-    to_ints = helper.make_function(
-        "own", "to_ints", ["p"], ["q"], [helper.make_node("Cast", ["p"], ["q"], to=INT64)], imports[:1]
-    )
-    return helper.make_model(graph, opset_imports=imports, functions=[to_ints, *(functions or [])], ir_version=10)
-
-
-PLACES: dict[str, Callable[[Producer, ValueInfoProto, str], ModelProto]] = {
-    "value_info": _in_main,
-    "output": _in_main,
-    "branch value_info": _in_branch,
-    "branch output": _in_branch,
-    "loop value_info": _in_loop,
-    "function value_info": _in_function,
-    "nested function": _in_function,
-    "training value_info": _in_training,
+# The places of claims about v, and of the nodes that compute it.
+PLACES = {
+    "value_info": "main",
+    "output": "main",
+    "branch value_info": "branch",
+    "branch output": "branch",
+    "loop value_info": "loop",
+    "function value_info": "function",
+    "nested function": "nested function",
+    "training value_info": "training step",
 }
+
+
+def _claimed(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    """Return a model with nodes that compute v, a claim about v, and a Max of it."""
+    consumer = helper.make_node("Max", ["v", "v"], ["m"], "judged")
+    part = Part([*made.nodes, consumer], made.initializers, info("m", made.elem_type, made.shape))
+    of_graph = {"output": "output", "input beside initializer": "input"}
+    if place not in (*of_graph, "branch output"):
+        part.value_info.append(claim)
+    result = places.PLACES["main" if place in of_graph else PLACES.get(place, place)](part)
+    if place in of_graph:
+        getattr(result.graph, of_graph[place]).append(claim)
+    elif place == "branch output":
+        (branch,) = [each.g for each in result.graph.node[0].attribute if each.name == "then_branch"]
+        branch.output[0].CopyFrom(claim)
+    return _with_to_ints(result)
+
+
 CLAIMS = {"float": FLOAT, "int64": INT64, "int32": TensorProto.INT32, "bfloat16": TensorProto.BFLOAT16, "bool": BOOL,
           "string": STRING}  # fmt: skip
 
@@ -210,7 +131,7 @@ def _some(values: Iterable[Any], producer: str, place: str, right: Any) -> list[
 def test_a_claim_that_is_wrong(producer: str, place: str) -> None:
     made = PRODUCERS[producer]()
     for elem_type, standard in product(_some(CLAIMS.values(), producer, place, made.elem_type), (None, "sonnx")):
-        wrong = PLACES[place](made, _info("v", elem_type, made.shape), place)
+        wrong = _claimed(made, info("v", elem_type, made.shape), place)
         report = check(wrong, standard)
         named = [text for text in _faults(report) if "'v'" in text and "declares" in text]
         if elem_type == made.elem_type:
@@ -229,7 +150,7 @@ def test_a_claim_that_is_wrong(producer: str, place: str) -> None:
 def test_a_claim_in_a_function_that_nothing_calls(producer: str) -> None:
     made = PRODUCERS[producer]()
     for elem_type in CLAIMS.values():
-        report = check(_in_function(made, _info("v", elem_type, made.shape), "function that nothing calls"))
+        report = check(_claimed(made, info("v", elem_type, made.shape), "function that nothing calls"))
         assert any("declares 'v'" in text for text in _faults(report)) is (elem_type != made.elem_type)
 
 
@@ -238,7 +159,7 @@ def test_a_claim_in_a_function_that_nothing_calls(producer: str) -> None:
 def test_a_size_that_is_wrong(producer: str, place: str) -> None:
     made = PRODUCERS[producer]()
     for shape in _some([(3,), (2, 1), (), (2,), (1,)], producer, place, made.shape):
-        report = check(PLACES[place](made, _info("v", made.elem_type, shape), place))
+        report = check(_claimed(made, info("v", made.elem_type, shape), place))
         named = [text for text in _faults(report) if "'v'" in text and "declares" in text]
         assert bool(named) is (shape != made.shape), (shape, _faults(report))
 
@@ -248,7 +169,7 @@ def test_a_size_that_is_wrong(producer: str, place: str) -> None:
 def test_names_of_sizes_are_free(producer: str, place: str) -> None:
     made = PRODUCERS[producer]()
     claim = helper.make_tensor_value_info("v", made.elem_type, ["anything"] * len(made.shape))
-    assert not _faults(check(PLACES[place](made, claim, place)))
+    assert not _faults(check(_claimed(made, claim, place)))
 
 
 @pytest.mark.parametrize("kind", ["sequence", "optional", "sparse", "map"])
@@ -262,7 +183,7 @@ def test_a_kind_that_is_wrong(place: str, kind: str) -> None:
         "map": helper.make_map_type_proto(INT64, dense),
     }[kind]
     made = PRODUCERS["Cast"]()
-    report = check(PLACES[place](made, ValueInfoProto(name="v", type=claim), place))
+    report = check(_claimed(made, ValueInfoProto(name="v", type=claim), place))
     assert any("'v'" in text and kind in text and "int64 (2,)" in text for text in _faults(report)), _faults(report)
 
 
@@ -273,7 +194,7 @@ def test_an_input_beside_its_initializer(elem_type: int, inference: bool, monkey
         monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
     made = PRODUCERS["initializer"]()
     for standard in (None, "sonnx"):
-        report = check(_in_main(made, _info("v", elem_type), "input beside initializer"), standard)
+        report = check(_claimed(made, info("v", elem_type), "input beside initializer"), standard)
         assert report.broken is (elem_type != INT64)
         assert _type_of_judged(report) == "int64"
         named = [
@@ -297,7 +218,7 @@ def test_a_caller_may_give_what_is_not_the_default(
         [helper.make_node("Max", ["v", "other"], ["m"])],
         "g",
         [helper.make_tensor_value_info("v", INT64, sizes)],
-        [_info("m", INT64, None)],
+        [info("m", INT64, None)],
         [INTS, other],
     )
     (ruling,) = [each for each in check(_model(graph)).findings if each.clause.endswith(".shape")]
@@ -319,7 +240,7 @@ def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: p
     constants += [helper.make_tensor("two", INT64, [], [1])]
     names = {"Max": ["data", "data"], "ReduceMax": ["data", "one"], "SegmentMax": ["data", "one", "two"]}[operator]
     node = helper.make_node(operator, names, ["m"], **more)
-    made = _model(helper.make_graph([node], "g", [], [_info("m", FLOAT, None)], constants))
+    made = _model(helper.make_graph([node], "g", [], [info("m", FLOAT, None)], constants))
     made.opset_import.add(domain="maxops", version=1)
     check(made)
     assert read == ([] if operator == "Max" else names[1:])
@@ -437,7 +358,7 @@ def test_a_claim_about_what_a_max_node_makes(operator: str, elem_type: int, stan
     nodes = [helper.make_node(operator, ["x"], ["v"]), helper.make_node("Neg", ["v"], ["y"])]
     shape = (1,) if operator == "ReduceMax" else (2,)
     graph = helper.make_graph(
-        nodes, "g", [_info("x", FLOAT)], [_info("y", FLOAT, shape)], value_info=[_info("v", elem_type, shape)]
+        nodes, "g", [info("x", FLOAT)], [info("y", FLOAT, shape)], value_info=[info("v", elem_type, shape)]
     )
     report = check(_model(graph), standard)
     assert report.broken is (elem_type != FLOAT)
@@ -448,10 +369,8 @@ def test_a_claim_about_what_a_max_node_makes(operator: str, elem_type: int, stan
 
 @pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
 def test_what_nobody_can_infer_is_as_it_is_written(elem_type: int) -> None:
-    nodes = [_node("Unknown", "x", domain="com.example"), _consumer()]
-    graph = helper.make_graph(
-        nodes, "g", [_info("x", FLOAT)], [_info("m", elem_type)], value_info=[_info("v", elem_type)]
-    )
+    nodes = [_node("Unknown", "x", domain="com.example"), helper.make_node("Max", ["v", "v"], ["m"])]
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT)], [info("m", elem_type)], value_info=[info("v", elem_type)])
     made = _model(graph)
     made.opset_import.add(domain="com.example", version=1)
     report = check(made)
@@ -462,10 +381,10 @@ def test_what_nobody_can_infer_is_as_it_is_written(elem_type: int) -> None:
 @pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
 def test_two_claims_of_what_nobody_can_infer(elem_type: int) -> None:
     nodes = [_node("Unknown", "x", domain="com.example"), helper.make_node("Identity", ["v"], ["w"])]
-    claims = [_info("v", FLOAT), _info("w", elem_type)]
-    graph = helper.make_graph(nodes, "g", [_info("x", FLOAT)], [_info("x", FLOAT)], value_info=claims)
+    claims = [info("v", FLOAT), info("w", elem_type)]
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT)], [info("x", FLOAT)], value_info=claims)
     del graph.output[:]
-    graph.output.append(_info("w", elem_type))
+    graph.output.append(info("w", elem_type))
     made = _model(graph)
     made.opset_import.add(domain="com.example", version=1)
     assert check(made).broken is (elem_type != FLOAT)
@@ -477,8 +396,8 @@ def test_a_claim_fills_what_inference_leaves_open(sizes: tuple[Any, ...]) -> Non
     graph = helper.make_graph(
         [_node("Reshape", "x", "s"), helper.make_node("Max", ["v", "x"], ["m"])],
         "g",
-        [_info("x", FLOAT, (2, 3)), _info("s", INT64, (2,))],
-        [_info("m", FLOAT, (2, 3))],
+        [info("x", FLOAT, (2, 3)), info("s", INT64, (2,))],
+        [info("m", FLOAT, (2, 3))],
         value_info=[helper.make_tensor_value_info("v", FLOAT, sizes)],
     )
     report = check(_model(graph))
@@ -488,12 +407,12 @@ def test_a_claim_fills_what_inference_leaves_open(sizes: tuple[Any, ...]) -> Non
 
 
 def test_a_type_is_written_of_no_value() -> None:
-    made = _in_main(PRODUCERS["Cast"](), _info("nothing", STRING), "value_info")
+    made = _claimed(PRODUCERS["Cast"](), info("nothing", STRING), "value_info")
     assert not check(made).broken
 
 
 def test_the_callers_model_is_left_alone() -> None:
-    made = _in_branch(PRODUCERS["Cast"](), _info("v", STRING), "branch value_info")
+    made = _claimed(PRODUCERS["Cast"](), info("v", STRING), "branch value_info")
     before = made.SerializeToString(deterministic=True)
     check(made)
     assert made.SerializeToString(deterministic=True) == before
@@ -501,7 +420,7 @@ def test_the_callers_model_is_left_alone() -> None:
 
 def test_a_type_without_a_value_is_no_claim() -> None:
     for empty in (TypeProto(), TypeProto(tensor_type=TypeProto.Tensor())):
-        made = _in_main(PRODUCERS["Cast"](), ValueInfoProto(name="v", type=empty), "value_info")
+        made = _claimed(PRODUCERS["Cast"](), ValueInfoProto(name="v", type=empty), "value_info")
         assert _type_of_judged(check(made)) == "int64"
         assert not _faults(check(made))
 
@@ -513,5 +432,5 @@ def test_constants_of_every_type() -> None:
             if wrong == number:
                 continue
             for made in (Producer(number, initializers=[tensor]), Producer(number, [_node("Constant", value=tensor)])):
-                report = check(_in_main(made, _info("v", wrong), "value_info"))
+                report = check(_claimed(made, info("v", wrong), "value_info"))
                 assert any(f"{dtype} (2,)" in text for text in _faults(report)), dtype
