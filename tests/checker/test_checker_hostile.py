@@ -197,21 +197,8 @@ g (bool c, float[2] a, float[n] b, int64[3] k, int64 trip, float[6,7] x) => (flo
     m = ReduceMax <keepdims: int = @keep> (p)  n = local.h(m, q)  r = Neg(n) }
 <domain: "local", opset_import: ["": 18]> h (p, q) => (r) { m = Max(p, q)  r = Neg(m) }"""
 NAMES = [
-    "",
-    "a",
-    "b",
-    "x",
-    "m",
-    "Max",
-    "ReduceMax",
-    "SegmentMax",
-    "maxops",
-    "local",
-    "f",
-    "h",
-    "If",
-    "axes",
-    "keepdims",
+    *("", "a", "b", "x", "m", "Max", "ReduceMax", "SegmentMax"),
+    *("maxops", "local", "f", "h", "If", "axes", "keepdims"),
 ]
 NUMBERS = [0, 1, -1, 2, 7, 18, 99, 2**31, 2**62, -(2**63)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.ir_models import layer, net, reduce_net, saved, segment_net
+from helpers.ir_models import NOT_AN_IR, layer, net, reduce_net, saved, segment_net
 from maxops import errors
 from maxops.checker import Finding, Report, check
 from maxops.openvino import layers
@@ -345,20 +345,7 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not well-formed XML"),
-        (GOOD[:300], "not well-formed XML"),
-        ("<html/>", "root element is not <net>"),
-        (
-            '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><net version="11">&b;</net>',
-            "document type or entities",
-        ),
-        ('<?xml version="1.0" encoding="klingon"?><net/>', "model.xml"),
-        (GOOD.replace('<net version="11"', '<net version="7"'), "got 7"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), NOT_AN_IR)
 def test_what_is_no_ir_is_one_error(text: str, message: str, tmp_path: Path) -> None:
     path = saved(tmp_path, text)
     with pytest.raises(errors.ModelError, match=message) as caught:

@@ -65,3 +65,19 @@ def reduce_net(size: int, offset: int = 0, shape: str = "1", more: str = 'keep_d
         layer(5, "y", "Result", inputs=[(0, (-1, 1))]),
     ]
     return net(layers, [(0, 0, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0), (2, 0, 4, 1), (4, 2, 5, 0)])
+
+
+# Files that are not an IR, with their error.
+NOT_AN_IR = [
+    ("", "not well-formed XML"),
+    (reduce_net(8)[:200], "not well-formed XML"),
+    ("<html/>", "root element is not <net>"),
+    (
+        '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><net version="11"><layers>&b;</layers></net>',
+        "document type or entities",
+    ),
+    ('<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/></net>', "document type or entities"),
+    ('<?xml version="1.0" encoding="klingon"?><net/>', "model.xml"),
+    (reduce_net(8).replace('<net version="11"', '<net version="7"'), "version must be 10 or 11, got 7"),
+    (reduce_net(8).replace('<net version="11"', "<net"), "got none"),
+]

@@ -35,6 +35,18 @@ def type_of(dtype: DType) -> Any:
     return getattr(ov.Type, NAMES[dtype])
 
 
+def registered() -> Any:
+    """Return a Core with the operators of maxops."""
+    core = ov.Core()
+    maxops.openvino.register(core)
+    return core
+
+
+def rewritten(outputs: list[Any], inputs: list[Any]) -> Any:
+    """Return a model with the operators of maxops."""
+    return maxops.openvino.rewrite(ov.Model(outputs, inputs, "m"))
+
+
 def parameter(name: str, shape: list[int], dtype: DType = dtypes.FLOAT32) -> Any:
     return opset.parameter(shape, type_of(dtype), name=name)
 
@@ -129,8 +141,7 @@ def test_saved_and_loaded(tmp_path: Path, dtype: DType, save: Any) -> None:
     rows.output(0).set_names({"rows"})
     path = tmp_path / "model.xml"
     save(maxops.openvino.rewrite(ov.Model([rows], [data, ids], "saved")), str(path))
-    core = ov.Core()
-    maxops.openvino.register(core)
+    core = registered()
     loaded = core.read_model(path)
     assert loaded.output("rows").get_element_type() == type_of(dtype)
     array, int32_ids = mixed(dtype, (5, 7), 1), IDS.astype(np.int32)
@@ -230,7 +241,7 @@ def test_what_the_plugin_does_to_constants() -> None:
         (dtypes.FLOAT64, True),
     ]:
         x, tiny = parameter("x", [1], dtype), np.array([1], f"u{dtype.bits // 8}").view(dtype.numpy)
-        model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, constant(tiny))], [x], "m"))
+        model = rewritten([opset.maximum(x, constant(tiny))], [x])
         assert_all_same_bits(run(model, np.zeros(1, dtype.numpy)), [tiny if kept else np.zeros(1, dtype.numpy)])
 
 
@@ -284,12 +295,12 @@ def test_what_converts_all_of_a_model_to_f16() -> None:
     manager = passes.Manager()
     manager.register_pass(passes.ConvertFP32ToFP16())
     top = opset.maximum(x, constant(kept_by_no_shorter_type((8,), 2)))
-    model = maxops.openvino.rewrite(ov.Model([top, x], [x], "m"))
+    model = rewritten([top, x], [x])
     manager.run_passes(model)
     assert_all_same_bits(run(model, array), [reference.maximum(array, kept_by_no_shorter_type((8,), 2)), array])
     y = parameter("y", [8, 8])
     between = opset.maximum(opset.abs(y), constant(np.ones(8, np.float32)))
-    model = maxops.openvino.rewrite(ov.Model([between], [y], "m"))
+    model = rewritten([between], [y])
     converted = "expected inputs of types f32, f32, got f16, f32: OpenVINO converted them"
     with pytest.raises(errors.DTypeError, match=converted):
         manager.run_passes(model)  # unlike the CPU plugin, it inserts no Convert before marked values
@@ -312,7 +323,7 @@ def test_what_converts_all_of_a_model_to_f16() -> None:
 )
 def test_broadcasting(shapes: list[list[int]], inferred: str, given: list[tuple[int, ...]]) -> None:
     a, b = parameter("a", shapes[0]), parameter("b", shapes[1])
-    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b)], [a, b], "m"))
+    model = rewritten([opset.maximum(a, b)], [a, b])
     assert str(model.output(0).partial_shape) == inferred
     x, y = (mixed(dtypes.FLOAT32, shape, number) for number, shape in enumerate(given))
     assert_all_same_bits(run(model, x, y), [reference.maximum(x, y)])
@@ -327,7 +338,7 @@ def test_broadcasting(shapes: list[list[int]], inferred: str, given: list[tuple[
 def test_axes_that_are_a_constant(axes: Any, dropped: str, kept: str, keep: bool) -> None:
     x = parameter("x", [-1, 3])
     named = np.array(axes, np.int64)
-    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, constant(named), keep)], [x], "m"))
+    model = rewritten([opset.reduce_max(x, constant(named), keep)], [x])
     assert str(model.output(0).partial_shape) == (kept if keep else dropped)
     infer = compiled(model)
     for rows in (2, 0):
@@ -354,7 +365,7 @@ def all_axes(x: Any, kind: DType = dtypes.INT64) -> Any:
 )
 def test_axes_that_are_computed_from_the_rank(dtype: DType, kind: DType) -> None:
     x = parameter("x", [-1, -1], dtype)
-    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x, kind), True)], [x], "m"))
+    model = rewritten([opset.reduce_max(x, all_axes(x, kind), True)], [x])
     assert str(model.output(0).partial_shape) == "[1,1]"
     assert not [node for node in model.get_ops() if node.get_type_name() in ("Range", "Convert")]
     data = mixed(dtype, (2, 3), 1)
@@ -364,7 +375,7 @@ def test_axes_that_are_computed_from_the_rank(dtype: DType, kind: DType) -> None
 @pytest.mark.parametrize("saved", [False, True], ids=["in memory", "saved"])
 def test_axes_that_become_known_after_the_rewrite(tmp_path: Path, saved: bool) -> None:
     x = opset.parameter(ov.PartialShape.dynamic(), np.float32, name="x")
-    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x), True)], [x], "m"))
+    model = rewritten([opset.reduce_max(x, all_axes(x), True)], [x])
     core = ov.Core()
     if saved:
         ov.save_model(model, tmp_path / "model.xml")
@@ -380,7 +391,7 @@ def test_axes_that_are_computed_are_checked() -> None:
     x = parameter("x", [4])
     axes = opset.concat([opset.range(*(constant(np.array(n)) for n in (0, 1, 1)), output_type="i64")] * 2, 0)
     with pytest.raises(errors.AxesError, match=r"\(ReduceMax\): .*got axis 0 twice"):
-        maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, True)], [x], "m"))
+        rewritten([opset.reduce_max(x, axes, True)], [x])
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
@@ -394,7 +405,7 @@ def test_constants_that_are_computed_and_an_input_that_goes_to_an_output(dtype: 
         limit = np.array([1.5, -2, 0, 96, -np.inf]).astype(dtype.numpy)
     transposed = opset.gather(constant(limit), opset.constant(np.arange(5)[::-1].copy()), opset.constant(np.int64(0)))
     outputs = [opset.maximum(x, transposed).output(0), y.output(0), opset.identity(opset.identity(y)).output(0)]
-    model = maxops.openvino.rewrite(ov.Model(outputs, [x, y], "m"))
+    model = rewritten(outputs, [x, y])
     data, other = mixed(dtype, (5,), 2, nans=0.0), mixed(dtype, (20,), 1)
     assert_all_same_bits(run(model, data, other), [reference.maximum(data, limit[::-1]), other, other])
 
@@ -403,7 +414,7 @@ def test_constants_that_are_computed_and_an_input_that_goes_to_an_output(dtype: 
 @pytest.mark.parametrize("kind", [dtypes.INT32, dtypes.INT64], ids=str)
 def test_axes_that_are_an_input(kind: DType, keep: bool) -> None:
     x, axes = parameter("x", [-1, 3]), parameter("axes", [1], kind)
-    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, keep)], [x, axes], "m"))
+    model = rewritten([opset.reduce_max(x, axes, keep)], [x, axes])
     assert str(model.output(0).partial_shape) == ("[?,?]" if keep else "[?]")
     data, infer = mixed(dtypes.FLOAT32, (4, 3), 1), compiled(model)
     for axis in (0, 1, -1):
@@ -413,7 +424,7 @@ def test_axes_that_are_an_input(kind: DType, keep: bool) -> None:
 
 def test_auto_broadcast_none() -> None:
     a, b = parameter("a", [-1, 3]), parameter("b", [2, -1])
-    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b, "NONE")], [a, b], "m"))
+    model = rewritten([opset.maximum(a, b, "NONE")], [a, b])
     x, y, infer = mixed(dtypes.FLOAT32, (2, 3), 1), mixed(dtypes.FLOAT32, (2, 3), 2), compiled(model)
     assert_all_same_bits(infer(x, y), [reference.maximum(x, y)])
     with pytest.raises(RuntimeError, match="equal shapes with auto_broadcast 'none'"):
@@ -464,9 +475,7 @@ def test_ids_past_32_bits() -> None:
 
 def test_ids_that_are_a_constant() -> None:
     data = parameter("data", [-1, 2])
-    model = maxops.openvino.rewrite(
-        ov.Model([opset.segment_max(data, opset.constant(IDS), fill_mode="ZERO")], [data], "m")
-    )
+    model = rewritten([opset.segment_max(data, opset.constant(IDS), fill_mode="ZERO")], [data])
     assert str(model.output(0).partial_shape) == "[4,2]"
     array = mixed(dtypes.FLOAT32, (5, 2), 1)
     assert_all_same_bits(run(model, array), [in_segments(array, IDS, fill_mode="ZERO")])
@@ -508,7 +517,7 @@ def test_lengths_that_differ() -> None:
 @pytest.mark.parametrize(("axes", "message"), [([0, 0], "got axis 0 twice"), ([5, 0], "data of rank 2, got 5")])
 def test_wrong_axes(axes: list[int], message: str) -> None:
     x, named = parameter("x", [-1, 3]), parameter("axes", [-1], dtypes.INT64)
-    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, named, True)], [x, named], "m"))
+    model = rewritten([opset.reduce_max(x, named, True)], [x, named])
     with pytest.raises(RuntimeError, match=message):
         run(model, np.zeros((2, 3), np.float32), np.array(axes))
 
@@ -529,10 +538,10 @@ def test_what_rewrite_refuses() -> None:
     with pytest.raises(
         errors.AttributeValueError, match=r"\(Maximum\): Maximum auto_broadcast must be 'numpy' or 'none', got 'pdpd'"
     ):
-        maxops.openvino.rewrite(ov.Model([opset.maximum(a, b, "PDPD")], [a, b], "m"))
+        rewritten([opset.maximum(a, b, "PDPD")], [a, b])
     c = opset.parameter([4], ov.Type.f8e4m3, name="c")
     with pytest.raises(errors.DTypeError, match=r"must be of types .*, got f8e4m3, f8e4m3"):
-        maxops.openvino.rewrite(ov.Model([opset.maximum(c, c)], [c], "m"))
+        rewritten([opset.maximum(c, c)], [c])
     with pytest.raises(errors.OutputTooLargeError, match=r"\(SegmentMax\): SegmentMax-16 output of shape"):
         maxops.openvino.rewrite(segments(2**60))
 
@@ -540,7 +549,7 @@ def test_what_rewrite_refuses() -> None:
 def test_bool_is_no_number() -> None:
     data, ids = parameter("data", [3], dtypes.BOOL), parameter("ids", [3], dtypes.INT64)
     with pytest.raises(errors.DTypeError, match=r"\(SegmentMax\): SegmentMax-16 .*bool") as caught:
-        maxops.openvino.rewrite(ov.Model([opset.segment_max(data, ids, fill_mode="ZERO")], [data, ids], "m"))
+        rewritten([opset.segment_max(data, ids, fill_mode="ZERO")], [data, ids])
     assert caught.value.clause == "OpenVINO.SegmentMax-16.T"
 
 
@@ -626,8 +635,7 @@ def test_types_that_were_converted_are_refused(tmp_path: Path) -> None:
     )
     assert marks >= 3
     path.write_text(text)
-    core = ov.Core()
-    maxops.openvino.register(core)
+    core = registered()
     with pytest.raises(RuntimeError, match=r"expected inputs of types i64, i64, got i32, i32: OpenVINO converted them"):
         core.compile_model(core.read_model(path), "CPU")
 
@@ -636,8 +644,7 @@ def test_a_file_without_fill_mode_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     ov.serialize(maxops.openvino.rewrite(segments()), str(path))
     path.write_text(path.read_text().replace('fill_mode="lowest"', 'empty_segment_value="ZERO"'))
-    core = ov.Core()
-    maxops.openvino.register(core)
+    core = registered()
     with pytest.raises(RuntimeError, match=r"fill_mode must be 'ZERO' or 'LOWEST', got ''"):
         core.read_model(path)
 
@@ -647,7 +654,7 @@ def test_a_file_without_fill_mode_is_refused(tmp_path: Path) -> None:
 
 def test_requests_at_once() -> None:
     a, b = parameter("a", [-1]), parameter("b", [-1])
-    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b)], [a, b], "m"))
+    model = rewritten([opset.maximum(a, b)], [a, b])
     compiled = CORE.compile_model(model, "CPU", {"PERFORMANCE_HINT": "THROUGHPUT"})
 
     def work(seed: int) -> None:
