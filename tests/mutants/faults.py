@@ -44,365 +44,189 @@ class Fault:
         return text.replace(self.old, self.new)
 
 
-FAULTS = (
+# By file (relative to src/maxops/, or to the root if it is native): the effect, the old text and the new text.
+EDITS: dict[str, tuple[tuple[str, str, str], ...]] = {
     # ------------------------------------------------------------------ arguments
-    Fault(
-        "native/bindings/operators.cpp",
-        "a fill_value keeps its NaN's bits",
-        "call->fill = canonical(type, item.bytes);",
-        "call->fill = bits_of(item.bytes, kernels.itemsize);",
+    "native/bindings/operators.cpp": (
+        ("a fill_value keeps its NaN's bits",
+         "call->fill = canonical(type, item.bytes);", "call->fill = bits_of(item.bytes, kernels.itemsize);"),
+        ("an initial is read as another parameter",
+         "read_initial(given[Of::initial], type", "read_initial(given[Of::fill_value], type"),
+        ("indices are taken from another thread's shape",
+         "    release.own(&call.data);\n    release.own(&call.indices);\n    const Framework", "    const Framework"),
+        ("a call's shapes are not kept while others run", "    release.own(inputs, count);\n", ""),
+        ("a keyword given twice is taken", " || values_[place] != nullptr) return false;", ") return false;"),
+        ("the ids are left behind where they are widened",
+         "        widened.made.drop();\n        return result;\n", "        return result;\n"),
+        ("indices are left behind where a call fails",
+         "    if (fault) {\n        indices.drop();\n", "    if (fault) {\n"),
+        ("results given together lose a reference",
+         "PyTuple_SetItem(all, place++, given);", "PyTuple_SetItem(all, place++, Py_NewRef(given));"),
+        ("offsets and ids are both taken",
+         "if (call.by_offsets && (is_given(given[Of::segment_ids]) || !call.is_sorted))",
+         "if (call.by_offsets && !call.is_sorted)"),
+        ("an input of another type is taken where it is not the second",
+         "if (type >= 0 && views[k].type != type) return kNotHandled;",
+         "if (k == 1 && type >= 0 && views[k].type != type) return kNotHandled;"),
     ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "an initial is read as another parameter",
-        "read_initial(given[Of::initial], type",
-        "read_initial(given[Of::fill_value], type",
+    "native/bindings/tensors.cpp": (
+        ("a tensor is left behind where it is put in C order", "    ordered.drop();\n", ""),
+        ("a tensor is not asked what it is beside its elements", "|| !other->is_plain(args[k])) return;", ") return;"),
     ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "indices are taken from another thread's shape",
-        "    release.own(&call.data);\n    release.own(&call.indices);\n    const Framework",
-        "    const Framework",
+    "native/bindings/output.cpp": (
+        ("results in another order than out's are not copied into a tensor",
+         "!made_ || copy_results(view(), given_);", "true;"),
+        ("an output is no longer looked at after a call", "(is_as_planned() && PyArray_CopyInto", "(PyArray_CopyInto"),
     ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "a call's shapes are not kept while others run",
-        "    release.own(inputs, count);\n",
-        "",
+    "native/bindings/tensors.h": (
+        ("a tensor's memory is borrowed while others run",
+         "return framework_ != nullptr && release.lets_others_run();", "return false;"),
     ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "a keyword given twice is taken",
-        " || values_[place] != nullptr) return false;",
-        ") return false;",
+    "native/bindings/arguments.cpp": (
+        ("a list of axes is written past its end", "        if (i == kMaxRank) return false;\n", ""),
+        ("an array of axes is written past its end", "        if (size > kMaxRank) return false;\n", ""),
+        ("of a scalar of eight bytes four are read",
+         "std::memcpy(item->bytes, scalar_bytes(object), itemsize);",
+         "std::memcpy(item->bytes, scalar_bytes(object), std::min<std::size_t>(itemsize, 4));"),
+        ("an integer of four bytes is read as eight",
+         "return read_bits(kernels, bits_of(scalar_bytes(object), kernels.itemsize), value);",
+         "return read_bits(kernels, bits_of(scalar_bytes(object), 8), value);"),
+        ("a float is cut, not rounded", "        kept += rest > half || (rest == half && kept % 2 == 1);\n", ""),
+        ("an item of a list is left behind", "        Py_DECREF(item);\n", ""),
     ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "the ids are left behind where they are widened",
-        "        widened.made.drop();\n        return result;\n",
-        "        return result;\n",
-    ),
-    Fault(
-        "native/bindings/tensors.cpp",
-        "a tensor is left behind where it is put in C order",
-        "    ordered.drop();\n",
-        "",
-    ),
-    Fault(
-        "native/bindings/output.cpp",
-        "results in another order than out's are not copied into a tensor",
-        "!made_ || copy_results(view(), given_);",
-        "true;",
-    ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "indices are left behind where a call fails",
-        "    if (fault) {\n        indices.drop();\n",
-        "    if (fault) {\n",
-    ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "results given together lose a reference",
-        "PyTuple_SetItem(all, place++, given);",
-        "PyTuple_SetItem(all, place++, Py_NewRef(given));",
-    ),
-    Fault(
-        "native/bindings/tensors.h",
-        "a tensor's memory is borrowed while others run",
-        "return framework_ != nullptr && release.lets_others_run();",
-        "return false;",
-    ),
-    Fault(
-        "native/bindings/tensors.cpp",
-        "a tensor is not asked what it is beside its elements",
-        "|| !other->is_plain(args[k])) return;",
-        ") return;",
-    ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "offsets and ids are both taken",
-        "if (call.by_offsets && (is_given(given[Of::segment_ids]) || !call.is_sorted))",
-        "if (call.by_offsets && !call.is_sorted)",
-    ),
-    Fault(
-        "native/bindings/operators.cpp",
-        "an input of another type is taken where it is not the second",
-        "if (type >= 0 && views[k].type != type) return kNotHandled;",
-        "if (k == 1 && type >= 0 && views[k].type != type) return kNotHandled;",
-    ),
-    Fault(
-        "native/bindings/arguments.cpp",
-        "a list of axes is written past its end",
-        "        if (i == kMaxRank) return false;\n",
-        "",
-    ),
-    Fault(
-        "native/bindings/arguments.cpp",
-        "an array of axes is written past its end",
-        "        if (size > kMaxRank) return false;\n",
-        "",
-    ),
-    Fault(
-        "native/bindings/arguments.cpp",
-        "of a scalar of eight bytes four are read",
-        "std::memcpy(item->bytes, scalar_bytes(object), itemsize);",
-        "std::memcpy(item->bytes, scalar_bytes(object), std::min<std::size_t>(itemsize, 4));",
-    ),
-    Fault(
-        "native/bindings/arguments.cpp",
-        "an integer of four bytes is read as eight",
-        "return read_bits(kernels, bits_of(scalar_bytes(object), kernels.itemsize), value);",
-        "return read_bits(kernels, bits_of(scalar_bytes(object), 8), value);",
-    ),
-    Fault(
-        "native/bindings/arguments.cpp",
-        "a float is cut, not rounded",
-        "        kept += rest > half || (rest == half && kept % 2 == 1);\n",
-        "",
-    ),
-    Fault("native/bindings/arguments.cpp", "an item of a list is left behind", "        Py_DECREF(item);\n", ""),
     # ------------------------------------------------------------------ memory, cache, threads, instruction sets
-    Fault(
-        "native/bindings/memory.cpp",
-        "an array ends at its last element's first byte",
-        "        last += kernels_of(array.type).itemsize;\n",
-        "        last += 1;\n",
+    "native/bindings/memory.cpp": (
+        ("an array ends at its last element's first byte",
+         "        last += kernels_of(array.type).itemsize;\n", "        last += 1;\n"),
+        ("an output that overlaps itself over two axes is written through",
+         "if (axes[i].stride < within) return false;",
+         "if (axes[i].stride < static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize)) return false;"),
+        ("NumPy's handler is not put back", "PyDataMem_SetHandler(before)", "Py_NewRef(before)"),
+        ("a type is left behind where an output is too large",
+         "        Py_DECREF(descr);\n        PyErr_Format", "        PyErr_Format"),
+        ("an output's own order is another array's",
+         "a.data == b.data && a.swapped == b.swapped && a.has_shape_of(b)", "a.data == b.data && a.has_shape_of(b)"),
     ),
-    Fault(
-        "native/bindings/memory.cpp",
-        "an output that overlaps itself over two axes is written through",
-        "if (axes[i].stride < within) return false;",
-        "if (axes[i].stride < static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize)) return false;",
+    "native/drivers/cache.cpp": (
+        ("a block that is too large is taken again and again",
+         "block.size >= needed && block.size <= needed + needed / 4", "block.size >= needed"),
+        ("a block that is too small is taken",
+         "block.size >= needed && block.size", "block.size >= needed / 2 && block.size"),
+        ("a mapping is left behind",
+         "            unmap_pages(block.data, block.size);\n            return;", "            return;"),
+        ("a resize copies past the old array",
+         "std::memcpy(moved, data, std::min(cache().size_of(data), size));", "std::memcpy(moved, data, size);"),
     ),
-    Fault(
-        "native/bindings/memory.cpp",
-        "NumPy's handler is not put back",
-        "PyDataMem_SetHandler(before)",
-        "Py_NewRef(before)",
+    "native/drivers/system.cpp": (
+        ("what is cut off a mapping stays mapped", "    munmap(start + head + size, kHugePageBytes - head);\n", ""),
     ),
-    Fault(
-        "native/bindings/memory.cpp",
-        "a type is left behind where an output is too large",
-        "        Py_DECREF(descr);\n        PyErr_Format",
-        "        PyErr_Format",
+    "native/drivers/threads.cpp": (
+        ("a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""),
+        ("a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
     ),
-    Fault(
-        "native/bindings/memory.cpp",
-        "an output's own order is another array's",
-        "a.data == b.data && a.swapped == b.swapped && a.has_shape_of(b)",
-        "a.data == b.data && a.has_shape_of(b)",
+    "native/bindings/gradients.cpp": (
+        ("every maximum has the gradient of the first", "& all_ones_if<Word>(held[i] == 0)", ""),
+        ("a row of no segment keeps what its memory held", "std::fill(to[k], to[k] + rows.elements(), 0);", "{}"),
+        ("a result is left behind where one fails", "for (Made& each : of) each.drop();", "of[0].drop();"),
     ),
-    Fault(
-        "native/bindings/output.cpp",
-        "an output is no longer looked at after a call",
-        "(is_as_planned() && PyArray_CopyInto",
-        "(PyArray_CopyInto",
+    "engines/torch/plain.py": (
+        ("the core has gradients that have gradients",
+         "return not (torch.is_grad_enabled() or modes_are_active())", "return not modes_are_active()"),
     ),
-    Fault(
-        "native/drivers/cache.cpp",
-        "a block that is too large is taken again and again",
-        "block.size >= needed && block.size <= needed + needed / 4",
-        "block.size >= needed",
+    "engines/torch/eager.py": (
+        ("axes that change until backward", "tuple(axes) if type(axes) is list else axes", "axes"),
     ),
-    Fault(
-        "native/drivers/cache.cpp",
-        "a block that is too small is taken",
-        "block.size >= needed && block.size",
-        "block.size >= needed / 2 && block.size",
+    "native/drivers/dispatch.cpp": (
+        ("a feature of the processor is not looked at", '__builtin_cpu_supports("bmi2")', "true"),
     ),
-    Fault(
-        "native/drivers/cache.cpp",
-        "a mapping is left behind",
-        "            unmap_pages(block.data, block.size);\n            return;",
-        "            return;",
+    "native/kernels/kernels.h": (
+        ("no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
     ),
-    Fault(
-        "native/drivers/cache.cpp",
-        "a resize copies past the old array",
-        "std::memcpy(moved, data, std::min(cache().size_of(data), size));",
-        "std::memcpy(moved, data, size);",
+    "native/bindings/xla.cpp": (
+        ("an index is cut to 16 bits",
+         "return static_cast<std::int32_t>(index);", "return static_cast<std::int16_t>(index);"),
     ),
-    Fault(
-        "native/drivers/system.cpp",
-        "what is cut off a mapping stays mapped",
-        "    munmap(start + head + size, kHugePageBytes - head);\n",
-        "",
-    ),
-    Fault(
-        "native/drivers/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""
-    ),
-    Fault(
-        "native/bindings/gradients.cpp",
-        "every maximum has the gradient of the first",
-        "& all_ones_if<Word>(held[i] == 0)",
-        "",
-    ),
-    Fault(
-        "native/bindings/gradients.cpp",
-        "a row of no segment keeps what its memory held",
-        "std::fill(to[k], to[k] + rows.elements(), 0);",
-        "{}",
-    ),
-    Fault(
-        "native/bindings/gradients.cpp",
-        "a result is left behind where one fails",
-        "for (Made& each : of) each.drop();",
-        "of[0].drop();",
-    ),
-    Fault(
-        "engines/torch/plain.py",
-        "the core has gradients that have gradients",
-        "return not (torch.is_grad_enabled() or modes_are_active())",
-        "return not modes_are_active()",
-    ),
-    Fault(
-        "engines/torch/eager.py",
-        "axes that change until backward",
-        "tuple(axes) if type(axes) is list else axes",
-        "axes",
-    ),
-    Fault("native/drivers/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
-    Fault(
-        "native/drivers/dispatch.cpp",
-        "a feature of the processor is not looked at",
-        '__builtin_cpu_supports("bmi2")',
-        "true",
-    ),
-    Fault("native/kernels/kernels.h", "no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
-    Fault(
-        "native/bindings/xla.cpp",
-        "an index is cut to 16 bits",
-        "return static_cast<std::int32_t>(index);",
-        "return static_cast<std::int16_t>(index);",
-    ),
-    Fault(
-        "native/bindings/onnxruntime.cpp",
-        "a session leaves its attributes behind",
-        "const Owned attributes = attributes_of(*api, info);",
-        "Owned& attributes = *new Owned(attributes_of(*api, info));",
+    "native/bindings/onnxruntime.cpp": (
+        ("a session leaves its attributes behind",
+         "const Owned attributes = attributes_of(*api, info);",
+         "Owned& attributes = *new Owned(attributes_of(*api, info));"),
     ),
     # ------------------------------------------------------------------ engines
-    Fault("engines/jax/maxima.py", "the axis of a vmap within a vmap", "after_rows = ids.ndim  #", "after_rows = 1  #"),
-    Fault(
-        "engines/jax/maxima.py",
-        "an input that is not mapped is not broadcast",
-        "whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))",
-        "whole = data",
+    "engines/jax/maxima.py": (
+        ("the axis of a vmap within a vmap", "after_rows = ids.ndim  #", "after_rows = 1  #"),
+        ("an input that is not mapped is not broadcast",
+         "whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))", "whole = data"),
     ),
-    Fault(
-        "engines/columns.py",
-        "nulls of the first Arrow column alone",
-        "sum(part.null_count for part in parts)",
-        "parts[0].null_count",
+    "engines/columns.py": (
+        ("nulls of the first Arrow column alone", "sum(part.null_count for part in parts)", "parts[0].null_count"),
+        ("nulls of the first pandas column alone",
+         "value.iloc[:, may_hold_nulls]", "value.iloc[:, may_hold_nulls[:1]]"),
     ),
-    Fault(
-        "engines/columns.py",
-        "nulls of the first pandas column alone",
-        "value.iloc[:, may_hold_nulls]",
-        "value.iloc[:, may_hold_nulls[:1]]",
+    "engines/torch/vmap.py": (
+        ("an initial for each member is refused",
+         "    if dims.scalars:  # a different initial value for each member\n"
+         "        return _one_by_one(info, call, dims, op)\n",
+         ""),
+        ("axes that count from the end", "axis % rank + 1 for axis", "axis + 1 for axis"),
     ),
-    Fault(
-        "engines/torch/vmap.py",
-        "an initial for each member is refused",
-        "    if dims.scalars:  # a different initial value for each member\n"
-        "        return _one_by_one(info, call, dims, op)\n",
-        "",
+    "engines/torch/gradients.py": (
+        ("a gradient is not summed over an axis of size 1",
+         "if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]", "if axis < extra]"),
+        ("a tangent that is a view of its input", "return tangent.clone()", "return tangent"),
     ),
-    Fault("engines/torch/vmap.py", "axes that count from the end", "axis % rank + 1 for axis", "axis + 1 for axis"),
-    Fault(
-        "engines/torch/gradients.py",
-        "a gradient is not summed over an axis of size 1",
-        "if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]",
-        "if axis < extra]",
+    "engines/torch/memory.py": (
+        ("a negated tensor is read without its sign",
+         "if plain.requires_grad or plain.is_neg():", "if plain.requires_grad:"),
     ),
-    Fault(
-        "engines/torch/memory.py",
-        "a negated tensor is read without its sign",
-        "if plain.requires_grad or plain.is_neg():",
-        "if plain.requires_grad:",
+    "engines/xarray.py": (
+        ("named dimensions are dropped, though they are to be kept",
+         "call = call._replace(axes=axes, dim=None)", "call = call._replace(axes=axes, dim=None, keepdims=False)"),
     ),
-    Fault(
-        "engines/torch/gradients.py",
-        "a tangent that is a view of its input",
-        "return tangent.clone()",
-        "return tangent",
-    ),
-    Fault(
-        "engines/xarray.py",
-        "named dimensions are dropped, though they are to be kept",
-        "call = call._replace(axes=axes, dim=None)",
-        "call = call._replace(axes=axes, dim=None, keepdims=False)",
-    ),
-    Fault(
-        "engines/dask/chunks.py",
-        "blocks of unknown size are not compared",
-        "return mine, whole or open_ended[0], blocks > 1",
-        "return mine, whole or open_ended[0], blocks > 2",
+    "engines/dask/chunks.py": (
+        ("blocks of unknown size are not compared",
+         "return mine, whole or open_ended[0], blocks > 1", "return mine, whole or open_ended[0], blocks > 2"),
     ),
     # ------------------------------------------------------------------ models, checker, judge
-    Fault(
-        "conformance/session.py",
-        "one refusal is taken for a type that is missing",
-        'if is_asked and all(each.outcome == "refused" for each in group):',
-        'if is_asked and any(each.outcome == "refused" for each in group):',
+    "conformance/session.py": (
+        ("one refusal is taken for a type that is missing",
+         'if is_asked and all(each.outcome == "refused" for each in group):',
+         'if is_asked and any(each.outcome == "refused" for each in group):'),
     ),
-    Fault(
-        "conformance/judge.py",
-        "a result that differs is permitted where one kind is",
-        'key=lambda ruling: (ruling[0].verdict == "permitted",',
-        'key=lambda ruling: (ruling[0].verdict != "permitted",',
+    "conformance/judge.py": (
+        ("a result that differs is permitted where one kind is",
+         'key=lambda ruling: (ruling[0].verdict == "permitted",',
+         'key=lambda ruling: (ruling[0].verdict != "permitted",'),
     ),
-    Fault(
-        "conformance/attempt.py",
-        "a refusal in the second run is forgotten",
-        'if not self._is_refusal or error.kind != "refused":',
-        'if not self._is_refusal and error.kind != "refused":',
+    "conformance/attempt.py": (
+        ("a refusal in the second run is forgotten",
+         'if not self._is_refusal or error.kind != "refused":', 'if not self._is_refusal and error.kind != "refused":'),
     ),
-    Fault(
-        "conformance/compare.py",
-        "a known fault of another verdict is known",
-        'known.get(finding["case"]) != finding["verdict"]',
-        'finding["case"] not in known',
+    "conformance/compare.py": (
+        ("a known fault of another verdict is known",
+         'known.get(finding["case"]) != finding["verdict"]', 'finding["case"] not in known'),
     ),
-    Fault(
-        "checker/rules_segment_max.py",
-        "the type of num_segments is not looked at",
-        "node.inputs[1:3] if",
-        "node.inputs[1:2] if",
+    "checker/rules_segment_max.py": (
+        ("the type of num_segments is not looked at", "node.inputs[1:3] if", "node.inputs[1:2] if"),
+        ("an id as large as the number of segments", "int(ids.max(initial=-1)) + 1)", "int(ids.max(initial=-1)))"),
     ),
-    Fault(
-        "checker/rules_segment_max.py",
-        "an id as large as the number of segments",
-        "int(ids.max(initial=-1)) + 1)",
-        "int(ids.max(initial=-1)))",
+    "checker/report.py": (
+        ("a model with nodes outside the standard passes",
+         "return not self.broken and not (self.standard is not None and self.outside)", "return not self.broken"),
     ),
-    Fault(
-        "checker/report.py",
-        "a model with nodes outside the standard passes",
-        "return not self.broken and not (self.standard is not None and self.outside)",
-        "return not self.broken",
+    "openvino/layers.py": (
+        ("an attribute's other spelling is unknown",
+         'FILL_NAMES = ("fill_mode", "empty_segment_value")', 'FILL_NAMES = ("fill_mode",) * 2'),
+        ("keep_dims as a number", 'return text in ("true", "1")', 'return text == "true"'),
+        ("the least size of a range is taken", "return least if most and int(most) == least else None", "return least"),
     ),
-    Fault(
-        "openvino/layers.py",
-        "an attribute's other spelling is unknown",
-        'FILL_NAMES = ("fill_mode", "empty_segment_value")',
-        'FILL_NAMES = ("fill_mode",) * 2',
+    "onnx/nodes.py": (
+        ("an attribute given twice", "        seen.add(attribute.name)\n", ""),
     ),
-    Fault("openvino/layers.py", "keep_dims as a number", 'return text in ("true", "1")', 'return text == "true"'),
-    Fault(
-        "openvino/layers.py",
-        "the least size of a range is taken",
-        "return least if most and int(most) == least else None",
-        "return least",
+    "model.py": (
+        ("an input's fixed sizes are not looked at", "not isinstance(declared, int) or declared == size", "True"),
     ),
-    Fault("onnx/nodes.py", "an attribute given twice", "        seen.add(attribute.name)\n", ""),
-    Fault(
-        "model.py",
-        "an input's fixed sizes are not looked at",
-        "not isinstance(declared, int) or declared == size",
-        "True",
-    ),
-)
+}  # fmt: skip
+FAULTS = tuple(Fault(file, *edit) for file, edits in EDITS.items() for edit in edits)
 
 
 class Judge:
