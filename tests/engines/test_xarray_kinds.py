@@ -163,11 +163,7 @@ def test_accessors_and_datasets() -> None:
 def test_variables_of_an_index_give_variables() -> None:
     index = make(Array).assign_coords(t=[3, 1, 2]).t.variable
     assert isinstance(index, xr.IndexVariable)
-    for result in (
-        mo.maximum(index, 2),
-        mo.reduce_max(index, dim="t"),
-        mo.segment_max(index, IDS, fill_mode="ZERO"),
-    ):
+    for result in (mo.maximum(index, 2), mo.reduce_max(index, dim="t"), mo.segment_max(index, IDS, fill_mode="ZERO")):
         assert type(result) is xr.Variable
 
 

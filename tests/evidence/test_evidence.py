@@ -132,10 +132,7 @@ def test_a_claim_speaks_of_some_clause() -> None:
 
 def test_of_the_tests_that_cite_a_clause_one_is_named_that_cites_few() -> None:
     cited = {"a::test_all": ["X.T", "X.value"], "b::test_one": ["X.T"]}
-    assert clauses_cited.summary(cited) == {
-        "X.T": (2, "b::test_one"),
-        "X.value": (1, "a::test_all"),
-    }
+    assert clauses_cited.summary(cited) == {"X.T": (2, "b::test_one"), "X.value": (1, "a::test_all")}
 
 
 def test_what_the_manual_cites_is_there() -> None:

@@ -7,10 +7,4 @@ from helpers.engine_adapter import Adapter
 
 NUMPY = Adapter("numpy", None, lambda array: array, lambda array: array)
 
-ADAPTERS = (
-    NUMPY,
-    *engine_dask.ADAPTERS,
-    *engine_jax.ADAPTERS,
-    *engine_torch.ADAPTERS,
-    *engine_xarray.ADAPTERS,
-)
+ADAPTERS = (NUMPY, *engine_dask.ADAPTERS, *engine_jax.ADAPTERS, *engine_torch.ADAPTERS, *engine_xarray.ADAPTERS)

@@ -1,6 +1,6 @@
 """Runs the tests for each mutant on a copy of the tree, in a forked process, and reports which test detects it.
 
-pytest collects the tests once (`serve`). For each mutant, the process with the collected tests forks, and the child
+pytest collects the tests once (`Server`). For each mutant, the process with the collected tests forks, and the child
 applies the mutant: it replaces the code of Python functions, or sets the switch of a native module. Code that runs on
 import cannot be replaced afterwards, so the tests are collected again for such mutants (`run_tests`).
 """
@@ -25,7 +25,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -255,11 +255,6 @@ def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch |
     return int(pytest.main([*words, *more, *files], plugins=[plugin]))
 
 
-def serve(tree: Path, files: Sequence[str], connection: socket.socket, watch: Watch | None, more: Sequence[str]) -> int:
-    """Collect tests and answer requests, in a child."""
-    return pytest_main(tree, files, Server(tree, connection, watch, more), watch)
-
-
 def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Watch | None, *more: str) -> int:
     """Run tests in a child; return pytest's exit code, and write the results to found.json in the tree."""
     plugin = Plugin(order, watch)
@@ -326,10 +321,10 @@ class Tree:
     def __init__(self, folder: Path, files: Sequence[str], watch: Watch | None, more: Sequence[str]) -> None:
         self.folder = folder
         self.connection, theirs = socket.socketpair()
-        self.server = fork(folder, lambda: serve(folder, files, theirs, watch, more))
+        self.server = fork(folder, lambda: pytest_main(folder, files, Server(folder, theirs, watch, more), watch))
         theirs.close()
         if not (number := self.connection.recv(4)) or struct.unpack("i", number)[0]:
-            raise RuntimeError(f"the tests were not collected:\n{(folder / 'log.txt').read_text()[-6000:]}")
+            raise RuntimeError(f"the tests were not collected:\n{self.log()}")
         self.collected = json.loads((folder / "collected.json").read_text(encoding="utf-8"))
         self.pid = 0
         self.is_served = True
@@ -347,11 +342,15 @@ class Tree:
         """Run act() in a child without the collected tests."""
         self.pid, self.is_served = fork(self.folder, act), False
 
+    def log(self) -> str:
+        """Return the end of what the processes printed."""
+        return (self.folder / "log.txt").read_text()[-6000:]
+
     def number(self) -> int:
         """Receive the next number from the server."""
         number = self.connection.recv(4)
         if len(number) < 4:
-            raise RuntimeError(f"the tests' process ended:\n{(self.folder / 'log.txt').read_text()[-6000:]}")
+            raise RuntimeError(f"the tests' process ended:\n{self.log()}")
         return int(struct.unpack("i", number)[0])
 
     def ended(self) -> int | None:
@@ -416,32 +415,25 @@ class Runner:
             importlib.import_module(name)
         self.imported = set(first.collected["imported"])
         self.can_serve = first.collected["can_fork"]
-        tests = sampled(first.collected["tests"], cases)
-        if self.can_serve:
-            first.start(tests, {}, watched=True, stop=False)
-        else:
-            first.start_anew(lambda: run_tests(first.folder, files, tests, watch))
-        self.found = self.without_mutant(first)
+        self.found = self.without_mutant(first, sampled(first.collected["tests"], cases), watch)
         # Repeat in the order for mutants: tests that fail now, by chance or because of the order, cannot judge mutants.
         while self.found.failed:
             self.leave_out(self.found.failed)
-            order = self.ordered(self.found.seconds)
-            if self.can_serve:
-                first.start(order, {}, stop=False)
-            else:
-                first.start_anew(lambda order=order: run_tests(first.folder, self.files_of(order), order, None))  # type: ignore[misc]
-            self.found.failed = self.without_mutant(first).failed
+            self.found.failed = self.without_mutant(first, self.ordered(self.found.seconds)).failed
 
     def close(self) -> None:
         """End all servers."""
         for tree in self.trees:
             tree.close()
 
-    @staticmethod
-    def without_mutant(tree: Tree) -> Baseline:
-        """Wait for a test run without a mutant and return its results."""
+    def without_mutant(self, tree: Tree, order: list[str], watch: Watch | None = None) -> Baseline:
+        """Run tests without a mutant and return the results."""
+        if self.can_serve:
+            tree.start(order, {}, watched=watch is not None, stop=False)
+        else:
+            tree.start_anew(lambda: run_tests(tree.folder, self.files_of(order), order, watch))
         if (code := tree.wait()) not in (0, 1):
-            raise RuntimeError(f"the tests ended with {code}:\n{(tree.folder / 'log.txt').read_text()[-6000:]}")
+            raise RuntimeError(f"the tests ended with {code}:\n{tree.log()}")
         return finished(tree.folder)
 
     def leave_out(self, failed: Sequence[str]) -> None:
@@ -495,7 +487,8 @@ class Runner:
         if anew:
             tree.start_anew(lambda: self.noticed_by(tree.folder, mutant, order))
         else:
-            tree.start(order, {key: value for key, value in asdict(mutant).items() if key in CHANGE})
+            change = {name: getattr(mutant, name) for name in ("file", "source", "first", "number")}
+            tree.start(order, change)
         expected = sum(self.found.seconds[name] for name in order)
         return Run(mutant, order, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected)
 
@@ -541,9 +534,6 @@ class Runner:
                 if "pytest's 5" in fates[run.mutant]:
                     raise RuntimeError(f"{run.mutant} ran no tests")
         return fates
-
-
-CHANGE = ("file", "source", "first", "number")
 
 
 def _fate(code: int, late: bool, noticed: Sequence[str]) -> str:

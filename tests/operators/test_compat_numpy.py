@@ -51,19 +51,28 @@ def agree(got: Any, expected: Any) -> bool:
     return bool(got == expected)
 
 
+def check(pair: tuple[Any, Any], *args: Any, **more: Any) -> None:
+    """Raise unless a function of maxops and NumPy's function have equal outcomes."""
+    got, expected = (outcome(function, *args, **more) for function in pair)
+    assert agree(got, expected), (args, more, got, expected)
+
+
+BOTH: list[tuple[Any, Any]] = [(compat.maximum, np.maximum), (compat.fmax, np.fmax)]
+
+
 def test_maximum() -> None:
     for one, other in product(VALUES, VALUES):
-        for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
-            assert agree(outcome(mine, one, other), outcome(theirs, one, other))
+        for pair in BOTH:
+            check(pair, one, other)
         assert outcome(compat.maximum.outer, one, other) == outcome(np.maximum.outer, one, other)
 
 
 def test_out_where_and_dtype() -> None:
-    for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
+    for pair in BOTH:
+        mine, theirs = pair
         for scalars in ((-1, 2**40), (2**40, [1]), (2.5, True)):
             for type_ in (np.int16, np.float32, np.bool_):
-                got, expected = (outcome(each, *scalars, dtype=type_) for each in (mine, theirs))
-                assert agree(got, expected)
+                check(pair, *scalars, dtype=type_)
         for dtype in (np.float32, np.float64, np.float16, np.int32):
             outs = [np.full((2, 3), 9, dtype) for _ in range(2)]
             assert agree(outcome(mine, X, Y, out=outs[0]), outcome(theirs, X, Y, out=outs[1]))
@@ -75,10 +84,9 @@ def test_out_where_and_dtype() -> None:
             )
             assert_same_bits(outs[0], outs[1])
             for named in (np.dtype(dtype), np.dtype(dtype).newbyteorder()):
-                assert agree(outcome(mine, X, Y, dtype=named), outcome(theirs, X, Y, dtype=named))
-        assert agree(outcome(mine, X, Y, casting="no"), outcome(theirs, X, Y, casting="no"))
-        out = np.zeros((3, 3), np.float32)
-        assert agree(outcome(mine, X, Y, out=out), outcome(theirs, X, Y, out=out))
+                check(pair, X, Y, dtype=named)
+        check(pair, X, Y, casting="no")
+        check(pair, X, Y, out=np.zeros((3, 3), np.float32))
     given = np.zeros((2, 3), np.float32)
     assert compat.maximum(X, Y, given) is given
     for few in ((), (X,)):
@@ -195,7 +203,7 @@ def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkey
         try:
             common = np.result_type(one, other)
         except TypeError:  # for example for bfloat16 with integers, which NumPy handles
-            assert agree(outcome(compat.maximum, one, other), outcome(np.maximum, one, other))
+            check(BOTH[0], one, other)
             continue
         with np.errstate(all="ignore"):
             expected = reference.maximum(one.astype(common), other.astype(common))
@@ -218,6 +226,8 @@ def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkey
 PAIRS: list[tuple[Any, Any]] = [(compat.max, np.max), (compat.amax, np.amax)]
 PAIRS += [(compat.maximum.reduce, np.maximum.reduce)]
 INDICES: list[tuple[Any, Any]] = [(compat.argmax, np.argmax), (compat.nanargmax, np.nanargmax)]
+REDUCTIONS = [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]
+REDUCEAT = compat.maximum.reduceat, np.maximum.reduceat
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 3), (2, 0)], ids=str)
@@ -228,14 +238,11 @@ def test_reductions(shape: tuple[int, ...]) -> None:
         for axis, keepdims in product(axes, (False, True)):
             more: dict[str, Any]
             for more in ({}, {"initial": 2}, {"initial": None}, {"where": True}, {"out": np.zeros(())}):
-                for mine, theirs in PAIRS:
-                    names = {**more, "axis": axis, "keepdims": keepdims}
-                    got, expected = outcome(mine, data, **names), outcome(theirs, data, **names)
-                    assert agree(got, expected), (names, got, expected)
+                for pair in PAIRS:
+                    check(pair, data, **more, axis=axis, keepdims=keepdims)
             if axis is None or type(axis) is int:
-                for mine, theirs in INDICES:
-                    got, expected = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
-                    assert agree(got, expected), (axis, got, expected)
+                for pair in INDICES:
+                    check(pair, data, axis=axis, keepdims=keepdims)
     assert compat.max(X) == 5
     assert compat.argmax(X) == 5
 
@@ -257,21 +264,19 @@ AXES: list[Any] = [
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
 def test_axes_are_read_as_numpy_reads_them(axis: Any) -> None:
-    for mine, theirs in [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]:
-        assert agree(outcome(mine, X, axis=axis), outcome(theirs, X, axis=axis))
+    for pair in REDUCTIONS:
+        check(pair, X, axis=axis)
     for axes in (axis, None, (1,), (-1,), (), (0, 1)):
         for data in (X, X[0]):
-            got, expected = (outcome(each.reduceat, data, [0, 1], axes) for each in (compat.maximum, np.maximum))
-            assert agree(got, expected), axes
+            check(REDUCEAT, data, [0, 1], axes)
 
 
 @pytest.mark.parametrize("keepdims", [None, np.True_, "no", [], 2, 0, 1.0, np.int64(1), np.array([True])], ids=repr)
 @pytest.mark.parametrize("axis", [None, 1])
 def test_flags_are_read_as_numpy_reads_them(axis: Any, keepdims: Any) -> None:
-    for mine, theirs in [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]:
+    for pair in REDUCTIONS:
         for data in (X, X.tolist(), X.astype(">f4")):
-            got, expected = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
-            assert agree(got, expected), (got, expected)
+            check(pair, data, axis=axis, keepdims=keepdims)
 
 
 @pytest.mark.parametrize("axis", [(), None, 0, (0, 1)], ids=str)
@@ -280,13 +285,10 @@ def test_initial(axis: Any) -> None:
     initials += [np.int64(300), np.uint64(2**63), np.longdouble(300), np.array(300)]
     for initial, dtype in product(initials, (np.float16, np.float32, np.int8, np.bool_, ml_dtypes.bfloat16)):
         for keepdims in (False, True):
-            for mine, theirs in [*PAIRS, (compat.fmax.reduce, np.fmax.reduce)]:
-                options = {"axis": axis, "initial": initial, "keepdims": keepdims}
-                got, expected = (outcome(each, X.astype(dtype), **options) for each in (mine, theirs))
-                assert agree(got, expected), (initial, dtype)
+            for pair in [*PAIRS, (compat.fmax.reduce, np.fmax.reduce)]:
+                check(pair, X.astype(dtype), axis=axis, initial=initial, keepdims=keepdims)
     for dtype in (">f4", "f4"):
-        got, expected = (outcome(each.reduce, X, axis, dtype) for each in (compat.maximum, np.maximum))
-        assert agree(got, expected), (got, expected)
+        check(PAIRS[-1], X, axis, dtype)
     out = np.zeros(3, np.float32)
     assert compat.max(X, 0, out) is out
     assert out.tolist() == [3, 4, 5]
@@ -317,28 +319,24 @@ def test_nan_is_left_out(dtype: Any) -> None:
 def test_reduceat() -> None:
     data = np.random.default_rng(2).integers(0, 9, (5, 6)).astype(np.float32)
 
-    def check(data: Any, indices: Any, axis: Any = 0) -> None:
-        got, expected = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
-        assert agree(got, expected), (data, indices, axis)
-
     for count in range(5):
         for small in product(range(-1, 7), repeat=count):
             for axis in (0, 1, -1):
-                check(data, [*small], axis)
+                check(REDUCEAT, data, [*small], axis)
     long = np.arange(40000.0)
     some: list[list[Any]] = [[0, 2, 3], [1, 4], [0], [0, 0, 2], [[0]]]
     for indices in some:
         for dtype in "u1", "i4", "i8", ">i8", "u8", "f8", "O":
-            check(data, np.array(indices, dtype), 2)
+            check(REDUCEAT, data, np.array(indices, dtype), 2)
             for other in (0, 1, np.int64(-1), -3):
-                check(data.T, np.array(indices, dtype), other)
-        check(data, np.repeat(np.array(indices, "i8"), 2)[::2])
-        check(data, [*indices, 3.0])
-        check(data, [*indices, np.int64(4)])
-        check(data, [False, *indices])
-        check(data[0, 0], indices)
-        check(long, [*range(0, 39990, 2), *indices])
-    check(data, np.frombuffer(b"." + np.array([0, 2], "i8").tobytes(), "i8", offset=1))
+                check(REDUCEAT, data.T, np.array(indices, dtype), other)
+        check(REDUCEAT, data, np.repeat(np.array(indices, "i8"), 2)[::2])
+        check(REDUCEAT, data, [*indices, 3.0])
+        check(REDUCEAT, data, [*indices, np.int64(4)])
+        check(REDUCEAT, data, [False, *indices])
+        check(REDUCEAT, data[0, 0], indices)
+        check(REDUCEAT, long, [*range(0, 39990, 2), *indices])
+    check(REDUCEAT, data, np.frombuffer(b"." + np.array([0, 2], "i8").tobytes(), "i8", offset=1))
     assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
     assert compat.maximum.nin == 2
     assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"
@@ -452,7 +450,7 @@ def test_where_out_and_literals(name: str) -> None:
             warnings.simplefilter("ignore", UserWarning)  # NumPy warns about `where` without `out`
             return BESIDE[name](module)
 
-    assert agree(outcome(quiet, compat), outcome(quiet, np))
+    check((partial(quiet, compat), partial(quiet, np)))
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i2"])
@@ -484,8 +482,7 @@ OUTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", OUTS)
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", ">i8", ">f8"])
 def test_reductions_compute_in_the_type_of_out(name: str, dtype: str) -> None:
-    got, expected = (outcome(OUTS[name], each, np.zeros((), dtype)) for each in (compat, np))
-    assert agree(got, expected), (got, expected)
+    check((partial(OUTS[name], compat), partial(OUTS[name], np)), np.zeros((), dtype))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
@@ -517,5 +514,5 @@ def test_at_reads_the_values_before_it_writes(indices: Any) -> None:
 def test_at_writes_nothing_if_it_fails() -> None:
     for indices, added in (([0, 9], 7.0), ([0, 1], [7.0, 7.0, 7.0]), ([0, 1], [[7.0, 7.0], [7.0, 7.0]])):
         data = np.zeros(3)
-        assert agree(outcome(compat.maximum.at, data, indices, added), outcome(np.maximum.at, data, indices, added))
+        check((compat.maximum.at, np.maximum.at), data, indices, added)
         assert_same_bits(data, np.zeros(3))

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import (
-    Array,
-    Guarded,
-    assert_same_bits,
-    at_offset,
-    each_type,
-    each_width,
-    fast_segment_max,
-    mixed,
-)
+from helpers.bits import Array, Guarded, assert_same_bits, at_offset, each_type, each_width, fast_segment_max, mixed
 from maxops.dtypes import FLOAT32, UINT8, DType
 from maxops.errors import SegmentIdsError
 

@@ -30,8 +30,7 @@ def of_dask(k: OfDask, n: OfDask) -> None:
     assert_type(mo.segment_max(k, n, fill_mode="ZERO"), OfDask)
     assert_type(mo.segment_max(k, ids, 2, fill_mode="ZERO", return_empty=True), tuple[OfDask, OfDask])
     assert_type(
-        mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True),
-        tuple[OfDask, OfDask, OfDask],
+        mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True), tuple[OfDask, OfDask, OfDask]
     )
 
 
@@ -42,10 +41,7 @@ def of_jax(k: OfJax, n: OfJax) -> None:
     assert_type(mo.reduce_max(k, 0, return_indices=True), tuple[OfJax, OfJax])
     assert_type(mo.segment_max(k, n, fill_mode="ZERO"), OfJax)
     assert_type(mo.segment_max(k, ids, 2, fill_mode="ZERO", return_empty=True), tuple[OfJax, OfJax])
-    assert_type(
-        mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True),
-        tuple[OfJax, OfJax, OfJax],
-    )
+    assert_type(mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True), tuple[OfJax, OfJax, OfJax])
 
 
 def of_torch(k: Tensor, n: Tensor) -> None:
@@ -56,8 +52,7 @@ def of_torch(k: Tensor, n: Tensor) -> None:
     assert_type(mo.segment_max(k, n, fill_mode="ZERO"), Tensor)
     assert_type(mo.segment_max(k, ids, 2, fill_mode="ZERO", return_empty=True), tuple[Tensor, Tensor])
     assert_type(
-        mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True),
-        tuple[Tensor, Tensor, Tensor],
+        mo.segment_max(k, n, 2, initial=0, return_indices=True, return_empty=True), tuple[Tensor, Tensor, Tensor]
     )
 
 

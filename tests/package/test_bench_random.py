@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from math import prod
@@ -19,6 +16,7 @@ from typer.testing import CliRunner
 
 import maxops as mo
 from helpers.bits import STORED
+from helpers.programs import run
 from maxops import reference
 from maxops.bench import environment, random_calls
 from maxops.bench.grid import OPERATORS
@@ -159,11 +157,7 @@ print(json.dumps(random_calls.run(["torch"], 1, seed=28, run_seconds=3, seconds=
 def test_torch_s_tensors_are_timed_beside_torch() -> None:
     """Run in a separate process, because the bench disables gradients."""
     pytest.importorskip("torch")
-    variables = os.environ | environment.quiet(1)
-    completed = subprocess.run(
-        [sys.executable, "-c", BESIDE_TORCH], capture_output=True, text=True, check=True, env=variables
-    )
-    result = json.loads(completed.stdout)
+    result = json.loads(run(BESIDE_TORCH, **environment.quiet(1)))
     assert {row["operator"] for row in result["cases"] if row["status"] == "timed"} == set(OPERATORS)
     assert random_calls.failures(result) == []
     reasons = {row["reason"] for row in result["cases"] if row["status"] == "unsupported"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 import maxops
+from helpers.programs import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -65,8 +64,7 @@ def test_the_version_is_no_attribute_that_is_looked_up() -> None:
 def test_a_source_tree_that_is_not_installed_has_a_version_below_any() -> None:
     code = "import sys; sys.modules['maxops._version'] = None\n"
     code += f"sys.path.append({str(Path(maxops.__file__).parents[1])!r}); import maxops; print(maxops.__version__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("0+unknown\n", "")
+    assert run(code, warnings="error") == "0+unknown\n"
 
 
 # ------------------------------------------------------------------------------------- licence, citation, changelog

@@ -57,12 +57,7 @@ def test_a_tree_that_is_ready(script: ModuleType, tmp_path: Path) -> None:
         ("CHANGELOG.md", "[1.2.3]", "[1.2.30]", "CHANGELOG.md: missing heading '## [1.2.3] - YYYY-MM-DD'"),
         ("CHANGELOG.md", "-01-31", "-02-31", "CHANGELOG.md: expected a date YYYY-MM-DD for 1.2.3, got '2026-02-31'"),
         ("CHANGELOG.md", "- A thing.\n", "", "CHANGELOG.md: the section of 1.2.3 is empty"),
-        (
-            "CHANGELOG.md",
-            "[Unreleased]\n",
-            "[Unreleased]\n\n- New.\n",
-            "CHANGELOG.md: [Unreleased] is not empty",
-        ),
+        ("CHANGELOG.md", "[Unreleased]\n", "[Unreleased]\n\n- New.\n", "CHANGELOG.md: [Unreleased] is not empty"),
     ],
 )
 def test_a_tree_that_is_not_ready(script: ModuleType, tmp_path: Path, file: str, old: str, new: str, says: str) -> None:

@@ -16,6 +16,7 @@ from typing import get_args
 import pytest
 
 import maxops
+from helpers.programs import run
 from maxops import typing
 from maxops.engines.base import TIES
 from maxops.plan import FILL_MODES
@@ -201,8 +202,7 @@ def test_each_mistake_on_the_page_is_found(said: dict[tuple[str, int], str]) -> 
 
 
 def test_the_correct_script_runs() -> None:
-    done = subprocess.run([sys.executable, "-c", CORRECT], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == (f"{maxops.__version__}\n", "")
+    assert run(CORRECT, warnings="error") == f"{maxops.__version__}\n"
 
 
 @pytest.mark.parametrize("name", [name for name in MISTAKES if not name.startswith("typed")])

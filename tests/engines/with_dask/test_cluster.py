@@ -103,9 +103,7 @@ def test_bits_are_those_in_memory(workers: Any) -> None:
     lazy_ids = da.from_array(ids, chunks=100)
     assert_same(workers, (mo.maximum(lazy, other, 1.5),), (mo.maximum(data, other, 1.5),))
     assert_same(
-        workers,
-        mo.reduce_max(lazy, axes=0, return_indices=True),
-        mo.reduce_max(data, axes=0, return_indices=True),
+        workers, mo.reduce_max(lazy, axes=0, return_indices=True), mo.reduce_max(data, axes=0, return_indices=True)
     )
     assert_same(workers, mo.segment_max(lazy, lazy_ids, 40, **EVERYTHING), mo.segment_max(data, ids, 40, **EVERYTHING))
     shuffled = np.random.default_rng(7).permutation(ids)

@@ -1,7 +1,8 @@
-"""The data communicated between SegmentMax's tasks grows with the result, not with chunks times segments."""
+"""The data that tasks communicate grows with the result, not with chunks times segments, and reports its size."""
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterable
 from math import ceil, log
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 
 import maxops as mo
 from dask_chunks import lazy
+from maxops.calls import SegmentCall
 
 dask = pytest.importorskip("dask")
+sizeof = pytest.importorskip("dask.sizeof").sizeof
 parts = pytest.importorskip("maxops.engines.dask.parts")
+reduction = pytest.importorskip("maxops.engines.dask.reduction")
 segments = pytest.importorskip("maxops.engines.dask.segments")
 
 
@@ -94,3 +98,44 @@ def test_a_result_in_many_blocks_is_communicated_twice_a_stage_in_parts_of_one_b
     stages = ceil(log(blocks, 4))
     assert total <= 2 * stages * rows * row
     assert largest <= (1.1 if is_sorted else 1.6) * 40 * row
+
+
+# ---------------------------------------------------- reported sizes, with which Dask plans memory and transfers
+
+CALL = SegmentCall(None, num_segments=9, fill_mode="ZERO", return_indices=True)
+
+
+def test_parts_of_segments_weigh_their_arrays() -> None:
+    part = parts.of_ids(np.zeros((6, 1000), np.float32), np.array([0, 0, 1, 1, 4, 4]), call=CALL)
+    assert part.values.shape == part.indices.shape == (3, 1000)
+    assert 3 * 12_000 <= sizeof(part) <= 3 * 12_000 + 1000
+
+
+def test_parts_of_reductions_weigh_their_arrays() -> None:
+    part = reduction.part_of_block(
+        np.zeros((6, 1000), np.float32), axis=(0,), keepdims=True, indices=True, nan="propagate"
+    )
+    assert 12_000 <= sizeof(part) <= 12_000 + 1000
+
+
+def test_a_part_without_segments_keeps_no_block_alive() -> None:
+    part = parts.of_ids(np.zeros((6, 1000), np.float32), np.full(6, 99), call=CALL)
+    assert len(part.ids) == 0
+    assert part.values.base is None
+
+
+def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
+    """Test that a block ignores offsets of other blocks, or else costs would grow with blocks times segments."""
+    offsets, block = np.arange(1_000_001), np.zeros((10, 2), np.float32)
+    tracemalloc.start()
+    part = parts.of_offsets(
+        block,
+        offsets,
+        np.array([[0, 500, 1_000_000]]),
+        call=CALL._replace(num_segments=1_000_000, check_ids=False),
+        are_whole=True,
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert part.ids == range(500, 510)
+    assert peak < 1_000_000

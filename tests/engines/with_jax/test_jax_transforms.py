@@ -10,17 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.bits import assert_same_bits
-from helpers.engine_transforms import (
-    MAPPED,
-    Function,
-    Trial,
-    batched,
-    mapped,
-    mapped_twice,
-    nested,
-    paired,
-    squares,
-)
+from helpers.engine_transforms import MAPPED, Function, Trial, batched, mapped, mapped_twice, nested, paired, squares
 from maxops import dtypes
 from maxops.engines.base import as_tuple
 from maxops.plan import Array
