@@ -141,11 +141,14 @@ def _integer(axis: Any) -> Any:
     return operator.index(axis)
 
 
+def _one(out: Any) -> Any:
+    """Return `out` as an array or None, because NumPy also accepts a tuple of one array."""
+    return out[0] if isinstance(out, tuple) and len(out) == 1 else out
+
+
 def _given(result: Any, out: Any, where: Any = True) -> Any:
     """Return a result as NumPy does. If it has rank 0 and `out` is not passed, return a scalar."""
-    if isinstance(out, tuple):
-        (out,) = out
-    if out is not None:
+    if (out := _one(out)) is not None:
         _check_out(out, result, where)
         np.copyto(out, result, casting="same_kind", where=where)
         return out
@@ -167,24 +170,18 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 def _holds(out: Any, row: DType | None) -> bool:
     """Return whether maxops supports the dtype of a reduction, and whether `out` is None or has this dtype."""
-    if row is None or not _is_plain(out):
-        return False
-    if isinstance(out, tuple):
-        (out,) = out
-    return out is None or _dtypes.of(out.dtype) is row
+    out = _one(out)
+    return row is not None and _is_plain(out) and (out is None or _dtypes.of(out.dtype) is row)
 
 
 def _is_plain(out: Any) -> bool:
     """Return whether `out` is None or a plain array. NumPy runs calls with other values, such as subclasses."""
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
-    return out is None or type(out) in (_ARRAY, np.memmap)
+    return _one(out) is None or type(_one(out)) in (_ARRAY, np.memmap)
 
 
 def _reduced(result: Any, out: Any) -> Any:
     """Return the result of a reduction as NumPy does. `out` must have the shape of the result."""
-    if isinstance(out, tuple):
-        (out,) = out
+    out = _one(out)
     if out is not None and np.shape(out) != result.shape:
         raise ValueError(f"out has shape {np.shape(out)}, but the result has shape {result.shape}")
     return _given(result, out)
@@ -220,9 +217,7 @@ def _element_wise(
 
 def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
     """Compute the maximum of two arrays block by block, so that the converted elements stay in the cache."""
-    if isinstance(out, tuple):
-        (out,) = out
-    if out is not None:
+    if (out := _one(out)) is not None:
         _check_out(out, one, other)
     flags: Any = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
     same = "overlap_assume_elementwise"  # an input may be `out` itself

@@ -19,14 +19,7 @@ with needed("maxops.engines.xarray", "xarray"):
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import table
 from maxops.engines.base import Run, alone_if_one, as_tuple, by_operator
-from maxops.errors import (
-    AttributeValueError,
-    AxesError,
-    DTypeError,
-    EngineError,
-    NumSegmentsError,
-    ShapeError,
-)
+from maxops.errors import AttributeValueError, AxesError, DTypeError, EngineError, NumSegmentsError, ShapeError
 from maxops.plan import abstract, axis_of, plan_reduce_max
 from maxops.plan.values import is_python_scalar
 from maxops.shown import shown
@@ -87,9 +80,8 @@ def _segment_max(call: SegmentCall) -> Any:
             row.clause("arrays"),
         )
     along = _rows_of(row, data, segment_ids, _dim_of(row, data, call))
-    axis = 0
+    axis = 0 if along is None else data.dims.index(along)
     if along is not None:
-        axis = data.dims.index(along)
         _check_labels(row, data, segment_ids)
     within = call._replace(axis=axis, dim=None)
     result = table.run(within.map(lambda _, value: value.data if isinstance(value, Named) else value))
@@ -230,21 +222,19 @@ def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hasha
     """Return the dimension of the rows: `dim` or, if None, the dimension of the ids or the first dimension of data."""
     if data.ndim == 0:
         return None
-    own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else None
+    own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else dim
     if dim is None:
-        along = data.dims[0] if own is None else own
-    else:
-        along = dim
-        if own is not None and own != dim:
-            raise AttributeValueError(
-                f"{row.name} dim is {shown(dim)}, but segment_ids has dimension {own!r}", row.clause("dim")
+        if own is not None and own not in data.dims:
+            raise ShapeError(
+                f"{row.name} segment_ids has dimension {own!r}, but data has {', '.join(map(repr, data.dims))}",
+                row.clause("ids.shape"),
             )
-    if along not in data.dims and dim is None:
-        raise ShapeError(
-            f"{row.name} segment_ids has dimension {along!r}, but data has {', '.join(map(repr, data.dims))}",
-            row.clause("ids.shape"),
+        return data.dims[0] if own is None else own
+    if own != dim:
+        raise AttributeValueError(
+            f"{row.name} dim is {shown(dim)}, but segment_ids has dimension {own!r}", row.clause("dim")
         )
-    return data.dims[_axis_of(row, data, along)]
+    return data.dims[_axis_of(row, data, dim)]
 
 
 def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> Hashable:

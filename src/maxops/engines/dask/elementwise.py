@@ -21,9 +21,8 @@ def maximum(call: MaxCall) -> Any:
     row, arrays = call.row, call.inputs
     plan = plan_max(call.map(partial(planned, row)), in_memory=False)
     lazy = [array for array in arrays if isinstance(array, da.Array)]
-    given = [
+    given = [  # the plan has checked the types
         array if isinstance(array, da.Array) or is_python_scalar(array) or np.ndim(array) == 0
-        # the plan has checked the type, and the rank is not 0
         else in_chunks(array, lazy)
         for array in arrays
     ]  # fmt: skip
@@ -42,18 +41,16 @@ def maximum(call: MaxCall) -> Any:
             several = [number for (number, _), sizes in zip(present, mine, strict=True) if len(sizes) > 1]
             equal.append((axis, tuple(several)))
 
+    axes = tuple(range(len(plan.shape)))
     arguments: list[Any] = []
     for number, array in enumerate(given):
         if isinstance(array, da.Array):
-            arguments += [
-                rechunked(array, chunks[number]),
-                tuple(range(len(plan.shape)))[len(plan.shape) - array.ndim :],
-            ]
+            arguments += [rechunked(array, chunks[number]), axes[len(axes) - array.ndim :]]
         else:
             arguments += [array, None]
     return da.blockwise(
         maximum_of_blocks,
-        tuple(range(len(plan.shape))),
+        axes,
         *arguments,
         call=call._replace(inputs=()),
         equal=tuple(equal),
@@ -66,15 +63,13 @@ def maximum(call: MaxCall) -> Any:
 
 def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
     """Return the maximum of one block per input. Along an axis in `equal`, the listed inputs must have equal sizes."""
-    row = call.row
-    for axis, numbers in equal:
-        first = numbers[0]
-        for number in numbers[1:]:
-            if blocks[number].shape[axis] != blocks[first].shape[axis]:
+    for axis, (first, *others) in equal:
+        expected = blocks[first].shape[axis]
+        for number in others:
+            if (size := blocks[number].shape[axis]) != expected:
                 raise ShapeError(
-                    f"{row.name} input {number} has a block of size {blocks[number].shape[axis]} along axis {axis}, "
-                    f"but the matching block of input {first} has size {blocks[first].shape[axis]}; call "
-                    "compute_chunk_sizes() on the arrays first",
-                    row.clause("shape"),
+                    f"{call.row.name} input {number} has a block of size {size} along axis {axis}, but the matching "
+                    f"block of input {first} has size {expected}; call compute_chunk_sizes() on the arrays first",
+                    call.row.clause("shape"),
                 )
     return run(call._replace(inputs=blocks))

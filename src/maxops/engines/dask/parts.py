@@ -357,17 +357,15 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
             moved = part.indices + rows if rows and part.indices is not None else part.indices
             full.append(replace(part, indices=moved))
         rows += part.rows
-    return (
-        replace(
-            parts[0],
-            rows=rows,
-            named=sum(part.named for part in parts),
-            edges=edges,
-            faults=tuple(faults.values()),
-            mismatch=any(part.mismatch for part in parts),
-        ),
-        full,
+    joint = replace(
+        parts[0],
+        rows=rows,
+        named=sum(part.named for part in parts),
+        edges=edges,
+        faults=tuple(faults.values()),
+        mismatch=any(part.mismatch for part in parts),
     )
+    return joint, full
 
 
 def _refuse_lengths(part: Part) -> None:

@@ -19,14 +19,7 @@ from maxops import spec
 from maxops.calls import SegmentCall
 from maxops.engines.base import alone_if_one, segments_along
 from maxops.engines.dask import parts
-from maxops.engines.dask.chunks import (
-    BLOCKS_CAN_BE_CHOSEN,
-    Chunks,
-    first_of_other_axes,
-    planned,
-    rechunked,
-    unknown,
-)
+from maxops.engines.dask.chunks import BLOCKS_CAN_BE_CHOSEN, Chunks, first_of_other_axes, planned, rechunked, unknown
 from maxops.engines.dask.results import pick
 from maxops.engines.dask.shuffle import AT_ONCE, Span, shuffled
 from maxops.errors import EngineError, OutputTooLargeError, ShapeError
@@ -100,8 +93,7 @@ def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -
     else:
         first, last = (int(index) for index in np.searchsorted(named, [low, high]))
     starts = _starts(sizes)
-    begin = min(int(np.searchsorted(starts, first, "right")) - 1, len(sizes) - 1)
-    begin = max(begin, 0)
+    begin = max(int(np.searchsorted(starts, first, "right")) - 1, 0)
     end = max(int(np.searchsorted(starts, last, "left")), begin + 1)
     return begin, end, starts[begin]
 
@@ -145,11 +137,12 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
                 )
     else:
         ids = rechunked(ids, [rows])
+    axes = tuple(range(data.ndim))
     return da.blockwise(
         parts.of_ids,
-        tuple(range(data.ndim)),
+        axes,
         data,
-        tuple(range(data.ndim)),
+        axes,
         ids,
         (0,),
         call=call,

@@ -96,9 +96,7 @@ def _is_plain_reduction(call: ReduceCall) -> bool:
         call.out is None
         and call.row is REDUCE_MAX
         and type(call.nan) is str
-        and type(call.keepdims) is bool
-        and type(call.noop_with_empty_axes) is bool
-        and type(call.return_indices) is bool
+        and {*map(type, (call.keepdims, call.noop_with_empty_axes, call.return_indices))} == {bool}
         and (axes is None or type(axes) is int or (type(axes) in (list, tuple) and {*map(type, axes)} <= {int}))
     )
 
@@ -146,10 +144,8 @@ def _segment_max(call: SegmentCall) -> Any:
     if planned.check_ids and bounds.are_known:
         bounds.check()
     segments = bounds.count_of_segments()
-    if count is None and in_memory:
-        output_of(
-            row, None, plan.dtype, shape_along(plan.shape, axis, segments), "shape"
-        )  # raises if the result is too large
+    if count is None and in_memory:  # raises an error if the result is too large
+        output_of(row, None, plan.dtype, shape_along(plan.shape, axis, segments), "shape")
     rows = inputs.as_jax(row, "data", data)
     how = Segments(
         segments,

@@ -75,8 +75,7 @@ def scalar_of(row: Spec, name: str, value: Any) -> Any:
         return abstract_of(row, name, value)
     if is_tracer(value):
         raise AttributeValueError(
-            f"{row.name} fill_value must be a constant, got a value traced by JAX",
-            row.clause("fill_value"),
+            f"{row.name} fill_value must be a constant, got a value traced by JAX", row.clause("fill_value")
         )
     return _known(row, name, value)
 
@@ -85,11 +84,6 @@ def _known(row: Spec, name: str, value: jax.Array) -> Array:
     """Return the elements of a JAX array that is not traced."""
     abstract_of(row, name, value)  # rejects random keys
     return np.asarray(value)
-
-
-def has_symbolic_shape(value: Any) -> bool:
-    """Return whether an array has sizes that are unknown until an exported program runs."""
-    return isinstance(value, jax.Array) and any(map(is_symbolic_dim, value.shape))
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
@@ -115,9 +109,10 @@ def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
 
 def are_on_cpu(*arrays: Any) -> bool:
     """Return whether the results of a call on these arrays are in host memory and have known sizes."""
-    if any(map(has_symbolic_shape, arrays)):
+    own = [array for array in arrays if isinstance(array, jax.Array)]
+    if any(is_symbolic_dim(size) for array in own for size in array.shape):  # unknown until an exported program runs
         return False
-    placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
+    placed = [array.sharding for array in own if not is_tracer(array)]
     return all(map(_is_cpu, placed)) if placed else jax.default_backend() == "cpu"
 
 
@@ -207,7 +202,7 @@ class Bounds:
         """Raise the same errors as the NumPy engine. Arrays are copied from a device only if a value is invalid."""
         if not self._are_at_hand:
             with jax.ensure_compile_time_eval():
-                if bool(self._are_valid()):
+                if self._are_valid():
                     return
         values = np.asarray(self.values)  # without a copy on the CPU
         if self.name == "offsets":
@@ -217,17 +212,14 @@ class Bounds:
                 self.row, values, sorted=self.sorted, out_of_range=self.out_of_range, num_segments=self.count
             )
 
-    def _are_valid(self) -> jax.Array:
-        valid: jax.Array
+    def _are_valid(self) -> bool:
         if self.name == "offsets":
-            valid = _offsets_are_valid(self.values, self.rows)
-            return valid
-        most = None if self.out_of_range != "error" else self.count
+            return bool(_offsets_are_valid(self.values, self.rows))
+        most = self.count if self.out_of_range == "error" else None
         if most is not None and most > np.iinfo(self.values.dtype).max:
             most = None
         drops = self.out_of_range == "drop"
-        valid = _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=drops)
-        return jnp.asarray(valid)
+        return bool(_ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=drops))
 
     def count_of_segments(self) -> int:
         """Return the number of segments in the result."""

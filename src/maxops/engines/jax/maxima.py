@@ -85,13 +85,7 @@ def _reduce_max_vmap(
 
 
 def _reduce_max_jvp(
-    primals: tuple[jax.Array],
-    tangents: tuple[jax.Array],
-    *,
-    axes: tuple[int, ...],
-    ties: str,
-    nan: str,
-    native: bool,
+    primals: tuple[jax.Array], tangents: tuple[jax.Array], *, axes: tuple[int, ...], ties: str, nan: str, native: bool
 ) -> _Pair:
     (data,), (part,) = primals, tangents
     values = reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
@@ -158,8 +152,7 @@ def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], 
 def _first_in_axes_vmap(
     size: int, are_mapped: list[bool], *arrays: jax.Array, axes: tuple[int, ...], native: bool
 ) -> jax.Array:
-    data, values = _all_mapped(size, are_mapped, arrays)
-    return first_in_axes(data, values, axes=tuple(axis + 1 for axis in axes), native=native)
+    return first_in_axes(*_mapped(size, are_mapped, arrays), axes=tuple(axis + 1 for axis in axes), native=native)
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
@@ -169,14 +162,11 @@ def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how
     return _first_in_segments(data, values, ids, how=how, native=native)
 
 
-def _first_in_segments_vmap(
-    size: int, are_mapped: list[bool], *arrays: jax.Array, how: Segments, native: bool
-) -> jax.Array:
-    data, values, ids = _all_mapped(size, are_mapped, arrays)
-    return first_in_segments(data, values, ids, how=how, native=native)
+def _first_in_segments_vmap(size: int, are_mapped: list[bool], *arrays: jax.Array, **how: Any) -> jax.Array:
+    return first_in_segments(*_mapped(size, are_mapped, arrays), **how)
 
 
-def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
+def _mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
     """Return the arrays, broadcast so that all have the mapped axis first."""
     return [
         array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
