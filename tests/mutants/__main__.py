@@ -18,7 +18,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,6 @@ Judge = Callable[
 
 
 def python_mutants(file: str) -> list[Mutant]:
-    """Return all mutants of a Python file."""
     finder = places_python.Finder((ROOT / file).read_text(encoding="utf-8"))
     return [
         Mutant(file, each.lines.start, each.function, each.text, each.kind, each.what, each.lines, each.source)
@@ -40,27 +39,24 @@ def python_mutants(file: str) -> list[Mutant]:
     ]
 
 
-def judge_python(
-    files: Sequence[str], folder: Path, jobs: int, cases: int
-) -> Iterator[tuple[str, list[Mutant], Judge]]:
-    """Yield each of some Python files that have the same tests, with its mutants and a function that runs them."""
-    libraries = running.installed()
-    trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
-    runner = Runner(trees, table.tests_of(files[0]), watching.Lines(trees[0], files), cases=cases)
-    try:
-        for file in files:
-            yield file, python_mutants(file), runner.fates
-    finally:
-        runner.close()
-
-
 def judged(files: Sequence[str], folder: Path, jobs: int, cases: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
     """Yield each file of a group, with its mutants and a function that runs them."""
+    libraries = running.installed()
+    trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
+    watch: watching.Watch = watching.Lines(trees[0], files)
+    mutants: Iterable[list[Mutant]] = map(python_mutants, files)
+    more: Sequence[str] = ()
     if files[0].startswith("native/"):
-        from .native import judge_native  # noqa: PLC0415  (it needs libclang)
+        from .native import prepared  # noqa: PLC0415  (it needs libclang)
 
-        return judge_native(files[0], folder, jobs, cases)
-    return judge_python(files, folder, jobs, cases)
+        of_file, more = prepared(files[0], trees)
+        watch, mutants = watching.Differences(max((each.number for each in of_file), default=0)), [of_file]
+    runner = Runner(trees, table.tests_of(files[0]), watch, more, cases)
+    try:
+        for file, each in zip(files, mutants, strict=True):
+            yield file, each, runner.fates
+    finally:
+        runner.close()
 
 
 def grouped(files: Sequence[str]) -> list[list[str]]:

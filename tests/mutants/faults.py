@@ -33,7 +33,6 @@ class Fault:
 
     @property
     def path(self) -> str:
-        """Return the file's path from the root."""
         return self.file if self.file.startswith("native/") else f"src/maxops/{self.file}"
 
     def put(self) -> str:
@@ -249,7 +248,6 @@ class Judge:
         self.compile()
 
     def compile(self) -> None:
-        """Build the native modules from the tree's sources."""
         assert self.build is not None
         done = self.build.run("cmake", "--build", str(self.build.place), "-j2")
         if done.returncode:
@@ -284,7 +282,6 @@ class Judge:
 
 
 def main() -> int:
-    """Try the selected faults."""
     words = sys.argv[1:]
     asked = [each for each in FAULTS if not words or any(word in f"{each.path} {each.effect}" for word in words)]
     unseen = 0

@@ -12,13 +12,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from . import running, table, watching
 from .putting import SWITCH
-from .running import ROOT, Mutant, Runner
+from .running import ROOT, Mutant
 
 HERE = Path(__file__).resolve().parent
 DEFINED = f"""
@@ -126,22 +125,12 @@ class Build:
         return {int(found[1]) for block in blocks if (found := re.search(pattern, block, flags=re.M))}
 
 
-def judge_native(
-    file: str, folder: Path, jobs: int, cases: int
-) -> Iterator[tuple[str, list[Mutant], Callable[[Sequence[Mutant], float], dict[Mutant, str]]]]:
-    """Yield a native file with its mutants and a function that runs them."""
-    libraries = running.installed()
-    trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
+def prepared(file: str, trees: Sequence[Path]) -> tuple[list[Mutant], Sequence[str]]:
+    """Build the mutants of a native file into trees; return the mutants, and a command that runs after the tests."""
     build = Build(trees[0], file.removeprefix("native/"))
     mutants = build.mutants()
     for tree in trees[1:]:
         for library in build.place.glob("_*.so"):
             shutil.copy(library, tree / "src" / "maxops")
     os.environ.pop(SWITCH, None)
-    more = ("-m", "exhaustive", "--short") if build.is_miniature else ()
-    watch = watching.Differences(max((each.number for each in mutants), default=0))
-    runner = Runner(trees, table.tests_of(file), watch, more, cases)
-    try:
-        yield file, mutants, runner.fates
-    finally:
-        runner.close()
+    return mutants, ("-m", "exhaustive", "--short") if build.is_miniature else ()

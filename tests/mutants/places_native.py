@@ -279,7 +279,6 @@ class Finder:
         self.add(start, end, name, changes, f"maxops_mutation::condition({{}}, {len(changes)}, ")
 
     def asked(self, cursor: Cursor, kind: Kind) -> Cursor | None:
-        """Return the cursor of a condition, or None."""
         children = list(cursor.get_children())
         if kind == Kind.CONDITIONAL_OPERATOR:
             return children[0] if len(children) == 3 else None
@@ -298,7 +297,6 @@ class Finder:
         return within[-1] if within else None
 
     def is_statement(self, cursor: Cursor, child: Cursor) -> bool:
-        """Return whether an expression is a statement."""
         if cursor.kind == Kind.COMPOUND_STMT:
             return True
         if cursor.kind in (Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT):

@@ -191,7 +191,6 @@ class Finder:
         self.changes.append(Change(kind, what, shown_text, self.function, self.lines, source))
 
     def swap(self, node: ast.AST, slot: Slot, op: ast.AST, others: Any) -> None:
-        """Add the change to another operator."""
         other = others[type(op)]
         self.add("operator", f"{SPELLED[type(op)]} -> {SPELLED[other]}", node, slot, other())
 
@@ -225,7 +224,6 @@ class Finder:
 
 
 def put(slot: Slot, value: Any) -> Any:
-    """Put a value into a slot and return the old value."""
     owner, field, index = slot
     if index is None:
         was = getattr(owner, field)

@@ -53,8 +53,6 @@ FRAMEWORKS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of a source file."""
-
     file: str  # relative to the root
     line: int
     function: str
@@ -142,7 +140,6 @@ class Plugin:
             items[:] = chosen(items, self.order)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Record failures and wall time."""
         if report.failed:
             self.baseline.failed.append(report.nodeid)
         seconds = self.baseline.seconds
@@ -155,7 +152,6 @@ class Plugin:
             self.watch.before(item.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Stop recording the test."""
         seconds = self.baseline.seconds
         seconds[nodeid] = max(processor_seconds() - self.began, seconds.get(nodeid, 0.0))
         if self.watch is not None:
@@ -163,7 +159,6 @@ class Plugin:
 
 
 def chosen(items: Sequence[Any], order: Sequence[str]) -> list[Any]:
-    """Return the tests with these names, in this order."""
     by_name = {item.nodeid: item for item in items}
     return [by_name[name] for name in order if name in by_name]
 
@@ -238,7 +233,6 @@ def more_notices(more: Sequence[str]) -> int:
 
 
 def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch | None, *more: str) -> int:
-    """Run pytest on a tree and return its exit code."""
     paths = [str(tree / name) for name in ("site", "src", "tests")]
     sys.path[:0] = paths
     sys.meta_path[:] = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable_")]
@@ -343,7 +337,6 @@ class Tree:
         self.pid, self.is_served = fork(self.folder, act), False
 
     def log(self) -> str:
-        """Return the end of what the processes printed."""
         return (self.folder / "log.txt").read_text()[-6000:]
 
     def number(self) -> int:
@@ -354,7 +347,6 @@ class Tree:
         return int(struct.unpack("i", number)[0])
 
     def ended(self) -> int | None:
-        """Return the exit code of the child, or None while it runs."""
         if self.is_served:
             return self.number() if select.select([self.connection], [], [], 0.0)[0] else None
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -364,13 +356,11 @@ class Tree:
         return os.waitstatus_to_exitcode(status)
 
     def wait(self) -> int:
-        """Wait for the child and return its exit code."""
         while (code := self.ended()) is None:
             time.sleep(0.02)
         return code
 
     def close(self) -> None:
-        """End the server."""
         self.connection.close()
         end(self.server)
         os.waitpid(self.server, 0)
@@ -381,8 +371,6 @@ class Tree:
 
 @dataclass
 class Run:
-    """A test run with a mutant."""
-
     mutant: Mutant
     order: list[str]
     began: float
@@ -422,7 +410,6 @@ class Runner:
             self.found.failed = self.without_mutant(first, self.ordered(self.found.seconds)).failed
 
     def close(self) -> None:
-        """End all servers."""
         for tree in self.trees:
             tree.close()
 
@@ -444,7 +431,6 @@ class Runner:
 
     @staticmethod
     def files_of(order: Sequence[str]) -> list[str]:
-        """Return the files of tests, each once."""
         return list(dict.fromkeys(name.partition("::")[0] for name in order))
 
     def ordered(self, tests: Iterable[str], limit: float = math.inf, *, anew: bool = False) -> list[str]:

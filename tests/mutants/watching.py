@@ -37,7 +37,6 @@ class Lines:
         self.paths = {file: str(tree / file) for file in files}
 
     def start(self) -> None:
-        """Start coverage.py."""
         import coverage  # noqa: PLC0415  (only this needs it)
 
         self.counted = coverage.Coverage(
@@ -47,15 +46,12 @@ class Lines:
         self.counted.start()
 
     def before(self, test: str) -> None:
-        """Assign the next lines to this test."""
         self.counted.switch_context(test)
 
     def after(self, test: str) -> None:
-        """Assign the next lines to no test."""
         self.counted.switch_context("")
 
     def found(self) -> dict[str, list[str]]:
-        """Return the tests by file and line."""
         self.counted.stop()
         return {
             f"{file}:{line}": contexts
@@ -99,15 +95,12 @@ class Differences:
         self.is_imported = True
 
     def before(self, test: str) -> None:
-        """Clear the record."""
         self.seen[:] = bytes(len(self.seen))
 
     def after(self, test: str) -> None:
-        """Assign the recorded mutants to a test."""
         for number, how in enumerate(self.seen[:]):
             if how & DIFFERS:
                 self.reached[str(number)].append(test)
 
     def found(self) -> dict[str, list[str]]:
-        """Return the tests by the number of the mutant."""
         return dict(self.reached)
