@@ -28,6 +28,7 @@ import numpy as np
 import maxops
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS, NUMPY
+from helpers.lent import Lent
 from maxops import _native as native_module
 from maxops.compat import numpy as compat
 
@@ -204,22 +205,9 @@ def numpys() -> Iterator[tuple[str, Call]]:
         "SegmentMax-16": lambda: sixteen(f4, ids, 4, fill_mode="LOWEST"),
         "an operator": lambda: mo.operator("SONNX", "Max"),
         "operators": mo.operators,
-        "DLPack": lambda: mo.maximum(_ByDLPack(f4)),
+        "DLPack": lambda: mo.maximum(Lent(f4)),
         "threads": lambda: (mo.set_num_threads(2), mo.maximum(large, large), mo.set_num_threads(1)),
     }.items()
-
-
-class _ByDLPack:
-    """An array that exposes only DLPack."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> object:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return tuple(self.array.__dlpack_device__())
 
 
 def natives() -> Iterator[tuple[str, Call]]:

@@ -14,6 +14,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
+from helpers.lent import Lent
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import base, table
@@ -48,19 +49,6 @@ class WrappedEngine:
 
 class Other:
     """An array of another kind."""
-
-
-class Lent:
-    """An array that shares its memory through `__dlpack__`."""
-
-    def __init__(self, values: Array, device: int = 1) -> None:
-        self.values, self.device = values, device
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (self.device, 0)
 
 
 @pytest.fixture

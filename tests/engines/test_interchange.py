@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
+from helpers.lent import Lent
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall
 from maxops.plan import Array
@@ -140,17 +141,8 @@ def test_what_a_plain_array_has_not_is_told_how_to_leave(more: str, advice: str,
 
 
 UNASKED = [
-    "shape",
-    "ndim",
-    "dtype",
-    "size",
-    "index",
-    "columns",
-    "name",
-    "__len__",
-    "__iter__",
-    "__getitem__",
-    "__bool__",
+    *("shape", "ndim", "dtype", "size", "index", "columns", "name"),
+    *("__len__", "__iter__", "__getitem__", "__bool__"),
 ]
 
 
@@ -200,17 +192,6 @@ class Plain:
         return self.values.__dlpack__(**options)
 
 
-class OnDevice(Hooked):
-    """An array on the device with this number."""
-
-    def __init__(self, values: Array, device: int) -> None:
-        super().__init__(values, "", KeyError())
-        self.device = device
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (self.device, 0)
-
-
 class Sub(np.ndarray):
     """A subclass of ndarray."""
 
@@ -234,7 +215,7 @@ def test_without_a_hook_for_the_device_it_is_the_cpus(call: str) -> None:
 @pytest.mark.parametrize("device", [0, 2, 3, 10, -1])
 def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
     with pytest.raises(errors.EngineError, match=rf"is on a device \(DLPack device type {device}\)") as raised:
-        CALLS[call](lambda values: OnDevice(values, device))
+        CALLS[call](lambda values: Lent(values, device))
     assert raised.value.clause.endswith(".arrays")
 
 
