@@ -168,8 +168,9 @@ def test_gradients_and_batches_of_jax(lowering: str) -> None:
         return jax.grad(total)
 
     batch = jnp.stack([values, values + 1, -values])
-    for transform, given in ((jax.jit, values), (grad_of, values), (lambda f: jax.vmap(grad_of(f)), batch)):
-        expected, got = transform(moved)(given), transform(along)(given)
+    each: tuple[Any, ...] = (lambda f: f, values), (grad_of, values), (lambda f: jax.vmap(grad_of(f)), batch)
+    for transform, given in each:
+        expected, got = jax.jit(transform(moved))(given), jax.jit(transform(along))(given)
         assert got.shape == expected.shape
         assert np.array_equal(got, expected)
 
