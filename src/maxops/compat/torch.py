@@ -38,18 +38,14 @@ with needed("maxops.compat.torch", "torch"):
 import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
 from maxops.compat import at_once, index_error
-from maxops.engines.torch.memory import unsupported_kind
+from maxops.engines.torch.memory import DTYPES, unsupported_kind
 from maxops.errors import AxesError, OffsetsError, SegmentIdsError
 
 __all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
 
-_FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
-_SIGNED = {torch.int8, torch.int16, torch.int32, torch.int64}
-_UNSIGNED = {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
 _LOWEST: dict[torch.dtype, float | int | bool] = {
-    **dict.fromkeys(_FLOATS, -torch.inf),
-    **{dtype: torch.iinfo(dtype).min for dtype in (*_SIGNED, *_UNSIGNED)},
-    torch.bool: False,
+    dtype: -torch.inf if row.kind == "float" else False if row.kind == "bool" else torch.iinfo(dtype).min
+    for dtype, row in DTYPES.items()
 }
 
 Tensor = torch.Tensor
@@ -296,14 +292,7 @@ def segment_reduce(
     is_ours = _is_taken(data) and axis == 0 and is_plain and given is not None and given.numel() > 0
     if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
         return torch.segment_reduce(
-            data,
-            reduce,
-            lengths=lengths,
-            indices=indices,
-            offsets=offsets,
-            axis=axis,
-            unsafe=unsafe,
-            initial=initial,
+            data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial
         )
     if lengths is not None:
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
@@ -354,8 +343,6 @@ def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
 
 def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
     """Promote two tensors to a common dtype, or return None if PyTorch must run the call."""
-    if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return None
     if not (_is_dense(input) and _is_dense(other)):
         return None
     if input.dtype is other.dtype:

@@ -19,8 +19,6 @@ receives the gradient. Differences:
 
 from __future__ import annotations
 
-from typing import Optional, Tuple  # noqa: UP035  (TorchScript requires these)
-
 from maxops.extras import needed
 
 with needed("maxops.compat.torch_scatter", "torch"):
@@ -45,51 +43,26 @@ _segment_max = at_once("segment_max")
 
 
 def _by_ids(
-    src: torch.Tensor,
-    ids: torch.Tensor,
-    count: Optional[int],  # noqa: UP045
-    dim: int,
-    is_sorted: bool,
-    drops: bool,
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, ids: torch.Tensor, count: int | None, dim: int, is_sorted: bool, drops: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return maxima and indices along an axis, given 1-D ids. An empty segment has the maximum 0 and the index -1."""
     out_of_range = "drop" if drops else "error"
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         values, indices = ops.segment_max(  # type: ignore[call-overload]
-            src,
-            ids,
-            count,
-            fill_mode="ZERO",
-            sorted=is_sorted,
-            out_of_range=out_of_range,
-            axis=dim,
-            return_indices=True,
-            ties="first",
-            nan="ignore",
-        )
+            src, ids, count, fill_mode="ZERO", sorted=is_sorted, out_of_range=out_of_range, axis=dim,
+            return_indices=True, ties="first", nan="ignore",
+        )  # fmt: skip
         return values, indices
     values, indices, _ = torch.ops.maxops.segment_max(
-        src.movedim(dim, 0),
-        ids,
-        None,
-        count,
-        "ZERO",
-        True,
-        is_sorted,
-        out_of_range,
-        None,
-        True,
-        False,
-        "first",
-        None,
-        "ignore",
-    )
+        src.movedim(dim, 0), ids, None, count, "ZERO", True, is_sorted, out_of_range, None, True, False, "first",
+        None, "ignore",
+    )  # fmt: skip
     return values.movedim(0, dim).contiguous(), indices.movedim(0, dim).contiguous()
 
 
 def _by_each_id(
     src: torch.Tensor, index: torch.Tensor, count: int, dim: int, drops: bool
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return maxima and indices, given one id per element: flatten the data, and use one segment per result."""
     moved = src.movedim(dim, 0)
     others = list(moved.shape[1:])
@@ -107,13 +80,8 @@ def _by_each_id(
 
 
 def _explained(
-    src: torch.Tensor,
-    index: torch.Tensor,
-    dim: int,
-    out: Optional[torch.Tensor],  # noqa: UP045
-    dim_size: Optional[int],  # noqa: UP045
-    is_sorted: bool,
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, index: torch.Tensor, dim: int, out: torch.Tensor | None, dim_size: int | None, is_sorted: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Call `_along`, and rephrase errors about segment ids. TorchScript calls `_along`, because it lacks ``try``."""
     try:
         return _along(src, index, dim, out, dim_size, is_sorted)
@@ -126,13 +94,8 @@ def _explained(
 
 
 def _along(
-    src: torch.Tensor,
-    index: torch.Tensor,
-    dim: int,
-    out: Optional[torch.Tensor],  # noqa: UP045
-    dim_size: Optional[int],  # noqa: UP045
-    is_sorted: bool,
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, index: torch.Tensor, dim: int, out: torch.Tensor | None, dim_size: int | None, is_sorted: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the maximum of each group along an axis, and its index. `index` is 1-D or has the shape of the data."""
     rows = src.size(dim)
     count = dim_size
@@ -161,13 +124,16 @@ def _along(
     return values, indices
 
 
+def _expanded(index: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
+    """Expand an index to the shape of the data. The dimensions of the index are the first ones of the data."""
+    while index.dim() < src.dim():
+        index = index.unsqueeze(-1)
+    return index.expand(src.shape)
+
+
 def scatter_max(
-    src: torch.Tensor,
-    index: torch.Tensor,
-    dim: int = -1,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
-    dim_size: Optional[int] = None,  # noqa: UP045
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, index: torch.Tensor, dim: int = -1, out: torch.Tensor | None = None, dim_size: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """For each index along an axis, return the maximum of the elements with this index, and its position.
 
     >>> src = torch.tensor([[1, 5, 3], [2, 4, 8]])
@@ -194,20 +160,15 @@ def scatter_max(
     """
     dim = dim + src.dim() if dim < 0 else dim
     if index.dim() > 1:
-        while index.dim() < src.dim():
-            index = index.unsqueeze(-1)
-        index = index.expand(src.shape)
+        index = _expanded(index, src)
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         return _explained(src, index, dim, out, dim_size, False)
     return _along(src, index, dim, out, dim_size, False)
 
 
 def segment_max_coo(
-    src: torch.Tensor,
-    index: torch.Tensor,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
-    dim_size: Optional[int] = None,  # noqa: UP045
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, index: torch.Tensor, out: torch.Tensor | None = None, dim_size: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Apply `scatter_max` along the last axis of a sorted index. The axes of index correspond to the first axes of src.
 
     >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
@@ -219,20 +180,15 @@ def segment_max_coo(
     """
     dim = index.dim() - 1
     if dim > 0:
-        index = index.expand(src.shape[: dim + 1])
-        while index.dim() < src.dim():
-            index = index.unsqueeze(-1)
-        index = index.expand(src.shape)
+        index = _expanded(index.expand(src.shape[: dim + 1]), src)
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
         return _explained(src, index, dim, out, dim_size, True)
     return _along(src, index, dim, out, dim_size, True)
 
 
 def segment_max_csr(
-    src: torch.Tensor,
-    indptr: torch.Tensor,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
-) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    src: torch.Tensor, indptr: torch.Tensor, out: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the maximum of the rows between each two consecutive elements of indptr, and its position.
 
     >>> segment_max_csr(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 2, 2, 3]))
@@ -263,9 +219,7 @@ def segment_max_csr(
     if dim == 0:
         values, indices = _by_ids(src, ids, count, 0, True, True)
     else:
-        while ids.dim() < src.dim():
-            ids = ids.unsqueeze(-1)
-        values, indices = _by_each_id(src, ids.expand(src.shape), count, dim, True)
+        values, indices = _by_each_id(src, _expanded(ids, src), count, dim, True)
     indices.masked_fill_(indices < 0, rows)
     if out is not None:
         out.copy_(values)
@@ -282,8 +236,8 @@ def scatter(
     src: torch.Tensor,
     index: torch.Tensor,
     dim: int = -1,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
-    dim_size: Optional[int] = None,  # noqa: UP045
+    out: torch.Tensor | None = None,
+    dim_size: int | None = None,
     reduce: str = "sum",
 ) -> torch.Tensor:
     """Return the maxima of `scatter_max`. Raises ValueError if ``reduce`` is not "max"."""
@@ -294,8 +248,8 @@ def scatter(
 def segment_coo(
     src: torch.Tensor,
     index: torch.Tensor,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
-    dim_size: Optional[int] = None,  # noqa: UP045
+    out: torch.Tensor | None = None,
+    dim_size: int | None = None,
     reduce: str = "sum",
 ) -> torch.Tensor:
     """Return the maxima of `segment_max_coo`. Raises ValueError if ``reduce`` is not "max"."""
@@ -306,7 +260,7 @@ def segment_coo(
 def segment_csr(
     src: torch.Tensor,
     indptr: torch.Tensor,
-    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    out: torch.Tensor | None = None,
     reduce: str = "sum",
 ) -> torch.Tensor:
     """Return the maxima of `segment_max_csr`. Raises ValueError if ``reduce`` is not "max"."""
