@@ -17,18 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import maxops as mo
-from helpers.bits import (
-    FLOATS,
-    STORED,
-    assert_same_bits,
-    fast_maximum,
-    fast_reduce_max,
-    fast_segment_max,
-    mixed,
-    of_words,
-    pool,
-    spread,
-)
+from helpers.bits import assert_same_bits, each_type, fast_maximum, mixed, of_words, pool, ranks, spread
 from maxops import dtypes, errors, reference
 from maxops.dtypes import DType
 from maxops.engines import torch as engine
@@ -38,7 +27,6 @@ from maxops.engines.torch.memory import view as array_of
 from maxops.plan import Array
 
 F32 = dtypes.FLOAT32
-ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
 @pytest.fixture(autouse=True)
@@ -84,59 +72,53 @@ def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------- every small input
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+def check_pairs(one: Array, two: Array) -> None:
+    """Compare the maxima of pairs of values with those of the oracle."""
+    expected, both = fast_maximum(one, two), tensor_of(np.stack([one, two]))
+    got, places = mo.reduce_max(both, 0, keepdims=False, return_indices=True)
+    (segment,) = mo.segment_max(both, torch.tensor([0, 0]), fill_mode="ZERO")
+    for result in (got, segment, mo.maximum(*both), mo.reduce_max(both, 0, keepdims=False)):
+        assert_same_bits(array_of(result), expected)
+    assert_same_bits(array_of(places), (ranks(two) > ranks(one)).astype(np.int64))
+
+
+@each_type
 def test_every_pair_of_the_pool(dtype: DType) -> None:
     values = pool(dtype)
     if len(values) > 2000:
         values = spread(dtype, 2000)
-    x = tensor_of(values)
-    expected = fast_maximum(values[:, np.newaxis], values)
-    assert_same_bits(array_of(mo.maximum(x[:, None], x)), expected)
-    pairs = np.stack(np.broadcast_arrays(values[:, np.newaxis], values))
-    got, places = mo.reduce_max(tensor_of(pairs), 0, keepdims=False, return_indices=True)
-    assert_same_bits(array_of(got), expected)
-    second = reference_rank(dtype, pairs[1]) > reference_rank(dtype, pairs[0])
-    assert_same_bits(array_of(places), second.astype(np.int64))
-    assert_same_bits(array_of(mo.reduce_max(tensor_of(pairs), 0, keepdims=False)), expected)
-    got = mo.segment_max(tensor_of(pairs), torch.tensor([0, 0]), fill_mode="ZERO")
-    assert_same_bits(array_of(got[0]), expected)
-
-
-def reference_rank(dtype: DType, array: Array) -> Array:
-    """Return the rank of each value in the reference's order; equal values have equal ranks."""
-    words, inverse = np.unique(array.view(dtype.word), return_inverse=True)
-    orders = [reference.order(dtype, int(word)) for word in words]
-    numbers = {order: number for number, order in enumerate(sorted(set(orders)))}
-    return np.array([numbers[order] for order in orders])[inverse].reshape(array.shape)
+    check_pairs(*np.broadcast_arrays(values[:, np.newaxis], values))
 
 
 @pytest.mark.parametrize("dtype", [dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.INT16, dtypes.UINT16], ids=str)
-def test_every_value_of_16_bits_beside_the_hard_ones(dtype: DType) -> None:
+def test_every_value_of_16_bits(dtype: DType) -> None:
     every = of_words(dtype, np.arange(1 << 16))
-    for hard in spread(dtype, 12):
-        beside = np.full(every.shape, hard)
-        expected = fast_maximum(every, beside)
-        assert_same_bits(array_of(mo.maximum(tensor_of(every), tensor_of(beside))), expected)
-        both = tensor_of(np.stack([beside, every]))
-        assert_same_bits(array_of(mo.reduce_max(both, 0, keepdims=False)), expected)
-        got = mo.segment_max(both, offsets=torch.tensor([0, 2]), fill_mode="LOWEST")
-        assert_same_bits(array_of(got[0]), expected)
+    for other in spread(dtype, 4):
+        check_pairs(np.full(every.shape, other), every)
     assert_same_bits(array_of(mo.maximum(tensor_of(every))), fast_maximum(every))
 
 
 HARD = [0.0, -0.0, np.nan, -np.inf, 1e-45, -1e-45]  # a device may flush the last two
 
 
+@pytest.mark.parametrize("flushes", [False, True], ids=["keeps-subnormals", "flushes-subnormals"])
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
-def test_every_short_row(length: int) -> None:
+def test_every_short_row(length: int, flushes: bool) -> None:
     rows = np.array(list(product(HARD, repeat=length)), np.float32)
     rows.view(np.uint32)[::2][np.isnan(rows[::2])] = 0xFFFFABCD
-    expected = reference.reduce_max(rows, (1,), keepdims=False)
-    assert_same_bits(array_of(mo.reduce_max(tensor_of(rows), 1, keepdims=False)), expected)
-    got, places = mo.reduce_max(tensor_of(rows), 1, keepdims=False, return_indices=True)
-    assert_same_bits(array_of(got), expected)
+    x, expected = tensor_of(rows), reference.reduce_max(rows, (1,), keepdims=False)
+    if not torch.set_flush_denormal(flushes):
+        pytest.skip("the processor has no such mode")
+    try:
+        assert (torch.tensor([1e-45]) * 1).any() != flushes
+        got, places = mo.reduce_max(x, 1, keepdims=False, return_indices=True)
+        (segment,) = mo.segment_max(x.T, torch.zeros(length, dtype=torch.int64), fill_mode="ZERO")
+        results = [got, segment, mo.reduce_max(x, 1, keepdims=False), mo.maximum(*x.unbind(1))]
+    finally:
+        torch.set_flush_denormal(False)
+    for result in results:
+        assert_same_bits(array_of(result), expected)
     assert_same_bits(array_of(places), reference.first_in_axes(rows, (1,), expected))
-    assert_same_bits(array_of(mo.maximum(*tensor_of(rows).unbind(1))), expected)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4])
@@ -145,50 +127,12 @@ def test_every_short_list_of_ids(length: int) -> None:
     data = spread(F32, 2 * length).reshape(length, 2)
     for ids in product(range(-1, 3), repeat=length):
         named = np.array(ids, np.int64)
-        got = mo.segment_max(
-            tensor_of(data),
-            tensor_of(named),
-            2,
-            fill_mode="LOWEST",
-            sorted=False,
-            out_of_range="drop",
-            **ALL,
-        )
+        drops: dict[str, Any] = {"sorted": False, "out_of_range": "drop", "return_indices": True, "return_empty": True}
+        got = mo.segment_max(tensor_of(data), tensor_of(named), 2, fill_mode="LOWEST", **drops)
         expected = reference.segment_max(data, named, 2, "LOWEST")
         assert_same_bits(array_of(got[0]), expected)
         assert_same_bits(array_of(got[1]), reference.first_in_segments(data, named, expected))
         assert got[2].tolist() == [segment not in ids for segment in range(2)]
-
-
-def test_a_mode_that_flushes_subnormals_changes_no_bit() -> None:
-    rows = np.array(list(product(HARD, repeat=3)), np.float32)
-    columns = [tensor_of(column) for column in rows.T]
-    expected = fast_reduce_max(rows, (1,), keepdims=False)
-    if not torch.set_flush_denormal(True):
-        pytest.skip("the processor has no such mode")
-    try:
-        assert not (torch.tensor([1e-45]) * 1).any()  # the mode is active
-        results = [
-            mo.maximum(*columns),
-            mo.reduce_max(tensor_of(rows), 1, keepdims=False),
-            mo.reduce_max(tensor_of(rows), 1, keepdims=False, return_indices=True)[0],
-            mo.segment_max(tensor_of(rows.T), torch.zeros(3, dtype=torch.int64), fill_mode="ZERO")[0],
-        ]
-    finally:
-        torch.set_flush_denormal(False)
-    for result in results:
-        assert_same_bits(array_of(result), expected)
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_bits_of_larger_tensors(dtype: DType) -> None:
-    a, b = mixed(dtype, (300, 70), 1), mixed(dtype, (300, 70), 2)
-    assert_same_bits(array_of(mo.maximum(tensor_of(a), tensor_of(b))), fast_maximum(a, b))
-    for axes in ((0,), (1,), (0, 1)):
-        assert_same_bits(array_of(mo.reduce_max(tensor_of(a), axes)), fast_reduce_max(a, axes))
-    ids = np.sort(np.random.default_rng(3).integers(0, 50, 300))
-    got = mo.segment_max(tensor_of(a), tensor_of(ids), 60, fill_mode="LOWEST")
-    assert_same_bits(array_of(got), fast_segment_max(a, ids, 60, "LOWEST"))
 
 
 # ---------------------------------------------------------------------------------------------- layouts of tensors
@@ -247,7 +191,7 @@ def test_out_may_overlap_the_inputs() -> None:
     assert_same_bits(array_of(x[::3].contiguous()), reference.segment_max(a, ids, 2, "ZERO"))
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_a_result_is_new_memory(dtype: DType) -> None:
     """Test that a result is new memory even if it equals an argument bit for bit."""
     x, ids = tensor_of(spread(dtype, 3).reshape(1, 3)), torch.zeros(1, dtype=torch.int64)
@@ -264,20 +208,6 @@ def test_a_result_is_new_memory(dtype: DType) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- ids and offsets
-
-
-@pytest.mark.parametrize("place", [1, 2, 9])
-def test_the_first_wrong_id_is_told(place: int) -> None:
-    ids = np.repeat(np.arange(6), 2)
-    x = torch.zeros(len(ids))
-    fall = ids.copy()
-    fall[place] = -1
-    with pytest.raises(errors.SegmentIdsError, match=f"must not be negative, got -1 at position {place}"):
-        mo.segment_max(x, tensor_of(fall), fill_mode="ZERO")
-    past = ids.copy()
-    past[place], past[place + 1] = 5000, 6000
-    with pytest.raises(errors.SegmentIdsError, match=f"got 5000 at position {place}"):
-        mo.segment_max(x, tensor_of(past), 6, fill_mode="ZERO", sorted=False)
 
 
 def test_a_wrong_last_id_takes_no_memory() -> None:
