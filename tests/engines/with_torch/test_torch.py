@@ -165,8 +165,12 @@ def test_a_tensor_that_torch_cannot_permute_is_refused() -> None:
         mo.segment_max(data, torch.tensor([0, 0, 1]), axis=1, fill_mode="ZERO")
 
 
-def test_a_negated_tensor_is_read_with_its_sign() -> None:
-    assert memory.view(torch.tensor([1 + 2j, 3 - 4j]).conj().imag).tolist() == [-2.0, 4.0]
+def test_lazy_tensors_have_their_values() -> None:
+    """Test tensors with the negative bit, and a tensor of zeros without memory."""
+    negated = torch.tensor([1 + 2j, 3 - 4j]).conj().imag
+    assert memory.view(negated).tolist() == [-2.0, 4.0]
+    assert mo.maximum(negated, torch._efficientzerotensor(2)).tolist() == [0.0, 4.0]
+    assert mo.reduce_max(negated).tolist() == mo.reduce_max(torch.tensor([-2.0, 4.0])).tolist() == [4.0]
     three = torch._neg_view(torch.tensor(-3))
     assert mo.segment_max(torch.ones(2), torch.tensor([0, 1]), three, fill_mode="ZERO").tolist() == [1.0, 1.0, 0.0]
 
@@ -268,39 +272,30 @@ def test_results_along_any_axis_are_contiguous(way: str) -> None:
         assert all(part.is_contiguous() for part in results)
 
 
-@pytest.mark.parametrize("gradient", [False, True], ids=["plain", "gradient"])
-def test_fake_tensors_outside_their_mode(gradient: bool) -> None:
-    fake = torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3, 4, requires_grad=gradient))
-    array = np.ones((3, 4), np.float32)
-    for call, shape in (
-        (lambda x: mo.maximum(x, 2.0, array), (3, 4)),
-        (lambda x: mo.maximum(array, x), (3, 4)),
-        (lambda x: mo.reduce_max(x, 1, initial=2.0), (3, 1)),
-        (lambda x: mo.reduce_max(x, 1, initial=np.float32(2)), (3, 1)),
-        (lambda x: mo.segment_max(x, [0, 1, 1], 2, fill_mode="ZERO"), (2, 4)),
-        (lambda x: mo.segment_max(x, np.array([0, 1, 1]), 2, initial=1), (2, 4)),
-        (lambda x: mo.segment_max(x, offsets=[0, 1, 3], fill_value=1.5), (2, 4)),
-    ):
-        result = call(fake)
-        assert isinstance(result, type(fake))
-        assert result.shape == shape
-        assert result.requires_grad == gradient
+# Calls on a tensor of ones of shape (3, 4), with the shapes of their results.
+ON_FAKE: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
+    (lambda x, **o: mo.maximum(x, x[:1], 2.0, np.ones((3, 4), np.float32), **o), (3, 4)),
+    (lambda x, **o: mo.maximum(np.ones((3, 4), np.float32), x, **o), (3, 4)),
+    (lambda x, **o: mo.reduce_max(x, 1, **o), (3, 1)),
+    (lambda x, **o: mo.reduce_max(x, 1, initial=2.0, **o), (3, 1)),
+    (lambda x, **o: mo.reduce_max(x, 1, initial=np.float32(2), **o), (3, 1)),
+    (lambda x, **o: mo.segment_max(x, [0, 1, 1], 2, fill_mode="ZERO", **o), (2, 4)),
+    (lambda x, **o: mo.segment_max(x, [0, 2, 1], 2, sorted=False, out_of_range="drop", initial=0, **o), (2, 4)),
+    (lambda x, **o: mo.segment_max(x, np.array([0, 1, 1], np.uint64), 2, initial=1, **o), (2, 4)),
+    (lambda x, **o: mo.segment_max(x, offsets=[0, 1, 3], fill_value=1.5, **o), (2, 4)),
+]
 
 
-@pytest.mark.parametrize("ties", ["even", "first"])
-def test_gradients_of_fake_tensors_outside_their_mode(ties: Ties) -> None:
-    fake = torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3, 4, requires_grad=True))
-    calls: list[Callable[[Any], Any]] = [
-        lambda x: mo.maximum(x, x[:1], 0.5, ties=ties),
-        lambda x: mo.reduce_max(x, 1, ties=ties),
-        lambda x: mo.segment_max(x, [0, 2, 1], 2, sorted=False, out_of_range="drop", fill_mode="ZERO", ties=ties),
-        lambda x: mo.segment_max(x, np.array([0, 1, 1], np.uint64), 2, fill_mode="ZERO", ties=ties),
-        lambda x: mo.segment_max(x, offsets=[0, 1, 3], fill_mode="ZERO", ties=ties),
-    ]
-    for call in calls:
-        (gradient,) = torch.autograd.grad(call(fake).sum(), fake, create_graph=True)
-        assert isinstance(gradient, type(fake))
-        assert gradient.shape == (3, 4)
+@pytest.mark.parametrize("ties", ["even", "first", None])
+def test_fake_tensors_outside_their_mode(ties: Ties | None) -> None:
+    """Test results and, with ties, also gradients with a graph."""
+    fake = torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3, 4, requires_grad=ties is not None))
+    for call, shape in ON_FAKE:
+        result = call(fake, **({} if ties is None else {"ties": ties}))
+        assert (type(result), result.shape, result.requires_grad) == (type(fake), shape, ties is not None)
+        if ties is not None:
+            (gradient,) = torch.autograd.grad(result.sum(), fake, create_graph=True)
+            assert (type(gradient), gradient.shape) == (type(fake), (3, 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -375,28 +370,21 @@ def test_out_that_is_negated_when_it_is_read() -> None:
 # ------------------------------------------------------------------------------------------- refused kinds
 
 
-def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
-    quantized = torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8)
-    return {
-        "sparse": (torch.eye(3).to_sparse(), errors.EngineError, "data must be a strided tensor, got .*sparse_coo"),
-        "quantized": (quantized, errors.EngineError, "must be a strided tensor, got a quantized tensor"),
-        "complex": (
-            torch.zeros(3, dtype=torch.complex64),
-            errors.DTypeError,
-            r"data has unsupported dtype torch\.complex64",
-        ),
-        "float8": (
-            torch.zeros(3).to(torch.float8_e4m3fn),
-            errors.DTypeError,
-            r"data has unsupported dtype torch\.float8_e4m3fn",
-        ),
-    }
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "sparse": (lambda: torch.eye(3).to_sparse(), "data must be a strided tensor, got .*sparse_coo"),
+    "quantized": (
+        lambda: torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8),
+        "data must be a strided tensor, got a quantized tensor",
+    ),
+    "complex": (lambda: torch.zeros(3, dtype=torch.complex64), r"data has unsupported dtype torch\.complex64"),
+    "float8": (lambda: torch.zeros(3).to(torch.float8_e4m3fn), r"data has unsupported dtype torch\.float8_e4m3fn"),
+}
 
 
-@pytest.mark.parametrize("kind", ["sparse", "quantized", "complex", "float8"])
+@pytest.mark.parametrize("kind", REFUSED)
 def test_refused_kinds(kind: str) -> None:
-    tensor, error, words = _refused()[kind]
-    raised: Any
+    make, words = REFUSED[kind]
+    tensor, error = make(), errors.DTypeError if "dtype" in words else errors.EngineError
     with pytest.raises(error, match=words):
         mo.reduce_max(tensor)
     with pytest.raises(error, match=words.replace("data", "input 0")) as raised:

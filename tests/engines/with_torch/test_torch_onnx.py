@@ -12,6 +12,7 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import errors
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
@@ -19,6 +20,7 @@ pytest.importorskip("onnxscript")
 onnx_ir = pytest.importorskip("onnx_ir")
 
 import maxops.onnx  # noqa: E402 - after the skips
+from maxops.engines.torch import memory, schemas  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of torch and onnxscript during export
@@ -95,6 +97,10 @@ def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
             assert_same_bits(part, expected.numpy())
 
 
+def _as_numpy(tensor: Any) -> Any:
+    return np.array(memory.view(tensor))
+
+
 def test_types() -> None:
     """Test each type with a scalar that no other type represents exactly."""
 
@@ -109,90 +115,57 @@ def test_types() -> None:
         assert_same_bits(part, _as_numpy(expected))
 
 
-def _as_numpy(tensor: Any) -> Any:
-    from maxops.engines.torch import memory  # noqa: PLC0415 - after the skip
-
-    return np.array(memory.view(tensor))
-
-
 def _value(dtype: str) -> Any:
     return onnx_ir.Value(type=onnx_ir.TensorType(onnx_ir.DataType[dtype]))
 
 
-ROWS_OF = (_value("FLOAT"), _value("INT64"), None)
-# name -> the operator, its arguments in the graph, and the text of the error.
-REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
-    "indices": (
-        "reduce_max",
-        (_value("FLOAT"), [1], True, False, None, True, "even"),
-        "ReduceMax-18 does not support return_indices in ONNX",
-    ),
-    "ignoring-nan": (
-        "maximum",
-        ([_value("FLOAT"), _value("FLOAT")], "even", "ignore"),
-        "Max-13 does not support nan in ONNX",
-    ),
-    "rows-ignoring-nan": (
-        "reduce_max",
-        (_value("FLOAT"), [1], True, False, None, False, "even", "ignore"),
-        "ReduceMax-18 does not support nan in ONNX",
-    ),
-    "segments-ignoring-nan": (
-        "segment_max",
-        (*ROWS_OF, 3, "ZERO", True, True, None, None, False, False, "even", None, "ignore"),
-        "SegmentMax-16 does not support nan in ONNX",
-    ),
-    "max-of-bool": (
-        "maximum",
-        ([_value("FLOAT"), _value("BOOL")], "even"),
-        "Max-13 input 1 must be one of ",
-    ),
-    "reduce_max-of-int16": (
-        "reduce_max",
-        (_value("INT16"), None, True, False, None, False, "even"),
-        "ReduceMax-18 data must be one of ",
-    ),
-    "initial-of-bool": (
-        "reduce_max",
-        (_value("BOOL"), None, True, False, _value("BOOL"), False, "even"),
-        "Max-13 data must be one of ",
-    ),
+X_TYPE, IDS_TYPE = _value("FLOAT"), _value("INT64")
+SEGMENTS = SegmentCall(X_TYPE, IDS_TYPE, 3, "ZERO")
+# name -> a call with values of a graph, and the text of the error.
+REFUSED: dict[str, tuple[Any, str]] = {
+    "indices": (ReduceCall(X_TYPE, [1], return_indices=True), "ReduceMax-18 does not support return_indices in ONNX"),
+    "ignoring-nan": (MaxCall([X_TYPE, X_TYPE], nan="ignore"), "Max-13 does not support nan in ONNX"),
+    "rows-ignoring-nan": (ReduceCall(X_TYPE, [1], nan="ignore"), "ReduceMax-18 does not support nan in ONNX"),
+    "segments-ignoring-nan": (SEGMENTS._replace(nan="ignore"), "SegmentMax-16 does not support nan in ONNX"),
+    "max-of-bool": (MaxCall([X_TYPE, _value("BOOL")]), "Max-13 input 1 must be one of "),
+    "reduce_max-of-int16": (ReduceCall(_value("INT16")), "ReduceMax-18 data must be one of "),
+    "initial-of-bool": (ReduceCall(_value("BOOL"), initial=_value("BOOL")), "Max-13 data must be one of "),
     "segments-in-any-order": (
-        "segment_max",
-        (*ROWS_OF, 3, "ZERO", True, False, None, None, False, True, "even"),
+        SEGMENTS._replace(sorted=False, return_empty=True),
         "SegmentMax-16 does not support sorted, return_empty in ONNX",
     ),
     "segments-dropped": (
-        "segment_max",
-        (*ROWS_OF, 3, "ZERO", True, True, "drop", None, True, False, "even"),
+        SEGMENTS._replace(out_of_range="drop", return_indices=True),
         "SegmentMax-16 does not support out_of_range, return_indices in ONNX",
     ),
     "ids-of-int8": (
-        "segment_max",
-        (_value("FLOAT"), _value("INT8"), None, 3, "ZERO", True, True, None, None, False, False, "even"),
+        SEGMENTS._replace(segment_ids=_value("INT8")),
         "SegmentMax-16 segment_ids must be one of int32, int64, got int8",
     ),
     "offsets": (
-        "segment_max",
-        (_value("FLOAT"), None, _value("INT64"), 3, None, True, True, None, _value("FLOAT"), False, False, "even"),
+        SegmentCall(X_TYPE, offsets=IDS_TYPE, num_segments=3, initial=X_TYPE),
         "SegmentMax-16 does not support offsets, initial in ONNX",
-    ),
-    "scalar-of-data": (
-        "scalar",
-        (_value("FLOAT"), _value("FLOAT"), "maximum", "input 1", "input 0"),
-        "maximum input 1 is known only at run time",
     ),
 }
 
 
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_onnx_does_not_have_is_refused(call: str) -> None:
-    name, arguments, words = REFUSED[call]
-    table = {
-        op.name().removeprefix("maxops::"): translation for op, translation in mo.onnx.torch_translations().items()
-    }
+    request, words = REFUSED[call]
+    arguments = (
+        (request.inputs, request.ties, request.nan) if isinstance(request, MaxCall) else schemas.arguments(request)
+    )
     with pytest.raises((errors.ModelError, errors.DTypeError), match=re.escape(words)):
-        table[name](*arguments)
+        _translation(request.row.name)(*arguments)
+
+
+def test_a_scalar_of_data_is_refused() -> None:
+    with pytest.raises(errors.ModelError, match="maximum input 1 is known only at run time"):
+        _translation("scalar")(X_TYPE, X_TYPE, "maximum", "input 1", "input 0")
+
+
+def _translation(name: str) -> Callable[..., Any]:
+    return mo.onnx.torch_translations()[getattr(torch.ops.maxops, name).default]  # type: ignore[no-any-return]
 
 
 def test_a_refusal_is_an_error_of_the_export() -> None:
