@@ -21,25 +21,24 @@ IDS = torch.tensor([0, 0, 1])
 Tensors = Callable[[Any], Any]
 
 
-def segments(x: Any, **options: Any) -> Any:
-    return mo.segment_max(x, IDS, **options)
-
-
+# The name of a call starts with its first operator.
 CALLS: dict[str, Tensors] = {
     "maximum": lambda x: mo.maximum(x, Y),
-    "a scalar": lambda x: mo.maximum(x, 1.5),
-    "three": lambda x: mo.maximum(x, Y, x + 1),
-    "out": lambda x: mo.maximum(x, Y, out=torch.empty_like(x)),
+    "maximum scalar": lambda x: mo.maximum(x, 1.5),
+    "maximum three": lambda x: mo.maximum(x, Y, x + 1),
+    "maximum out": lambda x: mo.maximum(x, Y, out=torch.empty_like(x)),
     "reduce_max": lambda x: mo.reduce_max(x, axes=-1, keepdims=False),
-    "indices": lambda x: mo.reduce_max(x, axes=-1, return_indices=True)[1],
-    "initial": lambda x: mo.reduce_max(x, initial=0.5),
-    "no axes": lambda x: mo.reduce_max(x, axes=[], noop_with_empty_axes=True),
-    "segment_max": lambda x: segments(x, fill_mode="ZERO"),
-    "num_segments": lambda x: segments(x, num_segments=3, fill_value=torch.tensor(-0.0)),
-    "unsorted": lambda x: segments(x, num_segments=2, fill_mode="LOWEST", sorted=False),
-    "empty": lambda x: segments(x, num_segments=3, fill_mode="ZERO", return_indices=True, return_empty=True)[2],
-    "offsets": lambda x: mo.segment_max(x, offsets=torch.tensor([0, 1, 3]), fill_mode="ZERO"),
-    "of a result": lambda x: mo.reduce_max(mo.maximum(x + 1, Y), axes=0),
+    "reduce_max indices": lambda x: mo.reduce_max(x, axes=-1, return_indices=True)[1],
+    "reduce_max initial": lambda x: mo.reduce_max(x, initial=0.5),
+    "reduce_max no axes": lambda x: mo.reduce_max(x, axes=[], noop_with_empty_axes=True),
+    "segment_max": lambda x: mo.segment_max(x, IDS, fill_mode="ZERO"),
+    "segment_max num_segments": lambda x: mo.segment_max(x, IDS, 3, fill_value=torch.tensor(-0.0)),
+    "segment_max unsorted": lambda x: mo.segment_max(x, IDS, 2, fill_mode="LOWEST", sorted=False),
+    "segment_max empty": lambda x: mo.segment_max(x, IDS, 3, fill_mode="ZERO", return_indices=True, return_empty=True)[
+        2
+    ],
+    "segment_max offsets": lambda x: mo.segment_max(x, offsets=torch.tensor([0, 1, 3]), fill_mode="ZERO"),
+    "maximum of a result": lambda x: mo.reduce_max(mo.maximum(x + 1, Y), axes=0),
 }
 
 
@@ -69,19 +68,14 @@ def nested(function: Tensors, names: tuple[str, ...], place: int | None) -> Tens
 
 
 def words_of(call: str) -> str:
-    """Return the text of the error for gradients, which names the first operator of the call."""
-    name = {"maximum": "maximum", "a scalar": "maximum", "three": "maximum", "out": "maximum", "of a result": "maximum"}
-    name |= dict.fromkeys(("reduce_max", "indices", "initial", "no axes"), "reduce_max")
-    named = name.get(call, "segment_max")
-    return rf"^{named} does not support torch\.func\.functionalize combined with torch\.func gradients"
+    """Return the text of the error for gradients, which names the operator."""
+    operator = call.partition(" ")[0]
+    return rf"^{operator} does not support torch\.func\.functionalize combined with torch\.func gradients"
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    return (
-        one.dtype == other.dtype
-        and one.shape == other.shape
-        and bool((one.contiguous().view(torch.uint8) == other.contiguous().view(torch.uint8)).all())
-    )
+    bits = [each.contiguous().view(torch.uint8) for each in (one, other)]
+    return one.dtype == other.dtype and torch.equal(*bits)
 
 
 # For two transforms, every fourth call in turn. vmap does not write in place.
@@ -89,7 +83,7 @@ CASES = [
     (call, names)
     for turn, names in enumerate(AROUND)
     for place, call in enumerate(CALLS)
-    if (len(names) < 2 or (place + turn) % 4 == 0) and (call != "out" or "vmap" not in names)
+    if (len(names) < 2 or (place + turn) % 4 == 0) and (call != "maximum out" or "vmap" not in names)
 ]
 
 
@@ -100,14 +94,16 @@ def test_among_transforms(call: str, names: tuple[str, ...]) -> None:
     for place in range(len(names) + 1):
         run = nested(CALLS[call], names, place)
         if GRADIENTS & set(names):
-            words = words_of(call) if call != "out" else "functionalize|^maximum out (is given|cannot)"
+            words = words_of(call) if call != "maximum out" else "functionalize|^maximum out (is given|cannot)"
             with pytest.raises((EngineError, mo.errors.OutputError), match=words):
                 run(rows)
         else:
             assert same_bits(run(rows), nested(CALLS[call], names, None)(rows))
 
 
-@pytest.mark.parametrize("call", [name for name in CALLS if name not in ("out", "indices", "empty")])
+@pytest.mark.parametrize(
+    "call", [name for name in CALLS if name not in ("maximum out", "reduce_max indices", "segment_max empty")]
+)
 def test_gradients_backwards(call: str) -> None:
     grads = []
     for function in (CALLS[call], func.functionalize(CALLS[call])):

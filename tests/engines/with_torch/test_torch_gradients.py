@@ -150,17 +150,6 @@ def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> 
     assert start.grad is None
 
 
-@TIES
-def test_repeated_inputs_sum_their_gradients(ties: Ties) -> None:
-    a, b = torch.zeros(1, 3, requires_grad=True), torch.zeros(2, 1, requires_grad=True)
-    mo.maximum(a, b, ties=ties).sum().backward()
-    assert a.grad is not None
-    assert b.grad is not None
-    share = 1.0 if ties == "first" else 0.5
-    assert a.grad.tolist() == [[2 * share] * 3]
-    assert b.grad.tolist() == [[3 - 3 * share]] * 2
-
-
 def test_integers_have_no_gradient_and_indices_have_none() -> None:
     values, indices = mo.reduce_max(torch.ones(3, requires_grad=True), return_indices=True)
     assert values.requires_grad
@@ -223,17 +212,19 @@ def test_gradients_are_computed_for_those_who_need_them(
 
 @TIES
 @pytest.mark.parametrize("call", CALLS)
-def test_a_result_may_be_changed_in_place_before_backward(call: str, ties: Ties) -> None:
-    grads = []
-    for in_place in (False, True):
+def test_what_is_kept_is_read_once_and_is_not_a_result(call: str, ties: Ties) -> None:
+    """Test results that change in place before the backward pass.
+
+    Test also `torch.utils.checkpoint`, which computes saved values again and allows only one read.
+    """
+    gradients = []
+    for in_place, checkpoint in ((False, False), (True, False), (False, True)):
         x = _distinct().requires_grad_()
-        result = CALLS[call](x, ties=ties)
-        if in_place:
-            result.mul_(2).add_(1)
-        else:
-            result = result * 2 + 1
-        grads.append(torch.autograd.grad((result**2).sum(), x)[0])
-    assert torch.equal(*grads)
+        run = torch.utils.checkpoint.checkpoint if checkpoint else lambda function, x, **_: function(x)
+        result = run(lambda x: CALLS[call](x, ties=ties), x, use_reentrant=False)
+        result = result.mul_(2).add_(1) if in_place else result * 2 + 1
+        gradients.append(torch.autograd.grad((result**2).sum(), x)[0])
+    assert all(torch.equal(each, gradients[0]) for each in gradients)
 
 
 @TIES
@@ -273,19 +264,6 @@ def test_arrays_may_be_changed_in_place_before_backward(name: str, ties: Ties) -
             array[...] = 3
         gradients += [*torch.autograd.grad(loss, x), *pull(torch.ones_like(pulled))]
     assert all(torch.equal(each, gradients[0]) for each in gradients)
-
-
-@TIES
-@pytest.mark.parametrize("call", CALLS)
-def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
-    """Test gradients under `torch.utils.checkpoint`, which computes saved values again and allows only one read."""
-    grads = []
-    for checkpoint in (False, True):
-        x = _distinct().requires_grad_()
-        run = torch.utils.checkpoint.checkpoint if checkpoint else lambda function, x, **_: function(x)
-        result = run(lambda x: CALLS[call](x, ties=ties), x, use_reentrant=False)
-        grads.append(torch.autograd.grad((result**2).sum(), x)[0])
-    assert torch.equal(*grads)
 
 
 # ----------------------------------------------------------------------------------------------- calls

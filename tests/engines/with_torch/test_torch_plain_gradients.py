@@ -268,19 +268,6 @@ def test_a_gradient_for_some_of_the_inputs(values: list[float], ties: Ties) -> N
             assert tensor.grad is None or torch.equal(tensor.grad, torch.full((len(values),), share))
 
 
-def test_without_gradients_nothing_of_them_is_asked() -> None:
-    x = torch.tensor([1.0, 5.0], requires_grad=True)
-    for mode in (torch.no_grad, torch.inference_mode):
-        with mode():
-            for result in (
-                mo.maximum(x, x),
-                mo.reduce_max(x),
-                mo.segment_max(x, torch.tensor([0, 1]), fill_mode="ZERO"),
-            ):
-                assert not result.requires_grad
-                assert result.grad_fn is None
-
-
 @TIES
 def test_parameters(ties: Ties, spread: list[bool]) -> None:
     """Test that the core accepts parameters, and that results are not parameters."""
