@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -258,9 +258,17 @@ def outcome(function: Function, x: Any) -> Any:
         return type(error), str(error)
 
 
-def check_nested(names: tuple[str, ...]) -> None:
+def in_turn(names: tuple[str, ...], step: int) -> Iterator[tuple[int, str, Function, Function]]:
+    """Yield the first pair of functions and, depending on the transforms, each `step`-th of the others."""
+    turn = sum(map([*TRANSFORMS].index, names))
+    for count, (name, pair) in enumerate(PAIRED.items()):
+        if count == 0 or (count + turn) % step == 0:
+            yield count, name, *pair
+
+
+def check_nested(names: tuple[str, ...], step: int = 1) -> None:
     x = torch.from_numpy(batched(names))
-    for count, (name, (ours, theirs)) in enumerate(PAIRED.items()):
+    for count, name, ours, theirs in in_turn(names, step):
         ties = ("even", "first")[(count + len(names[0])) % 2]
         got = outcome(nested(TRANSFORMS, lambda x, f=ours, t=ties: f(x, t), names), x)
         expected = outcome(nested(TRANSFORMS, lambda x, f=theirs, t=ties: f(x, t), names), x)
@@ -284,18 +292,16 @@ THREE = ("vmap", "vmap-last", "grad", "vjp", "jvp", "jacrev", "jacfwd")
 @pytest.mark.parametrize("outer", ["vmap", "jvp", "jacrev"])
 def test_three_transforms_in_each_other(outer: str) -> None:
     for inner in product(("vmap-last", "grad", "jvp"), repeat=2):
-        check_nested((*inner, outer))
+        check_nested((*inner, outer), step=3)
 
 
 def calls(names: tuple[str, ...]) -> Function:
-    """Return some calls inside these transforms: the first, and a third of the others, because each takes a second."""
-    turn = sum(map(list(TRANSFORMS).index, names))
+    """Return some calls inside these transforms, because each takes a second."""
 
     def every(x: Any) -> list[Any]:
         return [
-            nested(TRANSFORMS, lambda x, f=ours, t=("even", "first")[place % 2]: f(x, t), names)(x)
-            for place, (ours, _) in enumerate(PAIRED.values())
-            if place == 0 or (place + turn) % 3 == 0
+            nested(TRANSFORMS, lambda x, f=ours, t=("even", "first")[count % 2]: f(x, t), names)(x)
+            for count, _, ours, _ in in_turn(names, 3)
         ]
 
     return every
