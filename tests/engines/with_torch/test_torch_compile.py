@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -14,18 +12,20 @@ import numpy as np
 import pytest
 
 import maxops as mo
+from helpers import programs
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES as TABLE
 from helpers.engine_torch import traced
 from maxops import errors
+from maxops.calls import ReduceCall, SegmentCall
 from maxops.compat import array_api
 from maxops.engines.base import as_tuple
 from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
-import maxops.engines.torch  # noqa: E402 - after the skip
-from helpers.torch_calls import ALL, CALLS, arguments  # noqa: E402
+from helpers.torch_calls import ALL, CALLS, arguments  # noqa: E402 - after the skip
+from maxops.engines.torch import schemas  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
@@ -35,7 +35,6 @@ pytestmark = [
 
 TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
-CHANNELS_LAST = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
 NO: Any = "no"  # typed as Any, because type checkers reject it
 
@@ -143,29 +142,19 @@ def test_what_is_wrong_beside_sizes_that_only_data_tells_is_refused(ids: Any, wo
         function(rows, keep, ids)
 
 
-@pytest.mark.parametrize("ties", ["first", "even"])
-def test_compiled_gradients(ties: Ties) -> None:
-    def loss(a: Any, b: Any) -> Any:
-        rows = mo.segment_max(mo.maximum(a, b, 0.0, ties=ties), IDS, 3, fill_mode="ZERO", ties=ties)
-        return (mo.reduce_max(rows, 1, ties=ties) ** 2).sum()
-
-    grads = []
-    for function in (loss, _compiled(loss, dynamic=True)):
-        a, b = X.clone().requires_grad_(), Y.clone().requires_grad_()
-        function(a, b).backward()
-        grads.append((a.grad, b.grad))
-    assert torch.equal(grads[0][0], grads[1][0])
-    assert torch.equal(grads[0][1], grads[1][1])
-
-
-def test_inductor() -> None:
-    """Test Inductor's kernels before and after the operators, in the backward pass, with data-dependent sizes."""
+@pytest.mark.parametrize(
+    ("ties", "backend", "dynamic"),
+    [("first", "aot_eager", True), ("even", "aot_eager", True), ("even", "inductor", None)],
+)
+def test_compiled_gradients(ties: Ties, backend: str, dynamic: bool | None) -> None:
+    """Test gradients with a number of segments that depends on data, also between Inductor's kernels."""
 
     def function(a: Any, b: Any, ids: Any) -> Any:
-        return mo.segment_max(mo.maximum(a * 2, b + 1), ids, fill_mode="ZERO") - 1
+        rows = mo.segment_max(mo.maximum(a * 2, b + 1, 0.0, ties=ties), ids, fill_mode="ZERO", ties=ties)
+        return mo.reduce_max(rows, 1, ties=ties) - 1
 
     results = []
-    for run in (function, _compiled(function, "inductor")):
+    for run in (function, _compiled(function, backend, dynamic=dynamic)):
         a, b = X.clone().requires_grad_(), Y.clone().requires_grad_()
         result = run(a, b, IDS)
         result.sum().backward()
@@ -181,9 +170,7 @@ def test_a_call_that_is_compiled_first_of_all() -> None:
         "f = torch.compile(lambda a: mo.maximum(a, 2), fullgraph=True, backend='eager')\n"
         "print(f(torch.tensor([1, 5])).tolist(), type(mo.maximum).__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[0] == "[2, 5] Entry"
+    assert programs.run(code, warnings="ignore").split("\n")[0] == "[2, 5] Entry"
 
 
 # --------------------------------------------------------------------------------------------- errors
@@ -357,17 +344,21 @@ def test_make_fx_for_any_number_of_rows() -> None:
 def _operators() -> dict[str, tuple[str, tuple[Any, ...]]]:
     x = X.clone().requires_grad_()
     b, initial = X.bfloat16(), torch.tensor(0.0)
-    options = (None, True, True, "first")
-    return {
-        "maximum": ("maximum", ([x, Y[:1], x], "even")),
-        "maximum-bfloat16": ("maximum", ([b, b[0]], "first")),
-        "maximum-channels-last": ("maximum", ([CHANNELS_LAST.clone(memory_format=torch.preserve_format)], "first")),
-        "reduce": ("reduce_max", (x, [1], True, False, None, False, "first")),
-        "reduce-initial": ("reduce_max", (x, None, False, False, initial, True, "even")),
-        "reduce-noop": ("reduce_max", (x, None, False, True, None, True, "first")),
-        "segments": ("segment_max", (x, IDS, None, 5, "ZERO", True, True, None, *options)),
-        "segments-rows": ("segment_max", (x, IDS, None, None, "LOWEST", True, False, "drop", *options)),
-        "segments-offsets": ("segment_max", (x, None, OFFSETS, None, None, False, True, None, initial, *options[1:])),
+    maxima = {
+        "maximum": ([x, Y[:1], x], "even"),
+        "maximum-bfloat16": ([b, b[0]], "first"),
+        "maximum-channels-last": ([arguments(CALLS["maximum-channels-last"])[0]], "first"),
+    }
+    calls = {
+        "reduce": ReduceCall(x, [1], ties="first"),
+        "reduce-initial": ReduceCall(x, keepdims=False, initial=initial, return_indices=True),
+        "reduce-noop": ReduceCall(x, keepdims=False, noop_with_empty_axes=True, return_indices=True, ties="first"),
+        "segments": SegmentCall(x, IDS, 5, "ZERO", ties="first", **ALL),
+        "segments-rows": SegmentCall(x, IDS, None, "LOWEST", sorted=False, out_of_range="drop", ties="first", **ALL),
+        "segments-offsets": SegmentCall(x, offsets=OFFSETS, check_ids=False, initial=initial, ties="first", **ALL),
+    }
+    return {name: ("maximum", inputs) for name, inputs in maxima.items()} | {
+        name: (call.row.name, schemas.arguments(call)) for name, call in calls.items()
     }
 
 

@@ -256,19 +256,6 @@ def test_layouts_and_sizes(dtype: str, ties: Ties) -> None:
 
 
 @TIES
-@pytest.mark.parametrize("values", [[1.0, NAN, 0.0], [1.0]], ids=len)
-def test_a_gradient_for_some_of_the_inputs(values: list[float], ties: Ties) -> None:
-    for needed in itertools.product((False, True), repeat=3):
-        tensors = [torch.tensor(values, requires_grad=is_needed) for is_needed in needed]
-        if any(needed):
-            mo.maximum(*tensors, ties=ties).sum().backward()
-        for place, (tensor, is_needed) in enumerate(zip(tensors, needed, strict=True)):
-            assert (tensor.grad is not None) == is_needed
-            share = 1 / 3 if ties == "even" else float(place == 0)
-            assert tensor.grad is None or torch.equal(tensor.grad, torch.full((len(values),), share))
-
-
-@TIES
 def test_parameters(ties: Ties, spread: list[bool]) -> None:
     """Test that the core accepts parameters, and that results are not parameters."""
     weights = torch.nn.Parameter(torch.tensor([1.0, 5.0, 5.0]))
