@@ -31,6 +31,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "segments-offsets": lambda a, offsets: mo.segment_max(a, offsets=offsets, initial=1),
     "segments-unsorted": lambda a, ids: mo.segment_max(a, ids.flip(0), 6, sorted=False, fill_mode="ZERO"),
     "segments-as-many-as-there-are": lambda a, ids: mo.segment_max(a, ids, fill_mode="ZERO", **ALL),
+    "segments-along-the-last-axis": lambda a, ids: mo.segment_max(a.T, ids, axis=-1, fill_mode="ZERO", **ALL),
+    "segments-empty": lambda a, ids: mo.segment_max(a.T, ids, 6, axis=1, fill_mode="LOWEST", return_empty=True),
 }
 
 

@@ -85,6 +85,15 @@ def test_the_functions_themselves_are_compiled() -> None:
     assert torch.equal(_compiled(mo.reduce_max)(X), mo.reduce_max(X))
 
 
+def test_a_number_from_a_tensor_breaks_the_graph() -> None:
+    def function(a: Any, ids: Any, count: Any) -> Any:
+        return mo.segment_max(a.T, ids, count, axis=-1, fill_mode="ZERO", return_empty=True)
+
+    given = arguments(function)
+    for got, expected in zip(torch.compile(function, backend="eager")(*given), function(*given), strict=True):
+        assert torch.equal(got, expected)
+
+
 @pytest.mark.parametrize(
     "call", [mo.maximum, lambda a, b: mo.reduce_max(a), lambda a, b: array_api.maximum(a, b.double())]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -269,49 +270,46 @@ def test_arrays_may_be_changed_in_place_before_backward(name: str, ties: Ties) -
 # ----------------------------------------------------------------------------------------------- calls
 
 
-@pytest.mark.parametrize("torch_way", ["core"], indirect=True)
-def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: Any, **options: Any) -> None:
-        raise AssertionError("a plain call was planned, or went through the dispatcher")
+def test_no_call_of_tensors_alone_takes_the_long_way(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test that small calls bypass the dispatcher and, on the core, the planner.
 
-    for name in ("maximum", "reduce_max", "segment_max"):
-        monkeypatch.setattr(operators, name, fail)
-    x = torch.tensor([1.0, 5.0, 2.0], requires_grad=True)
-    reduced, segments = mo.reduce_max(x, 0), mo.segment_max(x, torch.tensor([0, 0, 1]), fill_mode="ZERO")
-    assert (reduced.tolist(), segments.tolist()) == ([5], [5, 2])
-    for module, name in ((eager, "plan_max"), (kernels, "engine")):
-        monkeypatch.setattr(module, name, fail)
-    for dtype in (torch.float32, torch.bfloat16):
-        x = torch.tensor([1.0, 5.0], dtype=dtype, requires_grad=True)
-        mo.maximum(x, torch.tensor([2.0, 2.0], dtype=dtype)).sum().backward()
-        assert x.grad.tolist() == [0.0, 1.0]
+    Test also that calls without gradients bypass autograd.Function.
+    """
 
-
-def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that small calls bypass the dispatcher, and that calls without gradients bypass autograd.Function, too."""
-
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("a call went the long way")
 
-    ids = torch.tensor([0, 0, 1])
-    calls: dict[str, Callable[[Any], Any]] = {
-        "maximum": lambda x: mo.maximum(x, torch.tensor([2.0, 2.0, 2.0])),
-        "reduce_max": lambda x: mo.reduce_max(x, initial=torch.tensor(3.0)),
-        "segment_max": lambda x: mo.segment_max(x, ids, fill_value=torch.tensor(0.0)),
+    ids, two = torch.tensor([0, 0, 1]), torch.tensor([2.0, 2.0, 1.0])
+    calls: dict[str, tuple[Callable[[Any], Any], list[float], list[float]]] = {  # with results and gradients
+        "maximum": (lambda x: mo.maximum(x, two.to(x.dtype)), [2, 5, 2], [0, 1, 1]),
+        "reduce_max": (lambda x: mo.reduce_max(x, 0), [5], [0, 1, 0]),
+        "segment_max": (lambda x: mo.segment_max(x, ids, fill_mode="ZERO"), [5, 2], [0, 1, 1]),
     }
+    scalars: list[Callable[[Any], Any]] = [
+        lambda x: mo.reduce_max(x, initial=torch.tensor(3.0)),
+        lambda x: mo.segment_max(x, ids, fill_value=torch.tensor(0.0)),
+    ]
     for name in calls:
         monkeypatch.setattr(operators, name, fail)
         monkeypatch.setattr(any_device if torch_way == "core" else kernels, name, fail)
     x = torch.tensor([1.0, 5.0, 2.0])
-    expected = {"maximum": [2, 5, 2], "reduce_max": [5], "segment_max": [5, 2]}
-    for name, call in calls.items():
-        assert call(x.clone().requires_grad_()).tolist() == expected[name]
+    for call in scalars:
+        assert call(x.clone().requires_grad_()).tolist() == call(x).tolist()
+    if torch_way == "core":
+        monkeypatch.setattr(eager, "plan_max", fail)
+        monkeypatch.setattr(kernels, "engine", fail)
+    for dtype, (call, expected, gradient) in product((torch.float32, torch.bfloat16), calls.values()):
+        leaf = x.to(dtype, copy=True).requires_grad_()
+        result = call(leaf)
+        result.sum().backward()
+        assert (result.tolist(), leaf.grad.tolist()) == (expected, gradient)
     for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
         assert "__signature__" in vars(function.forward)  # the cached signature, which apply() reads on each call
         monkeypatch.setattr(function, "setup_context", staticmethod(fail))
-    monkeypatch.setattr(plain, "maximum", fail)
-    for name, call in calls.items():
-        assert call(x).tolist() == expected[name]
+    for name in calls:
+        monkeypatch.setattr(plain, name, fail)
+    for call, expected, _ in calls.values():
+        assert call(x).tolist() == expected
         with pytest.raises(AssertionError, match="the long way"):
             call(x.clone().requires_grad_())
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import STORED, assert_same_bits, mixed
+from helpers.bits import assert_same_bits, each_type, mixed
 from maxops import _native
 from maxops.dtypes import DType
 from maxops.engines import table
@@ -65,7 +65,7 @@ def is_small(*arrays: Any) -> bool:
     return bool(sum(array.nbytes for array in arrays) * 2 + 64 < MOST)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_maximum(dtype: DType) -> None:
     scalar = mixed(dtype, (), 9)[()]
     for (a, x), (b, y) in product(layouts(dtype), repeat=2):
@@ -103,7 +103,7 @@ def test_every_layout_is_kept() -> None:
     assert count == 3 * 7**2 + 4 * 7**3 + 2 * 5**4
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_reduce_max(dtype: DType) -> None:
     for array, tensor in layouts(dtype):
         every = range(-array.ndim, array.ndim)
@@ -124,46 +124,35 @@ def test_reduce_max(dtype: DType) -> None:
                 assert_same(mo.reduce_max(tensor, axes, **options), expected)
 
 
-IDS = ([0, 0, 2], [2, 0, 2], [0, -1, 7])
-
-
 @pytest.mark.parametrize("index_type", [np.int32, np.int64, np.uint8], ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_segment_max(dtype: DType, index_type: Any) -> None:
-    everything: dict[str, Any] = {"return_indices": True, "return_empty": True}
+    every: dict[str, Any] = {"return_indices": True, "return_empty": True}
+    drop: dict[str, Any] = {"sorted": False, "out_of_range": "drop", "initial": mixed(dtype, (), 4)[()]}
+    kinds: list[tuple[list[int], dict[str, Any]]] = [
+        ([0, 0, 2], {"num_segments": 4, "fill_mode": "LOWEST"}),
+        ([2, 0, 2], {"num_segments": 3, "fill_mode": "zero", "sorted": False, **every}),
+        ([0, -1, 7], {"num_segments": 3, **drop, **every}),
+    ]
     for array, tensor in layouts(dtype):
         for axis in range(-array.ndim, array.ndim):
             rows = array.shape[axis]
-            for number, options in enumerate(
-                (
-                    {"num_segments": 4, "fill_mode": "LOWEST"},
-                    {"num_segments": 3, "fill_mode": "zero", "sorted": False, **everything},
-                    {
-                        "num_segments": 3,
-                        "initial": mixed(dtype, (), 4)[()],
-                        "sorted": False,
-                        "out_of_range": "drop",
-                        **everything,
-                    },
-                )
-            ):
-                ids = np.array(IDS[number], np.int64)[:rows].astype(index_type)
-                if len(ids) != rows:
-                    continue
+            for three, options in kinds if rows <= 3 else ():
+                ids = np.array(three, np.int64)[:rows].astype(index_type)
                 expected = mo.segment_max(array, ids, axis=axis, **options)
                 done = _native.segment_max(tensor, torch.from_numpy(ids), axis=axis, **options)
                 if axis == 0 and tensor.is_contiguous() and index_type is not np.uint8 and is_small(array, ids):
                     assert done is not None
                 if done is not None:
                     assert_same(done, expected)
-                assert_same(mo.segment_max(tensor, torch.from_numpy(ids), axis=axis, **options), expected)
-                assert_same(mo.segment_max(tensor, ids, axis=axis, **options), expected)
+                for given in (ids, torch.from_numpy(ids)):
+                    assert_same(mo.segment_max(tensor, given, axis=axis, **options), expected)
             offsets = np.array([0, rows // 2, rows, rows], index_type)
-            expected = mo.segment_max(array, offsets=offsets, axis=axis, fill_mode="ZERO", **everything)
-            assert_same(
-                mo.segment_max(tensor, offsets=torch.from_numpy(offsets), axis=axis, fill_mode="ZERO", **everything),
-                expected,
+            got, expected = (
+                mo.segment_max(data, offsets=each, axis=axis, fill_mode="ZERO", **every)
+                for data, each in ((tensor, torch.from_numpy(offsets)), (array, offsets))
             )
+            assert_same(got, expected)
 
 
 def outputs(expected: Any) -> Iterator[Any]:
@@ -178,7 +167,7 @@ def outputs(expected: Any) -> Iterator[Any]:
     yield torch.nn.Parameter(like.clone(), requires_grad=False)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_outputs(dtype: DType) -> None:
     """Test each output layout, and that torch is informed about the write."""
     for array, tensor in layouts(dtype):
@@ -239,24 +228,14 @@ def test_outputs_that_overlap_inputs() -> None:
         assert torch.equal(mo.reduce_max(rows[3:7], out=rows[3 + shift : 4 + shift]), expected)
 
 
-@pytest.mark.parametrize("dtype", STORED, ids=str)
+@each_type
 def test_scalars_in_tensors(dtype: DType) -> None:
-    array = mixed(dtype, (3, 2), 1)
-    tensor, ids = memory.tensor_of(array), torch.tensor([0, 0, 2])
-    value = mixed(dtype, (), 5)
-    scalar = memory.tensor_of(value.copy())
-    for got, expected in (
-        (_native.reduce_max(tensor, 1, initial=scalar), mo.reduce_max(array, 1, initial=value)),
-        (
-            _native.segment_max(tensor, ids, 4, initial=scalar),
-            mo.segment_max(array, ids.numpy(), 4, initial=value),
-        ),
-        (
-            _native.segment_max(tensor, ids, 4, fill_value=scalar),
-            mo.segment_max(array, ids.numpy(), 4, fill_value=value),
-        ),
-    ):
-        assert_same(got, expected)
+    array, ids, value = mixed(dtype, (3, 2), 1), np.array([0, 0, 2]), mixed(dtype, (), 5)
+    tensor, scalar = memory.tensor_of(array), memory.tensor_of(value.copy())
+    assert_same(_native.reduce_max(tensor, 1, initial=scalar), mo.reduce_max(array, 1, initial=value))
+    for name in ("initial", "fill_value"):
+        got = _native.segment_max(tensor, torch.from_numpy(ids), 4, **{name: scalar})
+        assert_same(got, mo.segment_max(array, ids, 4, **{name: value}))
     assert _native.reduce_max(tensor, 1, initial=scalar.reshape(1)) is None
     assert _native.reduce_max(array, 1, initial=scalar) is None
 

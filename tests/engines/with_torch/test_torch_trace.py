@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import assert_same_bits, mixed
 from maxops import errors
-from maxops.dtypes import FLOAT32 as F32
 from maxops.engines.base import as_tuple
 
 torch = pytest.importorskip("torch")
@@ -29,6 +27,9 @@ HERE: dict[str, Callable[..., Any]] = CALLS | {
     "maximum-gradients": lambda leaf: mo.maximum(leaf, leaf[0] * 2),
     "reduce-array-of-axes": lambda a: mo.reduce_max(a, np.array([1]), keepdims=False),
     "segments-as-many-as-a-tensor-says": lambda a, ids, count: mo.segment_max(a, ids, count, fill_mode="LOWEST"),
+    "segments-of-a-tensor-and-an-axis": lambda a, ids, count: mo.segment_max(
+        a.T, ids, count, axis=-1, initial=0, **ALL
+    ),
 }
 
 
@@ -86,42 +87,3 @@ def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
     ):
         with pytest.raises(error, match=words):
             torch.jit.trace(function, torch.ones(3, 4))
-
-
-RESULTS = [(indices, empty) for indices in (False, True) for empty in (False, True)]
-
-
-@pytest.mark.parametrize("way", ["trace", "graph"])
-@pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("counted", ["", "number", "tensor"])
-def test_each_set_of_results(counted: str, axis: int, way: str) -> None:
-    """Test the requested results in their order, along each axis, with each kind of num_segments."""
-    counts: tuple[Any, ...] = (torch.tensor(4),) if counted == "tensor" else ()
-    # A number from a tensor breaks the graph at each call, which takes a second.
-    each_set = RESULTS[2 * abs(axis) :][:2] if counts and way == "graph" else RESULTS
-
-    def function(x: Any, ids: Any, *count: Any) -> Any:
-        number: Any = 5 if counted == "number" else (count[0] if count else None)
-        return tuple(
-            result
-            for indices, empty in each_set
-            for result in as_tuple(
-                mo.segment_max(
-                    x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty
-                )
-            )
-        )
-
-    example = torch.from_numpy(mixed(F32, (3, 3), 1)), torch.tensor([0, 0, 2]), *counts
-    if way == "trace":
-        run = torch.jit.trace(function, example)
-        others = torch.from_numpy(mixed(F32, (3, 3), 2)), torch.tensor([0, 1, 3]), *(each + 2 for each in counts)
-    else:
-        torch.compiler.reset()  # resets the limit of graphs per function
-        run = torch.compile(function, backend="eager", fullgraph=not counts)
-        others = example
-    got, expected = run(*others), function(*others)
-    assert len(got) == len(expected) == sum(1 + indices + empty for indices, empty in each_set)
-    for each, right in zip(got, expected, strict=True):
-        assert each.stride() == right.stride()
-        assert_same_bits(each.numpy(), right.numpy())
