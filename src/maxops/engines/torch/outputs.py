@@ -44,20 +44,15 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
 @contextmanager
 def memory(out: Tensor | None) -> Iterator[Array | None]:
     """Yield a NumPy array that shares the memory of `out`, and afterwards mark `out` as changed."""
+    written = out  # also if, for example, Ctrl-C interrupts the write
     try:
         yield None if out is None else view(out, "out")
     except MaxopsError:
+        written = None
         raise
-    except BaseException:  # for example Ctrl-C during the write
-        _was_written(out)
-        raise
-    _was_written(out)
-
-
-def _was_written(out: Tensor | None) -> None:
-    """Mark `out` as changed, because torch does not see the write and may have saved `out` for a gradient."""
-    if out is not None:
-        increment_version(out)
+    finally:
+        if written is not None:  # torch does not see the write, and may have saved `out` for a gradient
+            increment_version(written)
 
 
 def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
