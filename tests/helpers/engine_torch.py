@@ -47,8 +47,9 @@ def traced() -> Iterator[None]:
 
 # These messages do not name the axis, because a graph moves the rows to the first axis.
 _TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids must have shape" for name in ("length", "rank")}
+TENSORS = Adapter("torch", "torch", _to_torch, _from_torch)
 ADAPTERS = (
-    Adapter("torch", "torch", _to_torch, _from_torch),
+    TENSORS,
     Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),
     Adapter("torch-traced", "torch", _to_torch, _from_torch, words=_TRACED_WORDS, around=traced, knows_no_types=True),
 )

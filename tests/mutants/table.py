@@ -19,7 +19,7 @@ TABLE = (
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
     ("native/bindings/module.cpp", "taken bindings rare_calls contracts threads tensors out_of_memory leaks"),
     ("native/bindings/memory.*", "overlap memory out_of_memory rare_calls maximum segment_max bad_input leaks"),
-    ("native/bindings/tensors.*", "tensors torch_small_calls"),
+    ("native/bindings/tensors.*", "tensors torch_small_calls layouts_of_outputs"),
     ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
     (
         "native/bindings/*",

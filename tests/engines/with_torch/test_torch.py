@@ -12,8 +12,8 @@ import pytest
 
 import maxops as mo
 from helpers.bits import STORED, assert_same_bits, mixed
-from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import ROWS, hold_to_the_table, in_turn
+from helpers.engine_torch import TENSORS
 from maxops import errors
 from maxops.dtypes import DType
 from maxops.typing import Ties
@@ -22,8 +22,6 @@ torch = pytest.importorskip("torch")
 
 from maxops.engines.torch import dispatch, eager, functions, memory  # noqa: E402 - after the skip
 
-ADAPTER = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
-give, take = ADAPTER.give, ADAPTER.take
 TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
 
 
@@ -33,7 +31,7 @@ def test_the_table_through_the_dispatcher(name: str, monkeypatch: pytest.MonkeyP
     for module in (eager, functions):
         monkeypatch.setattr(module, "needs_dispatch", lambda *_, **__: True)
     monkeypatch.setattr(eager, "modes_are_active", lambda: True)
-    hold_to_the_table(ADAPTER, in_turn(name))
+    hold_to_the_table(TENSORS, in_turn(name))
 
 
 def test_torch_still_says_whether_it_watches() -> None:
@@ -221,7 +219,7 @@ def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, 
 @pytest.mark.parametrize("layout", DENSE)
 def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None:
     x = torch.randn(2, 3, 4, 5)
-    array = take(DENSE[layout](x))
+    array = TENSORS.take(DENSE[layout](x))
     for tensor in (x, DENSE["channels_last"](x)):
         assert mo.maximum(tensor, array).stride() == mo.maximum(array, tensor).stride() == tensor.stride()
     beside_a_number: Any = mo.maximum(array, torch.tensor(0.5))

@@ -13,9 +13,8 @@ import pytest
 
 import maxops as mo
 from helpers import programs
-from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES as TABLE
-from helpers.engine_torch import traced
+from helpers.engine_torch import TENSORS, traced
 from maxops import errors
 from maxops.calls import ReduceCall, SegmentCall
 from maxops.compat import array_api
@@ -33,7 +32,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
 ]
 
-TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
 IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
 NO: Any = "no"  # typed as Any, because type checkers reject it
@@ -358,7 +356,7 @@ def _operators() -> dict[str, tuple[str, tuple[Any, ...]]]:
         "maximum-bfloat16": ([b, b[0]], "first"),
         "maximum-channels-last": ([arguments(CALLS["maximum-channels-last"])[0]], "first"),
     }
-    calls = {
+    calls: dict[str, ReduceCall | SegmentCall] = {
         "reduce": ReduceCall(x, [1], ties="first"),
         "reduce-initial": ReduceCall(x, keepdims=False, initial=initial, return_indices=True),
         "reduce-noop": ReduceCall(x, keepdims=False, noop_with_empty_axes=True, return_indices=True, ties="first"),

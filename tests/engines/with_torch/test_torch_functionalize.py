@@ -75,7 +75,7 @@ def words_of(call: str) -> str:
 
 def same_bits(one: Any, other: Any) -> bool:
     bits = [each.contiguous().view(torch.uint8) for each in (one, other)]
-    return one.dtype == other.dtype and torch.equal(*bits)
+    return bool(one.dtype == other.dtype and torch.equal(*bits))
 
 
 # For two transforms, every fourth call in turn. vmap does not write in place.

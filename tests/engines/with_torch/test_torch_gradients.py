@@ -184,20 +184,20 @@ def test_scalars_of_either_byte_order(kind: str) -> None:
 def test_gradients_are_computed_for_those_who_need_them(
     maximum: Callable[..., Any], needed: tuple[bool, ...], ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shapes, computed = [], gradients.sum_to
-    compared, holds = [], gradients.holds
+    shapes: list[tuple[int, ...]] = []
+    compared: list[Any] = []
+    sum_to, holds = gradients.sum_to, gradients.holds
 
     def compare(elements: Any, maxima: Any) -> Any:
         compared.append(elements)
         return holds(elements, maxima)
 
-    monkeypatch.setattr(gradients, "holds", compare)
-
-    def sum_to(grad: Any, tensor: Any) -> Any:
+    def add(grad: Any, tensor: Any) -> Any:
         shapes.append(tuple(tensor.shape))
-        return computed(grad, tensor)
+        return sum_to(grad, tensor)
 
-    monkeypatch.setattr(gradients, "sum_to", sum_to)
+    monkeypatch.setattr(gradients, "holds", compare)
+    monkeypatch.setattr(gradients, "sum_to", add)
     inputs = [torch.zeros(shape, requires_grad=need) for shape, need in zip([(2, 1), (3,), ()], needed, strict=True)]
     maximum(*inputs, ties=ties).sum().backward()
     assert shapes == [tuple(tensor.shape) for tensor in inputs if tensor.requires_grad]

@@ -165,7 +165,7 @@ def test_a_scalar_of_data_is_refused() -> None:
 
 
 def _translation(name: str) -> Callable[..., Any]:
-    return mo.onnx.torch_translations()[getattr(torch.ops.maxops, name).default]  # type: ignore[no-any-return]
+    return mo.onnx.torch_translations()[getattr(torch.ops.maxops, name).default]
 
 
 def test_a_refusal_is_an_error_of_the_export() -> None:

@@ -13,10 +13,12 @@ import pytest
 import maxops as mo
 from helpers.bits import mixed
 from maxops import dtypes, errors
+from maxops.calls import ReduceCall, SegmentCall
 
 torch = pytest.importorskip("torch")
 
 from maxops.engines.torch import only_torch_operators  # noqa: E402
+from maxops.engines.torch.schemas import arguments  # noqa: E402
 
 # Exported programs contain these schemas: a change would break the files of users.
 SCHEMAS = {
@@ -36,18 +38,15 @@ KERNELS: dict[str, Any] = {"core": nullcontext, "any device": only_torch_operato
 BOOLS = (False, True)
 
 
-def call(name: str, data: Any, *others: Any, ties: str = "even", **options: Any) -> Any:
-    """Call an operator with options in the order of the schema."""
+def call(name: str, data: Any, *others: Any, ties: Any = "even", **options: Any) -> Any:
+    """Call an operator; SegmentMax has 5 segments by default."""
     if name == "maximum":
         return torch.ops.maxops.maximum([data, *others], ties)
-    if name == "reduce_max":
-        given = {"axes": None, "keepdims": True, "noop": False, "initial": None, "indices": False} | options
-        return torch.ops.maxops.reduce_max(data, *given.values(), ties)
-    given = {"ids": torch.tensor([0, 0, 2, 2], device=data.device), "offsets": None, "num_segments": 5} | {
-        "fill_mode": "ZERO", "check_ids": True, "sorted": True, "out_of_range": None, "initial": None,
-        "indices": False, "empty": False,
-    } | options  # fmt: skip
-    return torch.ops.maxops.segment_max(data, *given.values(), ties)
+    if name == "segment_max":
+        ids = torch.tensor([0, 0, 2, 2], device=data.device)
+        options = {"segment_ids": ids, "num_segments": 5, "fill_mode": "ZERO"} | options
+    request: Any = ReduceCall if name == "reduce_max" else SegmentCall
+    return getattr(torch.ops.maxops, name)(*arguments(request(data, ties=ties, **options)))
 
 
 @pytest.fixture(params=KERNELS)
@@ -114,15 +113,16 @@ def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
             got = call("maximum", meta, *(each.to("meta") for each in others))
             assert look(got) == look(call("maximum", x, *others))
         for axes, keepdims, noop, indices in product([None, [], [0], [1], [-1, 0]], BOOLS, BOOLS, BOOLS):
-            options: dict[str, Any] = {"axes": axes, "keepdims": keepdims, "noop": noop, "indices": indices}
+            options: dict[str, Any] = {"axes": axes, "keepdims": keepdims, "return_indices": indices}
+            options["noop_with_empty_axes"] = noop
             got = call("reduce_max", x, **options)
             assert look(call("reduce_max", meta, **options)) == look(got), options
             assert got[0].is_contiguous() or (noop and not axes), options
         for count, indices, empty in product([3, 5], BOOLS, BOOLS):
-            options = {"num_segments": count, "indices": indices, "empty": empty}
+            options = {"num_segments": count, "return_indices": indices, "return_empty": empty}
             assert look(call("segment_max", meta, **options)) == look(call("segment_max", x, **options)), options
             offsets = torch.tensor([0, 1, 1, 4])
-            options |= {"ids": None, "offsets": offsets, "num_segments": None}
+            options |= {"segment_ids": None, "offsets": offsets, "num_segments": None}
             expected = look(call("segment_max", x, **options))
             assert look(call("segment_max", meta, **options | {"offsets": offsets.to("meta")})) == expected, options
 
@@ -135,9 +135,9 @@ def test_shapes_are_checked_on_each_device(device: str) -> None:
         call("reduce_max", x, axes=[2])
     for length in (3, 5, 1, 0):
         with pytest.raises(errors.SegmentIdsError):
-            call("segment_max", x, ids=torch.zeros(length, dtype=torch.int64, device=device))
+            call("segment_max", x, segment_ids=torch.zeros(length, dtype=torch.int64, device=device))
     with pytest.raises(errors.SegmentIdsError):
-        call("segment_max", x, ids=torch.zeros((4, 1), dtype=torch.int64, device=device))
+        call("segment_max", x, segment_ids=torch.zeros((4, 1), dtype=torch.int64, device=device))
 
 
 def test_results_past_all_memory_have_shapes_without_data() -> None:
@@ -147,7 +147,7 @@ def test_results_past_all_memory_have_shapes_without_data() -> None:
     column = (1 << 40, 1)
     assert call("maximum", x).shape == mo.maximum(x, x).shape == mo.maximum(graded, 1.0).shape == x.shape
     assert call("reduce_max", x, axes=[1])[0].shape == mo.reduce_max(x, 1).shape == column
-    assert call("segment_max", x, ids=ids, num_segments=1 << 41)[0].shape == (1 << 41, 1 << 10)
+    assert call("segment_max", x, segment_ids=ids, num_segments=1 << 41)[0].shape == (1 << 41, 1 << 10)
     assert mo.segment_max(x, ids, 1 << 41, fill_mode="ZERO").shape == (1 << 41, 1 << 10)
 
 
@@ -156,9 +156,9 @@ def test_results_past_all_memory_have_shapes_without_data() -> None:
 def test_a_result_that_was_not_asked_for_has_no_elements(indices: bool, empty: bool, device: str) -> None:
     x = torch.ones(4, 2, device=device)
     for axes, noop in (([0], False), ([], True)):
-        places = call("reduce_max", x, axes=axes, noop=noop, indices=indices)[1]
+        places = call("reduce_max", x, axes=axes, noop_with_empty_axes=noop, return_indices=indices)[1]
         assert (tuple(places.shape), places.dtype) == (((4, 2) if noop else (1, 2)) if indices else (0,), torch.int64)
-    _, places, none = call("segment_max", x, indices=indices, empty=empty)
+    _, places, none = call("segment_max", x, return_indices=indices, return_empty=empty)
     assert (tuple(places.shape), places.dtype) == ((5, 2) if indices else (0,), torch.int64)
     assert (tuple(none.shape), none.dtype) == ((5,) if empty else (0,), torch.bool)
 
@@ -185,7 +185,7 @@ def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: boo
         over = axes or (0, 1)
         expected = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
         for ties in ("even", "first"):
-            values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)
+            values, _ = call("reduce_max", x, axes=axes, noop_with_empty_axes=noop, keepdims=keepdims, ties=ties)
             assert torch.equal(torch.autograd.grad(values.sum(), x)[0], expected), axes
 
 

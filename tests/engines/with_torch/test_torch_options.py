@@ -12,8 +12,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits, mixed
-from helpers.engine_adapters import ADAPTERS
-from helpers.engine_torch import traced
+from helpers.engine_torch import TENSORS, traced
 from maxops import dtypes, errors
 from maxops.engines.base import as_tuple
 
@@ -23,7 +22,6 @@ import maxops.engines.torch  # noqa: E402 - after the skip
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 
-TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 DATA = mixed(dtypes.FLOAT32, (4, 3), 1, nans=0.1)
 IDS = {"sorted": [0, 0, 2, 3], "any": [3, 0, 2, 0], "outside": [3, -1, 2, 7]}
 BOOLS = (False, True)
@@ -35,7 +33,12 @@ def _calls() -> Iterator[Call]:
     for axes, keepdims, noop, initial, indices in product(
         [None, (), 0, (-1,), (1, 0)], BOOLS, BOOLS, [{}, {"initial": np.float32(0.5)}], BOOLS
     ):
-        options = {"axes": axes, "keepdims": keepdims, "noop_with_empty_axes": noop, "return_indices": indices}
+        options: dict[str, Any] = {
+            "axes": axes,
+            "keepdims": keepdims,
+            "noop_with_empty_axes": noop,
+            "return_indices": indices,
+        }
         yield "reduce_max", {"data": DATA, **initial}, options
     for axes, indices in product([0, 1], BOOLS):
         yield "reduce_max", {"data": DATA[:0]}, {"axes": axes, "return_indices": indices}

@@ -155,37 +155,24 @@ def test_segment_max(dtype: DType, index_type: Any) -> None:
             assert_same(got, expected)
 
 
-def outputs(expected: Any) -> Iterator[Any]:
-    """Yield output tensors: in C order, reversed, strided, from inference mode, and a parameter."""
-    shape = expected.shape
-    like = memory.tensor_of(np.zeros(shape, expected.dtype))
-    yield like
-    backwards = tuple(reversed(range(like.ndim)))
-    yield like.permute(backwards).contiguous().permute(backwards)
-    if shape:
-        yield memory.tensor_of(np.zeros((*shape[:-1], 2 * shape[-1]), expected.dtype))[..., ::2]
-    yield torch.nn.Parameter(like.clone(), requires_grad=False)
-
-
 @each_type
 def test_outputs(dtype: DType) -> None:
-    """Test each output layout, and that torch is informed about the write."""
-    for array, tensor in layouts(dtype):
-        calls: list[Call] = [lambda x, **out: mo.maximum(x, x, **out)]
-        if array.ndim and array.shape[0] <= 3 and 0 not in array.shape:
-            some = np.array([0, 0, 2])[: len(array)]
-            calls += [
-                mo.reduce_max,
-                lambda x, **out: mo.reduce_max(x, -1, keepdims=False, **out),
-                lambda x, **out: mo.segment_max(x, some, 3, fill_mode="ZERO", **out),  # noqa: B023
-            ]
-        for call in calls:
-            expected = call(array)
-            for out in outputs(expected):
-                before = out._version
-                assert call(tensor, out=out) is out
-                assert out._version > before
-                assert_same_bits(memory.view(out), np.asarray(expected))
+    """Test that torch is informed about the write. test_layouts_of_outputs.py tests layouts."""
+    array = mixed(dtype, (3, 2), 1)
+    calls: list[Call] = [
+        lambda x, ids, **out: mo.maximum(x, x, **out),
+        lambda x, ids, **out: mo.reduce_max(x, -1, keepdims=False, **out),
+        lambda x, ids, **out: mo.segment_max(x, ids, 3, fill_mode="ZERO", **out),
+    ]
+    for call in calls:
+        expected = call(array, np.array([0, 0, 2]))
+        for is_parameter in (False, True):
+            out = memory.tensor_of(np.zeros_like(expected))
+            out = torch.nn.Parameter(out, requires_grad=False) if is_parameter else out
+            before = out._version
+            assert call(memory.tensor_of(array), torch.tensor([0, 0, 2]), out=out) is out
+            assert out._version > before
+            assert_same_bits(memory.view(out), expected)
 
 
 def test_outputs_that_torch_guards() -> None:
@@ -235,7 +222,8 @@ def test_scalars_in_tensors(dtype: DType) -> None:
     assert_same(_native.reduce_max(tensor, 1, initial=scalar), mo.reduce_max(array, 1, initial=value))
     for name in ("initial", "fill_value"):
         got = _native.segment_max(tensor, torch.from_numpy(ids), 4, **{name: scalar})
-        assert_same(got, mo.segment_max(array, ids, 4, **{name: value}))
+        option: dict[str, Any] = {name: value}
+        assert_same(got, mo.segment_max(array, ids, 4, **option))
     assert _native.reduce_max(tensor, 1, initial=scalar.reshape(1)) is None
     assert _native.reduce_max(array, 1, initial=scalar) is None
 

@@ -11,7 +11,7 @@ import pytest
 
 import maxops as mo
 from helpers.bits import assert_same_bits
-from helpers.engine_adapters import ADAPTERS
+from helpers.engine_torch import TENSORS
 from helpers.engine_transforms import (
     ALL,
     IDS,
@@ -38,7 +38,6 @@ from maxops.engines.torch import vmap  # noqa: E402 - after the skip
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 func: Any = torch.func
 
-TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 # ---------------------------------------------------------------------------------------- vmap of each argument
 
 DTYPES = (dtypes.FLOAT32, dtypes.BFLOAT16, dtypes.INT64)
