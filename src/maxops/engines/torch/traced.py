@@ -31,23 +31,10 @@ from maxops.plan import abstract, array_of, axis_of, plan_reduce_max, plan_segme
 from maxops.plan.values import is_python_scalar, nan_rule, scalar_as
 from maxops.spec import Spec
 
-
-# Under transforms of torch.func, only the module `functions` supports all gradients. Dynamo does not trace the three
-# functions below, but adds calls to them to its graph.
-def _in_graph_maximum(tensors: list[Tensor], ties: str, nan: str) -> Any:
-    return functions.maximum(ties, nan, *tensors)
-
-
-def _in_graph_reduce_max(*inputs: Any) -> Any:
-    return functions.reduce_max(*inputs)
-
-
-def _in_graph_segment_max(*inputs: Any) -> Any:
-    return functions.segment_max(*inputs)
-
-
+# Under transforms of torch.func, only the module `functions` supports all gradients. Dynamo does not trace its
+# functions, but adds calls to them to its graph.
 _allow: Any = torch.compiler.allow_in_graph
-_allow([_in_graph_maximum, _in_graph_reduce_max, _in_graph_segment_max])
+_allow([functions.maximum, functions.reduce_max, functions.segment_max])
 
 # After a graph break, Dynamo would trace the eager functions and warn about the native core. Some versions of torch do
 # not have `skip`.
@@ -141,9 +128,12 @@ def maximum(call: MaxCall) -> Any:
     outputs.check(row, out, device, *call.inputs)
     tensors = [(name, _beside(row, name, array, device)) for name, array in call.arrays]
     like, beside = next((tensor, name) for name, tensor in tensors if isinstance(tensor, Tensor))
-    run = _in_graph_maximum if transforming() else torch.ops.maxops.maximum
     inputs = [_scalar(row, name, tensor, like, beside) for name, tensor in tensors]
-    return outputs.copy(row, out, run(inputs, call.ties, call.nan))
+    if transforming():
+        result = functions.maximum(call.ties, call.nan, *inputs)
+    else:
+        result = torch.ops.maxops.maximum(inputs, call.ties, call.nan)
+    return outputs.copy(row, out, result)
 
 
 def reduce_max(call: ReduceCall) -> Any:
@@ -162,7 +152,7 @@ def reduce_max(call: ReduceCall) -> Any:
         axes=axes if axes is None or isinstance(axes, list) else [axes],
         **_flags(call),
     )
-    run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
+    run = functions.reduce_max if transforming() else torch.ops.maxops.reduce_max
     values, indices = run(*arguments(call))
     values = outputs.copy(row, call.out, values)
     return (values, indices) if call.return_indices else values
@@ -185,7 +175,7 @@ def segment_max(call: SegmentCall) -> Any:
     _raise(_check_segment_options(*_options(call._replace(num_segments=None) if known else call, SEGMENT_MAX)))
     device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, call.data)
-    run: Any = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
+    run: Any = functions.segment_max if transforming() else torch.ops.maxops.segment_max
     if counted and torch.compiler.is_compiling():
         num_segments = num_segments.item()
     elif counted:  # under torch.jit.trace
