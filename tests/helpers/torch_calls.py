@@ -1,4 +1,4 @@
-"""Calls on torch tensors for the tests of torch's compilers, with arguments of any number of rows."""
+"""Calls on torch tensors for the tests of torch's compilers, with arguments of 3 or 5 rows."""
 
 from __future__ import annotations
 

@@ -235,13 +235,6 @@ class Subclass(torch.Tensor):  # type: ignore[misc]
     """A user-defined subclass."""
 
 
-class Mode(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
-    """A dispatch mode that sees all calls."""
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return function(*args, **(kwargs or {}))
-
-
 PLAIN = torch.tensor([1.0, 3.0])
 NOT_PLAIN: dict[str, Callable[[], Any]] = {
     "gradient": lambda: torch.ones(2, requires_grad=True),
@@ -293,7 +286,7 @@ SITUATIONS: dict[str, Callable[[Call], Any]] = {
     "jvp": lambda call: torch.func.jvp(lambda x: (call(), x)[1], (torch.ones(3),), (torch.ones(3),)),
     "jit.trace": lambda call: torch.jit.trace(lambda x: (call(), x)[1], (torch.ones(3),), check_trace=False),
     "pre-dispatch trace": lambda call: make_fx(lambda x: (call(), x)[1], pre_dispatch=True)(torch.ones(3)),
-    "mode": within(Mode),
+    "mode": within(torch.utils._python_dispatch.BaseTorchDispatchMode),
     "mode of functions": within(lambda: torch.device("cpu")),
     "forward gradients": within(torch.autograd.forward_ad.dual_level),
     "any device": within(only_torch_operators),
