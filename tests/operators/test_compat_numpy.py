@@ -439,6 +439,12 @@ BESIDE: dict[str, Any] = {
     "list-empty": lambda m: m.maximum([], 2),
     "list-and-array": lambda m: m.maximum([1, 2, 3], np.ones(3, "f4")),
     "tuple-out": lambda m: m.maximum((1, 2), [[0.5], [3]], out=np.zeros((2, 2))),
+    "out-in-tuple": lambda m: m.maximum(np.ones(3), 2, out=(np.zeros(3),)),
+    "out-none-in-tuple": lambda m: m.fmax(np.ones(3), 2, out=(None,)),
+    "out-in-tuple-positional": lambda m: m.maximum(np.ones(3), np.ones(3), (np.zeros(3),)),
+    "out-in-tuple-large": lambda m: m.maximum(LARGE, LARGE.astype("f4"), (np.zeros(20000),)),
+    "out-none-in-tuple-positional": lambda m: m.fmax(np.ones(3), 2, (None,)),
+    "out-twice": lambda m: m.maximum(np.ones(3), np.ones(3), np.zeros(3), out=None),
 }  # fmt: skip
 
 
@@ -465,6 +471,7 @@ def test_mixed_types_return_the_given_out(kind: str) -> None:
         assert_same_bits(mine, theirs)
 
 
+REDUCTIONS = ("max", "nanmax", "argmax", "nanargmax")
 OUTS: dict[str, Any] = {
     "max": lambda m, out: m.max(np.array([2.5, 1]), out=out),
     "max-uint64": lambda m, out: m.max(np.array([2**64 - 1, 5], np.uint64), out=out),
@@ -474,6 +481,19 @@ OUTS: dict[str, Any] = {
     "nanargmax": lambda m, out: m.nanargmax(np.array([1, 2.5]), out=out),
     "reduce": lambda m, out: m.fmax.reduce(np.array([2, 1], np.int32), out=out),
     "reduce-tuple": lambda m, out: m.maximum.reduce(np.array([2, 1], np.int32), out=(out,)),
+    "reduce-none-in-tuple": lambda m, out: m.maximum.reduce(np.array([2, 1], out.dtype), out=(None,)),
+    "reduce-initial-none-in-tuple": lambda m, out: m.fmax.reduce([2, 1], axis=(), initial=2, out=(None,)),
+    **{
+        f"{each}-tuple": lambda m, out, each=each: getattr(m, each)(np.array([2.5, 1]), out=(out,))
+        for each in REDUCTIONS
+    },
+    **{
+        f"{each}-none-in-tuple": lambda m, out, each=each: getattr(m, each)([2.5, 1], out=(None,))
+        for each in REDUCTIONS
+    },
+    "reduceat-none-in-tuple": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=(None,)),
+    "reduceat-tuple": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=(out[None],))[0],
+    "accumulate-none-in-tuple": lambda m, out: m.maximum.accumulate(np.array([np.nan]), out=(None,)),
     "reduceat": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=out[None])[0],
     "accumulate": lambda m, out: m.maximum.accumulate(np.array([2.5]), out=out[None])[0],
 }

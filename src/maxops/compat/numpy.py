@@ -141,14 +141,9 @@ def _integer(axis: Any) -> Any:
     return operator.index(axis)
 
 
-def _one(out: Any) -> Any:
-    """Return `out` as an array or None, because NumPy also accepts a tuple of one array."""
-    return out[0] if isinstance(out, tuple) and len(out) == 1 else out
-
-
 def _given(result: Any, out: Any, where: Any = True) -> Any:
     """Return a result as NumPy does. If it has rank 0 and `out` is not passed, return a scalar."""
-    if (out := _one(out)) is not None:
+    if out is not None:
         _check_out(out, result, where)
         np.copyto(out, result, casting="same_kind", where=where)
         return out
@@ -170,29 +165,41 @@ def _check_out(out: Any, *inputs: Any) -> None:
 
 def _holds(out: Any, row: DType | None) -> bool:
     """Return whether maxops supports the dtype of a reduction, and whether `out` is None or has this dtype."""
-    out = _one(out)
     return row is not None and _is_plain(out) and (out is None or _dtypes.of(out.dtype) is row)
+
+
+def _from_tuple(out: Any) -> Any:
+    """Return the array in a tuple of one array. Return all other values, which NumPy handles, unchanged."""
+    is_in_tuple = isinstance(out, tuple) and len(out) == 1 and out[0] is not None and _is_plain(out[0])
+    return out[0] if is_in_tuple else out
 
 
 def _is_plain(out: Any) -> bool:
     """Return whether `out` is None or a plain array. NumPy runs calls with other values, such as subclasses."""
-    return _one(out) is None or type(_one(out)) in (_ARRAY, np.memmap)
+    return out is None or type(out) in (_ARRAY, np.memmap)
 
 
 def _reduced(result: Any, out: Any) -> Any:
     """Return the result of a reduction as NumPy does. `out` must have the shape of the result."""
-    out = _one(out)
     if out is not None and np.shape(out) != result.shape:
         raise ValueError(f"out has shape {np.shape(out)}, but the result has shape {result.shape}")
     return _given(result, out)
 
 
 def _element_wise(
-    name: str, nan: NanRule, /, *inputs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any
+    name: str, nan: NanRule, /, *inputs: Any, out: Any = _NOT_GIVEN, where: Any = True, dtype: Any = None, **more: Any
 ) -> Any:
     """Run a call of `maximum` or `fmax` that the native core does not handle."""
-    if len(inputs) == 3 and out is None:
+    if len(inputs) == 3 and (out is not _NOT_GIVEN or isinstance(inputs[2], tuple)):
+        return getattr(_numpys, name)(
+            *inputs, **{} if out is _NOT_GIVEN else {"out": out}
+        )  # NumPy raises its own error
+    if len(inputs) == 3:
         *inputs, out = inputs  # type: ignore[assignment]
+    elif out is _NOT_GIVEN or (isinstance(out, tuple) and len(out) == 1 and out[0] is None):
+        out = None
+    else:
+        out = _from_tuple(out)
     row = None
     if len(inputs) == 2 and not more and _is_plain(out) and not _overrides(where):
         # NumPy scalars are promoted by their dtype, like arrays
@@ -217,7 +224,7 @@ def _element_wise(
 
 def _in_blocks(row: DType, one: Any, other: Any, out: Any, nan: NanRule) -> Any:
     """Compute the maximum of two arrays block by block, so that the converted elements stay in the cache."""
-    if (out := _one(out)) is not None:
+    if out is not None:
         _check_out(out, one, other)
     flags: Any = ["external_loop", "buffered", "copy_if_overlap", "zerosize_ok"]
     same = "overlap_assume_elementwise"  # an input may be `out` itself
@@ -275,6 +282,7 @@ class _Maximum(_native.Ufunc):
             axis = _integers(axis)
         if type(keepdims) is not bool:
             keepdims = bool(operator.index(keepdims))  # NumPy raises the same TypeError for None and for np.True_
+        out = _from_tuple(out)
         if type(array) in _LITERALS:
             array = np.asarray(array)
         first = None if initial is _NOT_GIVEN else initial
@@ -307,6 +315,7 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
+        out = _from_tuple(out)
         if dtype is None and out is None and type(array) is _ARRAY:
             result = _native.reduceat(array, indices, axis, self._nan)
             if result is not None:
@@ -339,6 +348,7 @@ class _Maximum(_native.Ufunc):
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
+        out = _from_tuple(out)
         row, data, _ = _common(array, dtype=dtype)
         if row is None or row.kind != "float" or not _holds(out, row):
             return self._numpys.accumulate(array, axis, dtype, out=out)
@@ -409,7 +419,8 @@ def max(
 
     Source: NumPy 2.4, `numpy.max`.
     """
-    if where is not _NOT_GIVEN or not (type(a) is _ARRAY or type(a) in _LITERALS):
+    is_array = type(a) is _ARRAY or type(a) in _LITERALS
+    if where is not _NOT_GIVEN or not is_array or isinstance(out, tuple):  # NumPy rejects tuples here
         return _pass_on(_numpys.max, a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
