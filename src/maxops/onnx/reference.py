@@ -173,9 +173,8 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
 def _row(node: OpRun, since_version: int | None) -> Spec:
     if node.op_domain == schemas.DOMAIN:
         return schemas.row(node.op_type, since_version)
-    opsets = node.run_params["opsets"]
-    opset = opsets.get("", opsets.get("ai.onnx"))
-    row = None if opset is None else spec.in_opset(node.op_type, opset)
+    opset = node.run_params["opsets"][""]  # onnx rejects a node whose domain the model does not import
+    row = spec.in_opset(node.op_type, opset)
     if row is None:
         raise ModelError(f"maxops does not support {node.op_type} in operator set {opset}")
     return row

@@ -157,6 +157,8 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     """Move one node. Its axes remain an attribute, because axes in a function may be unknown until it is inlined."""
     where = nodes.label(node)
     row = _row(node.op_type, opset)
+    if opset is None:
+        raise ModelError(f"{where}: expected an operator set of the default ONNX domain in opset_import, got none")
     if row is None:
         raise ModelError(f"{where}: maxops does not support {node.op_type} in operator set {opset}")
     if len(node.output) != 1 or not node.input:

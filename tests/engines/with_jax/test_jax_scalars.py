@@ -76,6 +76,17 @@ def test_gradients_beside_a_weakly_typed_scalar(dtype: str) -> None:
             assert_same_bits(np.asarray(gradient), np.asarray(jnp.asarray([0, 1, 0]).astype(dtype)))
 
 
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
+def test_weakly_typed_integers_beside_a_python_float(call: str, wide: bool) -> None:
+    with jax.enable_x64(wide):
+        x = jax.lax.full((3,), 1)  # weakly typed
+        expected = outcome(jax.jit(CALLS[call]), x, 2.5)
+        assert expected is not None
+        for result in (outcome(CALLS[call], x, 2.5), outcome(jax.jit(lambda x: CALLS[call](x, 2.5)), x)):
+            assert_same_bits(result, expected)
+
+
 def test_a_known_value_that_the_type_does_not_hold_is_refused() -> None:
     with pytest.raises(errors.DTypeError, match="300"):
         mo.maximum(jnp.asarray([1], jnp.int8), jnp.asarray(300))
