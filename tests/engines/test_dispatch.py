@@ -243,6 +243,34 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
             function(unknown, IDS) if function is mo.segment_max else function(unknown)
 
 
+GROUPED: list[tuple[str, Any]] = [
+    ("pandas", lambda pandas: pandas.DataFrame({"a": [1, 2]}).groupby("a")),
+    ("pandas", lambda pandas: pandas.Series([1, 2]).groupby([0, 0])),
+    ("polars", lambda polars: polars.DataFrame({"a": [1, 2]}).group_by("a")),
+    ("polars", lambda polars: polars.LazyFrame({"a": [1, 2]}).group_by("a")),
+]
+
+
+@pytest.mark.parametrize(("library", "make"), GROUPED)
+def test_the_groups_of_a_table_are_told_to_segment_max(library: str, make: Any) -> None:
+    groups = make(pytest.importorskip(library))
+    with pytest.raises(errors.DTypeError, match=r"pass the values and the keys to segment_max, .*pd\.factorize"):
+        mo.reduce_max(groups)
+
+
+@pytest.mark.parametrize(
+    ("library", "make", "method"),
+    [
+        ("polars", lambda polars: polars.LazyFrame({"a": [1]}), "collect"),
+        ("dask", lambda dask: dask.delayed(A), "compute"),
+    ],
+)
+def test_a_lazy_value_is_told_to_be_loaded(library: str, make: Any, method: str) -> None:
+    lazy = make(pytest.importorskip(library))
+    with pytest.raises(errors.DTypeError, match=rf"convert it with \.{method}\(\)"):
+        mo.reduce_max(lazy)
+
+
 @pytest.mark.parametrize("method", ["toarray", "todense"])
 def test_a_sparse_array_is_told_its_own_method(method: str) -> None:
     sparse = type("Sparse", (), {method: lambda _: A, "__iter__": lambda _: iter(A)})()

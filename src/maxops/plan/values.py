@@ -65,7 +65,9 @@ def how_to_convert(value: object) -> str:
         return "pass an array of numbers, such as np.asarray([1, 2])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
-    for method in ("toarray", "todense"):  # sparse arrays
+    if type(value).__name__.endswith("GroupBy"):
+        return f"pass the values and the keys to segment_max, with sorted=False: {_FROM_LABELS}"
+    for method in ("toarray", "todense", "collect", "compute"):  # sparse arrays, lazy tables and Dask collections
         if hasattr(type(value), method):
             return f"convert it with .{method}()"
     is_array = hasattr(type(value), "__array__") or isinstance(value, (array, memoryview))
