@@ -518,6 +518,19 @@ def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
     assert_same_bits(mx.from_proto(model).run(arrays)["y"], fast_maximum(*arrays.values()))
 
 
+def test_a_model_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test that pipes are supported, and that a file that changes while it is loaded is one model."""
+    path, opened, original = tmp_path / "m.onnx", list[Path](), Path.open
+    onnx.save(
+        parser.parse_model('<ir_version: 8, opset_import: ["": 13]> f (float[n] x) => (float[n] y) { y = Abs (x) }'),
+        path,
+    )
+    monkeypatch.setattr(Path, "open", lambda self, *args: opened.append(self) or original(self, *args))
+    loaded = mx.load(path, on="onnxruntime")
+    assert opened == [path]
+    assert loaded.run({"x": np.float32([-2.0])})["y"].tolist() == [2]
+
+
 @pytest.mark.exhaustive  # takes seconds, mostly for file I/O
 def test_more_than_two_gigabytes(tmp_path: Path) -> None:
     """Test weights in an external file, larger than the limit of a protobuf message."""
@@ -547,6 +560,11 @@ def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
     (here / "m.onnx").symlink_to(there / "model")
     (got,) = maxops_onnxruntime.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
     assert_same_bits(got, np.array([9, 2, 9, 4], np.float32))
+    model = models.external(location="w.bin")
+    model.graph.node.add(op_type="Abs", input=["x"], output=["more"])  # so that ONNX Runtime runs the model
+    (there / "model").write_bytes(model.SerializeToString())
+    loaded = mx.load(here / "m.onnx", on="onnxruntime")
+    assert_same_bits(loaded.run({"x": np.array([9, -9, 9, -9], np.float32)})["y"], got)
 
 
 # ------------------------------------------------------------------------------------------ a runtime that fails

@@ -139,7 +139,10 @@ def test_before_operator_sets_had_names() -> None:
         (TWO.replace("axes = [-1]", "axes = 1"), "'axes' must have type INTS, got INT"),
         (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' must have type INT, got STRING"),
         (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "ReduceMax-13 has no attribute"),
-        (TWO.replace('"": 13', '"other": 13'), r": expected an operator set of the default ONNX domain in opset_import, got none$"),
+        (
+            TWO.replace('"": 13', '"other": 13'),
+            r": expected an operator set of the default ONNX domain in opset_import, got none$",
+        ),
         (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"got \[13, 18\]"),
         (TWO.replace('"": 13', '"": 999'), "does not support .* in operator set 999"),
         (TWO.replace("(m)", "(m, m)"), r"ReduceMax-13 takes one input, got 2 \[ONNX\.ReduceMax-13\.inputs\]"),

@@ -36,19 +36,19 @@ def evaluator(
     proto: ModelProto,
     written: ModelProto,
     source: str,
-    path: Path | None,
+    folder: Path | None,
     defaults: Mapping[str, Array],
 ) -> Evaluator:
     """Return an evaluator for a model.
 
-    onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the file at `path` or, if
-    `path` is None, the original model `written`. `defaults` contains the default values of inputs.
+    onnx's reference evaluator runs `proto`, in which functions are inlined. ONNX Runtime runs the original model
+    `written`, whose external data is in `folder`. `defaults` contains the default values of inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
     # imported only here, because that module imports this one, and requires an optional package
     module = import_module("maxops.onnxruntime.evaluated")
-    made: Evaluator = module.SessionEvaluator(path or written, written, source, defaults)
+    made: Evaluator = module.SessionEvaluator(written, folder, source, defaults)
     return made
 
 

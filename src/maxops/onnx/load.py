@@ -226,6 +226,7 @@ def container_of(kind: TypeProto) -> tuple[Container, TypeProto]:
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
     """Load a model with operators that maxops does not implement, which an evaluator runs."""
     schemas.register()
+    folder = None if path is None else follow_links(proto, path)
     written = proto
     if proto.functions:
         try:
@@ -239,7 +240,6 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     _check_model(without_external(proto), source)
     if on == "onnx":  # ONNX Runtime has its own rules for shadowed names
         structure.check_shadowing(proto.graph, source)
-    folder = None if path is None else follow_links(proto, path)
     external = next(external_tensors(proto), None)
     if external is not None and folder is None:
         raise without_folder(f"{source}: tensor {external.name!r}")
@@ -256,7 +256,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     for value in inputs:
         if value.name in defaults:
             _check_default(source, value, defaults[value.name])
-    made = evaluator(on, proto, written, source, path, defaults)
+    made = evaluator(on, proto, written, source, folder, defaults)
     return Model(source, opset, inputs, outputs, defaults, (), made)
 
 

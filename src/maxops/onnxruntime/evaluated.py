@@ -25,16 +25,14 @@ _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s re
 class SessionEvaluator:
     """Runs a model in ONNX Runtime, in which the operators of maxops are registered."""
 
-    def __init__(
-        self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]
-    ) -> None:
+    def __init__(self, written: ModelProto, folder: Path | None, source: str, defaults: Mapping[str, Array]) -> None:
         self._source = source
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # log only fatal errors, because all others raise exceptions
         with self._failures("cannot run the model"):
-            self._session = session_with(options, model, providers=["CPUExecutionProvider"])
+            self._session = session_with(options, written, folder, providers=["CPUExecutionProvider"])
         types = [each.type for each in (*self._session.get_inputs(), *self._session.get_outputs())]
         extended = [each for each in types if numpy_lacks(each)]
         if extended and any(not each.startswith("tensor(") for each in types):

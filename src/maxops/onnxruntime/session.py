@@ -63,24 +63,25 @@ def session(
     Raises ModelError if the model cannot be read or rewritten. A call that violates a clause of a specification raises
     an onnxruntime error that names the clause.
     """
+    proto, path = _read(model)
+    folder = None if path is None else follow_links(proto, path)
     if sess_options is None:
-        return session_with(onnxruntime.SessionOptions(), model, **arguments)
+        return session_with(onnxruntime.SessionOptions(), proto, folder, **arguments)
     before = _entry(sess_options, _DATA_FOLDER)
     try:
-        return session_with(sess_options, model, **arguments)
+        return session_with(sess_options, proto, folder, **arguments)
     finally:  # restore the option, because the caller may use the options for another model
         _set_entry(sess_options, _DATA_FOLDER, before)
 
 
 def session_with(
-    options: onnxruntime.SessionOptions, model: str | os.PathLike[str] | bytes | ModelProto, **arguments: Any
+    options: onnxruntime.SessionOptions, proto: ModelProto, folder: Path | None, **arguments: Any
 ) -> onnxruntime.InferenceSession:
     """Create a session like `session`, but do not restore the option for the folder of external data."""
-    proto, path = _read(model)
     register(options)
     result = moved(proto)
-    if path is not None and any(external_tensors(result)):
-        _set_entry(options, _DATA_FOLDER, str(follow_links(result, path)))
+    if folder is not None and any(external_tensors(result)):
+        _set_entry(options, _DATA_FOLDER, str(folder))
     return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
 
 

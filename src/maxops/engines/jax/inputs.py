@@ -43,8 +43,8 @@ def typed(arrays: Sequence[Any]) -> list[Any]:
     """Convert weakly typed arrays to the dtype of the other arrays, if their kinds allow it.
 
     JAX traces a Python scalar as a weakly typed array. Like Python scalars, weakly typed integers convert to integers
-    and floats, and weakly typed floats convert to floats, even if the only float is a Python scalar. If a scalar's value
-    is known, it becomes a Python scalar, which the planner checks.
+    and floats, and weakly typed floats convert to floats. The float may also be a Python scalar. If a scalar's value is
+    known, it becomes a Python scalar, which the planner checks.
     """
     known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
     strong = [array.dtype for array in known if not _is_weak(array)]
