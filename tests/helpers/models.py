@@ -153,7 +153,10 @@ _saved("map_input", "input 's' is a sequence of a map", "dense tensors")(
     lambda: model(MAX.graph.node, ["x", helper.make_value_info("s", helper.make_sequence_type_proto(_A_MAP))])
 )
 _saved("string_input", "input 'x' has unsupported type string", "float16")(
-    lambda: model([node("Identity", ["x"], "y")], [value("x", elem_type=TensorProto.STRING)])
+    lambda: model([node("Identity", ["x"], "a"), node("Max", ["a"], "y")], [value("x", elem_type=TensorProto.STRING)])
+)
+_saved("string_output", "output 'y' has unsupported type string", "float16")(
+    _changed(lambda m: setattr(m.graph.output[0].type.tensor_type, "elem_type", TensorProto.STRING))
 )
 _saved("undefined_type", "input 'x' has unsupported type undefined")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 0))
@@ -251,7 +254,13 @@ _saved("constant_sparse", "node 'c' (Constant)", "unsupported attribute 'sparse_
 )
 _saved("constant_of_strings", "node 'c' (Constant)", "unsupported type string")(
     lambda: model(
-        [node("Constant", [], "y", "c", value=TensorProto(data_type=TensorProto.STRING, dims=[1], string_data=[b"a"]))]
+        [
+            node(
+                "Constant", [], "a", "c", value=TensorProto(data_type=TensorProto.STRING, dims=[1], string_data=[b"a"])
+            ),
+            node("Identity", ["a"], "b"),
+            node("Max", ["b"], "y"),
+        ]
     )
 )
 

@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -399,6 +400,18 @@ def test_default_holds_until_it_is_given() -> None:
     assert_same_bits(made.run({"x": X})["y"], reference.maximum(X, Y))
     assert_same_bits(made.run({"x": X, "w": X})["y"], reference.maximum(X, X))
     assert_same_bits(made.run({"x": X})["y"], reference.maximum(X, Y))
+
+
+def test_only_the_values_of_max_operators_need_a_type_of_maxops() -> None:
+    words = np.array(["a", "b"], object)
+    string = partial(value, dims=(2,), elem_type=TensorProto.STRING)
+    nodes = [node("Max", ["x"], "y"), node("Identity", ["s"], "t"), node("Constant", [], "c", value=tensor("", words))]
+    weights = [tensor("s", words), tensor("unused", np.array([1j], np.complex64))]
+    outputs = ["y", *map(string, ("s", "t", "c"))]
+    result = from_proto(model(nodes, ["x", string("s")], outputs, weights)).run({"x": X})
+    assert [result[name].tolist() for name in ("s", "t", "c")] == [["a", "b"]] * 3
+    given = {"x": X, "s": words[::-1]}
+    assert from_proto(model(nodes, ["x", string("s")], outputs, weights)).run(given)["t"].tolist() == ["b", "a"]
 
 
 def test_inputs_and_initializers_as_outputs() -> None:

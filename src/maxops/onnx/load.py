@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -150,12 +150,16 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     structure.check_order(graph, source)
     folder = None if path is None else follow_links(proto, path)
+    in_maxima = nodes.in_maxima(graph)
     constants = {
-        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
+        tensor.name: to_array(
+            tensor, f"{source}: initializer {tensor.name!r}", folder, any_type=tensor.name not in in_maxima
+        )
+        for tensor in graph.initializer
     }
     _check_model(light, source)
-    inputs = _values(graph.input, source, "input")
-    outputs = _values(graph.output, source, "output")
+    inputs = _values(graph.input, source, "input", only_ours=in_maxima)
+    outputs = _values(graph.output, source, "output", only_ours=in_maxima)
     for value in inputs:
         if value.name in constants:
             _check_default(source, value, constants[value.name])
@@ -163,7 +167,7 @@ def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Mode
     for node in graph.node:
         where = f"{source}: {nodes.label(node)}"
         if node.op_type == "Constant":
-            constants[node.output[0]] = nodes.constant(node, where, folder)
+            constants[node.output[0]] = nodes.constant(node, where, folder, any_type=node.output[0] not in in_maxima)
         else:
             steps.append(nodes.step(node, where, opset))
     return Model(source, opset, inputs, outputs, constants, tuple(steps))
@@ -245,8 +249,8 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
         raise without_folder(f"{source}: tensor {external.name!r}")
     if folder is not None and on == "onnx":
         take_data_in(proto, source, folder)
-    inputs = _values(proto.graph.input, source, "input", any_type=True)
-    outputs = _values(proto.graph.output, source, "output", any_type=True)
+    inputs = _values(proto.graph.input, source, "input")
+    outputs = _values(proto.graph.output, source, "output")
     names = {value.name for value in inputs}
     defaults = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder, any_type=True)
@@ -283,7 +287,10 @@ def _check_model(proto: ModelProto, source: str) -> None:
         raise ModelError(f"{source}: {error}") from error
 
 
-def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type: bool = False) -> tuple[Value, ...]:
+def _values(
+    infos: Iterable[ValueInfoProto], source: str, kind: str, *, only_ours: Collection[str] = ()
+) -> tuple[Value, ...]:
+    """Return the inputs or outputs of a model. The values in `only_ours` must have types that maxops supports."""
     values: dict[str, Value] = {}
     for info in infos:
         where = f"{source}: {kind} {info.name!r}"
@@ -297,7 +304,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
                 f"{where} is {actual}; maxops supports dense tensors, and sequences and optionals of dense tensors"
             )
         tensor = held.tensor_type
-        dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
+        dtype = DTYPES.get(tensor.elem_type) or (None if info.name in only_ours else other_type(tensor.elem_type))
         if dtype is None:
             raise unsupported_type(where, tensor.elem_type)
         if info.name in values:

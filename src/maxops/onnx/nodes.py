@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto
 from onnx.checker import ValidationError
 from onnx.onnx_cpp2py_export.checker import CheckerContext
 
@@ -50,6 +50,19 @@ def is_max(node: NodeProto) -> bool:
     if node.op_type in spec.SCATTERS:
         return any(each.name == "reduction" and each.s == b"max" for each in node.attribute)
     return node.op_type in ("Max", "ReduceMax")
+
+
+def in_maxima(graph: GraphProto) -> set[str]:
+    """Return the names of the inputs and outputs of max operators, and of their copies by Identity.
+
+    The graph must be in topological order. Only these values must have types that maxops supports.
+    """
+    names = {name for node in graph.node if is_max(node) for name in (*node.input, *node.output)}
+    copies = [{*node.input, *node.output} for node in graph.node if node.op_type == "Identity"]
+    for pair in (*reversed(copies), *copies):
+        if names & pair:
+            names |= pair
+    return names
 
 
 def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
@@ -130,15 +143,15 @@ def plain_constant(attribute: AttributeProto) -> Array:
     return np.array(getattr(attribute, field), dtype)
 
 
-def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
-    """Return the value of a Constant node as a read-only array."""
+def constant(node: NodeProto, where: str, folder: Path | None, *, any_type: bool) -> Array:
+    """Return the value of a Constant node as a read-only array. `any_type` is as in `to_array`."""
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
         actual = f"{len(names)}: {', '.join(names)}" if names else "none"
         raise ModelError(f"{where}: a Constant must have exactly one attribute, got {actual}")
     attribute: AttributeProto = node.attribute[0]
     if attribute.name == "value":
-        return to_array(attribute.t, f"{where}: the value", folder)
+        return to_array(attribute.t, f"{where}: the value", folder, any_type=any_type)
     if attribute.name not in PLAIN_CONSTANTS:
         listed = ", ".join(["value", *PLAIN_CONSTANTS])
         raise ModelError(f"{where}: unsupported attribute {attribute.name!r}; supported attributes: {listed}")
