@@ -140,12 +140,15 @@ def test_a_storage_that_was_freed(dtype: Any) -> None:
     freed, scalar, other = torch.ones(3, dtype=dtype), torch.ones((), dtype=dtype), torch.ones(3, dtype=dtype)
     parameter = torch.ones(3, dtype=dtype, requires_grad=True)
     result = mo.maximum(parameter, 2.0)
-    for tensor in (freed, scalar, parameter):
+    table = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+    for tensor in (freed, scalar, parameter, table):
         tensor.untyped_storage().resize_(0)
     calls: list[tuple[str, Callable[[], Any]]] = [
         ("input 1", lambda: mo.maximum(other, freed)),
         ("data", lambda: mo.reduce_max(freed, axis=0)),
         ("data", lambda: mo.segment_max(freed, torch.tensor([0, 0, 1]), fill_mode="ZERO")),
+        ("data", lambda: mo.segment_max(table, torch.tensor([0, 0, 1]), axis=1, fill_mode="ZERO")),
+        ("data", lambda: mo.segment_max(table, [0, 0, 1], axis=-1, fill_mode="ZERO")),
         ("initial", lambda: mo.reduce_max(other, initial=scalar)),
         ("out", lambda: mo.maximum(other, other, out=freed)),
         ("input 0", lambda: mo.maximum(parameter, 2.0)),

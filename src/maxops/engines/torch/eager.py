@@ -145,7 +145,9 @@ def segment_max(call: SegmentCall) -> Any:
             num_segments=symbol if symbol is not None else planned.num_segments if is_counted else None,
         )
     if planned.axis:
-        tensors = tensors._replace(data=torch.movedim(tensors.data, planned.axis, 0))
+        if (moved := _moved(tensors.data, planned.axis)) is None:
+            raise memory.without_memory(tensors.data, "data")  # other tensors that torch cannot permute were rejected
+        tensors = tensors._replace(data=moved)
     values, indices, empty = segments_along(planned.axis, memory.move, functions.segment_max(*arguments(tensors)))
     results = [outputs.copy(row, out, values)]
     results += [indices] * planned.return_indices + [empty] * planned.return_empty

@@ -86,13 +86,18 @@ def has_memory(tensor: torch.Tensor) -> bool:
     return tensor.data_ptr() != 0 or tensor.numel() == 0
 
 
+def without_memory(tensor: torch.Tensor, name: str) -> EngineError:
+    """Return the error for a tensor without memory."""
+    return EngineError(
+        f"{name} of shape {shown(tuple(tensor.shape))} has no memory, because its storage was resized to 0 bytes; "
+        "resize the storage before the call"
+    )
+
+
 def view(tensor: torch.Tensor, name: str = "tensor") -> Array:
     """Return a CPU tensor as an array that shares its memory, without its gradient history."""
     if not has_memory(tensor):
-        raise EngineError(
-            f"{name} of shape {shown(tuple(tensor.shape))} has no memory, because its storage was resized to 0 bytes; "
-            "resize the storage before the call"
-        )
+        raise without_memory(tensor, name)
     try:
         return _view(tensor)
     except ValueError as error:
