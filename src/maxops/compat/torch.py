@@ -25,6 +25,7 @@ Differences:
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, cast
 
@@ -36,9 +37,11 @@ with needed("maxops.compat.torch", "torch"):
     import torch
 
 import maxops.engines.torch  # noqa: F401  (registers the operators)
-from maxops import ops
+from maxops import _native, ops
 from maxops.compat import at_once, index_error
-from maxops.engines.torch.memory import DTYPES, unsupported_kind
+from maxops.engines.torch import plain
+from maxops.engines.torch.dispatch import is_tracing
+from maxops.engines.torch.memory import DTYPES, tensor_of, unsupported_kind
 from maxops.errors import AxesError, OffsetsError, SegmentIdsError
 
 __all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
@@ -217,6 +220,8 @@ def scatter_reduce(
         and index.dim() == 1 == src.dim()
         and (result := _scattered_at_once(input, index, src, dim, include_self)) is not None
     ):
+        return result
+    if (result := _scattered_by_each_at_once(input, index, src, dim, include_self)) is not None:
         return result
     if not (_go_together(input, src, dim) and _is_index_of(index, input, src, dim)):
         return torch.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
@@ -445,6 +450,40 @@ def _scattered_by_each(input: Tensor, index: Tensor, src: Tensor, dim: int, incl
         index = index.clamp(-1, rows)
     ids = torch.add(places, index, alpha=columns)
     return _scattered(input.reshape(-1), ids.reshape(-1), src.reshape(-1), 0, include_self).reshape(input.shape)
+
+
+def _scattered_by_each_at_once(
+    input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
+) -> Tensor | None:
+    """Scatter plain, valid CPU tensors by an index with the shape of `src`, or return None if checks are necessary."""
+    if not type(input) is type(index) is type(src) is Tensor or type(dim) is not int or index.dtype is not torch.int64:
+        return None
+    shape, lowest = input.shape, _LOWEST.get(input.dtype)
+    if torch.compiler.is_compiling() or is_tracing() or len(shape) < 2:
+        return None
+    if not -len(shape) <= dim < len(shape) or src.dtype is not input.dtype or lowest is None or not src.numel():
+        return None
+    rows, beside = shape[dim], [*shape]
+    beside[dim] = index.size(dim)
+    views = plain.at_once((input, index, src)) if [*index.shape] == beside == [*src.shape] else None
+    if views is None or _native.check_indices(views[1].reshape(-1), False, False, True, rows, index.numel()):
+        return None
+    # use one segment per element of input, in C order
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    outer = input.numel() // (rows * inner)
+    ids = views[1].reshape(outer, -1, inner) * inner
+    ids += np.arange(inner)
+    if outer > 1:
+        ids += np.arange(0, input.numel(), rows * inner).reshape(-1, 1, 1)
+    values, updates = views[0].reshape(-1), views[2].reshape(-1)
+    options: Any = {"fill_value": lowest, "sorted": False, "return_empty": not include_self}
+    result = _native.segment_max(updates, ids.reshape(-1), values.size, **options)
+    if include_self and result is not None:
+        result = _native.maximum(values, result, out=result)
+    elif result is not None:
+        result, empty = result
+        np.copyto(result, values, where=empty)
+    return None if result is None else tensor_of(result.reshape(shape))
 
 
 def _check(reduce: str, name: str) -> None:
