@@ -232,6 +232,19 @@ def test_nothing_leaks_out_of_a_trace(transformed: str) -> None:
         jax.eval_shape(TRANSFORMED[transformed](every), x)
 
 
+@pytest.mark.parametrize("length", [1, 8, 9])
+@pytest.mark.parametrize("dtype", [dtypes.BOOL, dtypes.UINT8, dtypes.BFLOAT16, dtypes.FLOAT32], ids=str)
+def test_indices_along_short_axes(dtype: DType, length: int) -> None:
+    """Test lengths for which XLA, instead of the native core, finds the indices."""
+    x = mixed(dtype, (5, 2, length), length)
+    for axes in (2, (1, 2), 0):
+        for nan in ("propagate", "ignore"):
+            results = mo.reduce_max(give(x), axes, return_indices=True, nan=nan)
+            expected = mo.reduce_max(x, axes, return_indices=True, nan=nan)
+            same(results[0], expected[0])
+            assert np.array_equal(results[1], expected[1])
+
+
 def test_without_compiling() -> None:
     data = mixed(dtypes.FLOAT32, (3, 4), 15)
     with jax.disable_jit():

@@ -15,8 +15,11 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from maxops import _xla
+from maxops.engines.jax import integer_keys
 from maxops.engines.jax.segments import Segments, index_dtype
 from maxops.shapes import reduced
+
+_SHORT = 8  # number of elements up to which XLA's loop over a reduction along the last axis is faster
 
 
 @cache
@@ -65,6 +68,8 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
+    if data.ndim - 1 in axes and data.size <= _SHORT * values.size:
+        return integer_keys.first_in_axes(data, values, axes)
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 
