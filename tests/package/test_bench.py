@@ -439,12 +439,20 @@ def test_the_command_writes_what_it_was_asked_for(command: Callable[..., Any], t
     [
         (["Mean"], "Max, ReduceMax, SegmentMax"),
         (["--types", "float8"], "float16, bfloat16"),
+        (["--types", "all,float8", "--list"], "unknown type 'float8'"),
         (["--libraries", "numpy,cupy"], "numpy, torch"),
         (["--only", "no such case"], "--list"),
         (["--sizes", "1000"], "1e3, 1e5"),
+        (["--from", "run.json", "--only", "Max"], "--only cannot be combined with --from"),
+        (["--from", "run.json", "Max"], "OP cannot be combined with --from"),
+        (["--list", "--threads", "2"], "--threads cannot be combined with --list"),
+        (["--list", "--json", "run.json"], "--json cannot be combined with --list"),
+        (["--compare", ".", "--libraries", "numpy"], "--libraries cannot be combined with --compare"),
     ],
 )
-def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: list[str], text: str) -> None:
+def test_names_and_options_without_an_effect_are_usage_errors(
+    command: Callable[..., Any], words: list[str], text: str
+) -> None:
     result = command(*words)
     assert result.exit_code == 2
     assert text in re.sub(r"[\s│]+", " ", result.output)
@@ -644,4 +652,4 @@ def test_compare_prints_tables_and_writes_json(tmp_path: Path) -> None:
 def test_compare_takes_no_other_outputs(command: Callable[..., Any], tmp_path: Path) -> None:
     result = command("--compare", str(tmp_path), "--markdown", str(tmp_path / "x.md"))
     assert result.exit_code == 2
-    assert "--compare supports --json" in " ".join(result.output.replace("│", "").split())
+    assert "--markdown cannot be combined with --compare" in " ".join(result.output.replace("│", "").split())

@@ -88,23 +88,22 @@ def bench(
         raise typer.BadParameter('plots require matplotlib; run pip install "maxops[bench]"', param_hint="--html")
     if form == "json" and json_file is not None:
         raise typer.BadParameter("--format json writes to stdout and cannot be combined with --json")
+    given_options = {
+        "OP": operators, "--types": types, "--libraries": library, "--quick": quick, "--sizes": sizes, "--only": only,
+        "--seconds": seconds, "--threads": threads, "--compare": other, "--random": random, "--list": listed,
+        "--from": earlier, "--json": json_file, "--html": html_file, "--markdown": markdown_file,
+    }  # fmt: skip
+    _check_together({option for option, value in given_options.items() if value})
     json_file = streams.STREAM if form == "json" else json_file
     reports = {json_file: report.as_text, html_file: page.html, markdown_file: report.markdown}
     given = [file for file in (json_file, html_file, markdown_file) if file is not None]
     _check_files(given, earlier, overwrite=overwrite, parents=parents)
     if random is None and (seed is not None or only_call is not None):
         raise typer.BadParameter("--seed and --only-call require --random")
-    if random is not None:
-        unused = {"--quick": quick, "--sizes": sizes, "--only": only, "--compare": other, "--list": listed}
-        unused |= {"--from": earlier, "--html": html_file, "--markdown": markdown_file}
-        for option in (option for option, value in unused.items() if value):
-            raise typer.BadParameter(f"{option} cannot be combined with --random")
     if earlier is not None:
         run = report.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else report.read(earlier)
         _report(run, report.summary(run), reports, parents)
         return
-    if other is not None and (html_file or markdown_file):
-        raise typer.BadParameter("--compare supports --json, but not --html or --markdown")
     names = _names(library or [], list(LIBRARIES if random is None else random_calls.BESIDE), "--libraries", "library")
     if random is not None:
         run = _random(operators or [], types or [], names, threads, random, seed or 0, only_call, seconds)
@@ -141,6 +140,23 @@ def bench(
         )
         _report_tables(run, about, compare.tables(run), json_file, parents)
         _fail(compare.different(run), "the two installations return different bits in {}", "case", "cases")
+
+
+# The options that apply to each kind of run, in addition to --format, --overwrite and --parents.
+_CASES = {"OP", "--types", "--sizes", "--only", "--quick"}
+_KINDS = {
+    "--random": {"OP", "--types", "--libraries", "--seconds", "--threads", "--json"},
+    "--from": {"--json", "--html", "--markdown"},
+    "--compare": {*_CASES, "--seconds", "--threads", "--json"},
+    "--list": _CASES,
+}
+
+
+def _check_together(given: set[str]) -> None:
+    """Reject options that would have no effect."""
+    for kind, taken in _KINDS.items():
+        if kind in given and (unused := given - taken - {kind}):
+            raise typer.BadParameter(f"{min(unused)} cannot be combined with {kind}")
 
 
 def _quiet(threads: int | None) -> int:
@@ -234,9 +250,7 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
     """Return the selected names, which may be separated by commas. By default, return all names."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
-    if not chosen or "all" in chosen:
-        return list(there)
     for name in chosen:
-        if name not in there:
+        if name not in (*there, "all"):
             raise typer.BadParameter(f"unknown {what} {name!r}; expected one of {', '.join(there)}", param_hint=option)
-    return [name for name in there if name in chosen]
+    return [name for name in there if name in chosen or "all" in chosen or not chosen]
