@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,29 @@ def test_external_data_needs_a_file(
 
 
 # ----------------------------------------------------------------------------------------------- external data
+
+
+@pytest.mark.parametrize("key", ["ofset", "offset"])
+def test_keys_that_runtimes_ignore_are_refused(key: str, tmp_path: Path) -> None:
+    """Test models with other operators too. onnx would read a misspelled offset as 0, with a warning."""
+    proto = external(location="good.bin", offset=8)
+    proto.graph.initializer[0].external_data.add(key=key, value="0")
+    path = tmp_path / "model.onnx"
+    (tmp_path / "good.bin").write_bytes(bytes(8) + Y.tobytes())
+    calls: list[Callable[[], Any]] = [
+        lambda: load(path),
+        lambda: load(path, on="onnxruntime"),
+        lambda: expose(path, "m"),
+    ]
+    if find_spec("onnxruntime"):
+        calls.append(lambda: import_module("maxops.onnxruntime").session(path))
+    for others in (False, True):
+        if others:
+            proto.graph.node.append(helper.make_node("Relu", ["y"], ["unused"]))
+        path.write_bytes(proto.SerializeToString())
+        for call in calls:
+            with pytest.raises(ModelError, match=rf"external data key '{key}'"):
+                call()
 
 
 @pytest.mark.parametrize("is_attribute", [False, True])

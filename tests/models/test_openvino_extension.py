@@ -175,6 +175,16 @@ def test_without_registering_a_file_is_refused(tmp_path: Path) -> None:
         ov.Core().read_model(path)
 
 
+def test_only_a_model_is_rewritten() -> None:
+    (x,) = inputs = [parameter("x", [2])]
+    compiled_model = compiled(ov.Model([opset.maximum(x, x)], inputs, "m"))
+    for given in (None, "model.xml", compiled_model):
+        with pytest.raises(
+            errors.ModelError, match=rf"an openvino\.Model, got {type(given).__name__}; read files with"
+        ):
+            maxops.openvino.rewrite(given)
+
+
 def test_names_and_the_original_stay() -> None:
     a, b = parameter("a", [4]), parameter("b", [4])
     top = opset.maximum(a, b)

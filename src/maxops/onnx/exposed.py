@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Step
 from maxops.onnx import nodes
-from maxops.onnx.external import follow_links
+from maxops.onnx.external import check_external, follow_links
 from maxops.onnx.inline import by_key, inlined
 from maxops.onnx.load import opset_of, parse, read, take_data_in, to_bytes
 from maxops.onnx.structure import with_inner
@@ -49,6 +49,7 @@ def expose(model: Path | bytes, source: str) -> Exposed:
     proto = read(model) if isinstance(model, Path) else parse(model, source)
     folder = follow_links(proto, model) if isinstance(model, Path) else None
     if folder is not None:
+        check_external(proto, source)
         take_data_in(proto, source, folder)
     try:
         proto = inlined(proto, by_key(proto)) if proto.functions else proto

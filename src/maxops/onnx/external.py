@@ -12,7 +12,7 @@ from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
 from maxops.errors import ModelError, OutputError
 from maxops.onnx.structure import all_graphs, all_nodes
-from maxops.onnx.tensors import type_of
+from maxops.onnx.tensors import check_keys, type_of
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
@@ -22,6 +22,12 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
         tensors += [attribute.t, *attribute.tensors]
     tensors += [part for sparse in _sparse_tensors(model) for part in (sparse.values, sparse.indices)]
     return (tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL)
+
+
+def check_external(model: ModelProto, source: str) -> None:
+    """Reject keys of external data that runtimes would ignore. Error messages start with `source`."""
+    for tensor in external_tensors(model):
+        check_keys(tensor, f"{source}: tensor {tensor.name!r}")
 
 
 def _attributes(model: ModelProto) -> list[AttributeProto]:

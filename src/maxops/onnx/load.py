@@ -22,7 +22,7 @@ from maxops.errors import ConfigurationError, MaxopsError, ModelError
 from maxops.model import Container, Model, Other, Step, Value, type_name, warn_caller
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import evaluator
-from maxops.onnx.external import external_tensors, follow_links, without_external
+from maxops.onnx.external import check_external, external_tensors, follow_links, without_external
 from maxops.onnx.rewrite import moved
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, unsupported_type, without_folder
 from maxops.plan import Array
@@ -247,6 +247,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     external = next(external_tensors(proto), None)
     if external is not None and folder is None:
         raise without_folder(f"{source}: tensor {external.name!r}")
+    check_external(proto, source)
     if folder is not None and on == "onnx":
         take_data_in(proto, source, folder)
     inputs = _values(proto.graph.input, source, "input")

@@ -14,7 +14,7 @@ import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from maxops import _native
-from maxops.onnx.external import external_tensors, follow_links
+from maxops.onnx.external import check_external, external_tensors, follow_links
 from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 from maxops.onnx.tensors import bits_of, bytes_of
@@ -80,6 +80,7 @@ def session_with(
     """Create a session like `session`, but do not restore the option for the folder of external data."""
     register(options)
     result = moved(proto)
+    check_external(result, "the model")
     if folder is not None and any(external_tensors(result)):
         _set_entry(options, _DATA_FOLDER, str(folder))
     return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)

@@ -39,6 +39,11 @@ OURS = {(operator.__name__, VERSION): operator for operator in (Maximum, ReduceM
 
 def rewrite(model: Any) -> Any:
     """Return a copy of a model in which operators of maxops replace Maximum, ReduceMax and SegmentMax."""
+    if not isinstance(model, ov.Model):
+        raise ModelError(
+            f"the model must be an openvino.Model, got {type(model).__name__}; read files with "
+            "openvino.Core().read_model, and rewrite a model before it is compiled"
+        )
     model = model.clone()
     for node in model.get_ordered_ops():
         _refuse_bodies(node)
