@@ -431,7 +431,7 @@ def test_only_the_values_of_max_operators_need_a_type_of_maxops() -> None:
     string = partial(value, dims=(2,), elem_type=TensorProto.STRING)
     nodes = [node("Max", ["x"], "y"), node("Identity", ["s"], "t"), node("Constant", [], "c", value=tensor("", words))]
     weights = [tensor("s", words), tensor("unused", np.array([1j], np.complex64))]
-    outputs = ["y", *map(string, ("s", "t", "c"))]
+    outputs: list[str | onnx.ValueInfoProto] = ["y", *map(string, ("s", "t", "c"))]
     result = from_proto(model(nodes, ["x", string("s")], outputs, weights)).run({"x": X})
     assert [result[name].tolist() for name in ("s", "t", "c")] == [["a", "b"]] * 3
     given = {"x": X, "s": words[::-1]}

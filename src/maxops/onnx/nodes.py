@@ -143,7 +143,7 @@ def plain_constant(attribute: AttributeProto) -> Array:
     return np.array(getattr(attribute, field), dtype)
 
 
-def constant(node: NodeProto, where: str, folder: Path | None, *, any_type: bool) -> Array:
+def constant(node: NodeProto, where: str, folder: Path | None, *, any_type: bool = False) -> Array:
     """Return the value of a Constant node as a read-only array. `any_type` is as in `to_array`."""
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
