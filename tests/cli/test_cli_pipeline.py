@@ -383,12 +383,22 @@ def test_models_through_a_pipe(models: Path) -> None:
     assert "stdin is truncated or not an ONNX model" in maxops("run", "-", stdin=b"x").stderr
 
 
-def test_a_model_to_the_device_of_stdout(models: Path) -> None:
-    """Test that messages do not mix with the model if standard output is passed by its path."""
-    command = [sys.executable, "-m", "maxops", "rewrite", "m/good.onnx", "/dev/stdout"]
-    done = subprocess.run(command, capture_output=True, check=True)
-    onnx.checker.check_model(done.stdout)
-    assert b"1 Max node in domain maxops" in done.stderr
+@pytest.mark.parametrize(("output", "is_stdout"), [("/dev/stdout", True), ("out", True), ("other", False)])
+@pytest.mark.parametrize(
+    ("words", "message"), [("rewrite m/good.onnx", b"1 Max node in"), ("evidence --csv", b"goals")]
+)
+def test_messages_if_stdout_is_the_output_file(
+    output: str, is_stdout: bool, words: str, message: bytes, models: Path
+) -> None:
+    """Test that messages go to stderr if standard output is passed by its path, and are never lost."""
+    with (models / "out").open("wb") as file:
+        command = [sys.executable, "-m", "maxops", *words.split(), output]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, check=False)
+    written = (models / ("out" if is_stdout else output)).read_bytes()
+    if words.startswith("rewrite"):
+        onnx.checker.check_model(written)
+    assert (message in done.stderr) is is_stdout
+    assert (message in (models / "out").read_bytes().removeprefix(written)) is not is_stdout
 
 
 def test_no_output_replaces_the_data_of_a_model(models: Path) -> None:

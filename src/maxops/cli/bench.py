@@ -204,7 +204,8 @@ def _report(
     run: Json, tables: Sequence[report.Table], reports: Mapping[Path | None, Callable[[Json], str]], parents: bool
 ) -> None:
     if streams.STREAM not in reports:
-        _show(tables, f"\n{report.headline(run)}")
+        with streams.stdout_kept_for(reports):
+            _show(tables, f"\n{report.headline(run)}")
     for file, text in reports.items():
         if file is not None:
             streams.give_text(file, text(run), make_folders=parents)

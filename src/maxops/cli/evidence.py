@@ -35,6 +35,7 @@ def evidence(
         raise OutputError(f"{csv} is specified for two outputs; use a different file for each")
     streams.check_outputs(files, [], overwrite=False, parents=parents)
     named = {path: text for path, text in files.items() if not streams.is_stream(path)}
+    kept = streams.stdout_kept_for(files)
     with atomic_write(make_folders=parents) as temporary:
         for path, text in named.items():
             with errors_of(path):
@@ -43,7 +44,7 @@ def evidence(
     differing = package.differences()
     if streams.STREAM in files:
         streams.give_text(streams.STREAM, files[streams.STREAM]())
-    with streams.stdout_kept_for(files):
+    with kept:
         if as_json or form == "json":
             installed = _native.build() | {"isa": _native.isa(), "differs": differing}
             assumptions = package.read("matrix")["assumptions"]

@@ -39,6 +39,7 @@ def rewrite(
     except MaxopsError as error:
         raise error.at(streams.name_of(model)) from error
     content = to_bytes(result, streams.name_of(model))
+    kept = streams.stdout_kept_for([output])
     if streams.is_stream(output):
         streams.write_stdout(content)
     else:
@@ -55,7 +56,7 @@ def rewrite(
             with errors_of(output):
                 temporary(output).write_bytes(content)
         streams.say_written([output, *copied])
-    with streams.stdout_kept_for([output]):
+    with kept:
         found = [counted(count, f"{operator} node") for operator, count in counts(result).items()]
         listed = ", ".join(found) or "no max nodes"
         print(f"{streams.STDOUT if streams.is_stream(output) else printable(str(output))}: {listed} in domain maxops")

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Literal
@@ -169,14 +169,13 @@ def say_written(paths: Iterable[Path]) -> None:
         print_line(f"maxops: wrote {printable(str(path))}")
 
 
-@contextmanager
-def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
-    """Redirect printed messages to stderr if standard output is one of the outputs, even as /dev/stdout."""
-    if any(is_stream(path) or _is_stdout(path) for path in outputs if path is not None):
-        with redirect_stdout(sys.stderr):
-            yield
-    else:
-        yield
+def stdout_kept_for(outputs: Iterable[Path | None]) -> AbstractContextManager[object]:
+    """Redirect printed messages to stderr if standard output is one of the outputs, even as /dev/stdout.
+
+    Call this function before writing the outputs, because a written file replaces the file that stdout has open.
+    """
+    is_output = any(is_stream(path) or _is_stdout(path) for path in outputs if path is not None)
+    return redirect_stdout(sys.stderr) if is_output else nullcontext()
 
 
 def _is_stdout(path: Path) -> bool:
