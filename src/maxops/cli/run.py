@@ -4,57 +4,31 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from maxops import dtypes
-from maxops.cli import random_inputs, streams
-from maxops.cli.compare import difference, different
-from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
+from maxops.cli import random_inputs, run_inputs, streams
+from maxops.cli.compare import difference
+from maxops.cli.files import file_name, write_npy
 from maxops.cli.progress import progress
+from maxops.cli.run_against import Compare, Compared, compare_with
 from maxops.cli.table import VERDICTS, Cell, describe, first_values, show, show_json, verdict
-from maxops.counted import counted
-from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
-from maxops.model import Other, Value, flat, type_name
+from maxops.errors import MaxopsError, ModelError, OutputError
+from maxops.model import Other, flat, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
 from maxops.shown import printable
-from maxops.spec import Spec
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
     from maxops.onnx.suite import DataSet
-
-OURS = "maxops"  # in comparisons with another runtime
-
-Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The comparison with another runtime or with expected outputs: the first difference in each output or max node.
-
-    The difference is "" if the output or node agrees. `other` is the name of the other runtime, or "" for the expected
-    outputs.
-    """
-
-    other: str
-    differences: Mapping[str, str]
-    of: Literal["outputs", "nodes"] = "outputs"
-    tolerance: float = 0.0
-
-    @property
-    def agree(self) -> int:
-        """The number of outputs or nodes that agree."""
-        return sum(not text for text in self.differences.values())
 
 
 @dataclass(frozen=True)
@@ -184,24 +158,24 @@ def run(
 
     if seed is None and (size or special):
         raise typer.BadParameter(f"{'--size' if size else '--special-values'} has no effect without --seed")
-    named = [_split(argument) for argument in given or []]
+    named = [run_inputs.split_argument(argument) for argument in given or []]
     file = model / suite.MODEL if model.is_dir() else model
     streams.check_inputs([model, *(path for _, path in named)])
     content = streams.read_model(model) if streams.is_pipe(model) else file
     loaded = _load(content, streams.name_of(model), on)
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
+    files = [] if output is None else _files(output, places.values(), loaded)
     if output is not None:
-        files = _files(output, places.values(), loaded)
         sources = chain(streams.model_files(file), (path for _, path in named))
         _check_output(output, files, len(folders), sources, overwrite, parents)
     compare = None
     if against is not None:
-        compare = _compare_with(against, content, loaded, seconds, tolerance, whole=whole or is_ir)
+        compare = compare_with(against, content, loaded, seconds, tolerance, whole=whole or is_ir)
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
     else:
-        inputs = _inputs(loaded, named, seed, random_inputs.sizes(size or []), special=special)
+        inputs = run_inputs.read_inputs(loaded, named, seed, random_inputs.sizes(size or []), special=special)
         try:
             outputs = _compute(loaded, inputs)
         except MaxopsError as error:
@@ -212,7 +186,7 @@ def run(
                 "requirements, such as indices"
             ) from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
-    with streams.stdout_kept_for([output]):
+    with streams.stdout_kept_for([output, *files]):
         _show(loaded, results, form)
     if output is not None:
         by_place = dict(zip(places.values(), (each.outputs for each in results), strict=True))
@@ -294,103 +268,6 @@ def _write(
         write_npy({output: next(iter(arrays.values()))}, make_folders=False)
     else:
         raise OutputError(f"stdout can receive only one array, got {len(arrays)}; use --output FOLDER")
-
-
-def _check_tensors(model: Model) -> None:
-    for value in (*model.inputs, *model.outputs):
-        if value.container:
-            raise ModelInputError(f"{model.source}: --against supports only tensors, but the model has {value}")
-
-
-def _compare_with(
-    name: str, model: Path | bytes, loaded: Model, seconds: float | None, tolerance: float, *, whole: bool
-) -> Compare:
-    from maxops.conformance import limits, whole_model  # noqa: PLC0415  (see above)
-
-    _check_tensors(loaded)
-    seconds = limits.check_seconds(whole_model.SECONDS if seconds is None else seconds)
-    if whole:
-        return _comparison(name, model, loaded, seconds, tolerance)
-    return _judgement(name, model, loaded, seconds)
-
-
-def _judgement(name: str, model: Path | bytes, loaded: Model, seconds: float) -> Compare:
-    """Return a function that runs another runtime, and compares each max node with maxops on the same inputs."""
-    from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
-    from maxops.onnx.exposed import expose  # noqa: PLC0415
-
-    whole_model.check(name, model)
-    shown = expose(model, loaded.source)
-    if shown.inside:
-        print_line(
-            f"maxops: warning: {loaded.source}: skipped {counted(shown.inside, 'max node')} in subgraphs, because "
-            "runtimes do not expose values in subgraphs"
-        )
-
-    labels: list[str] = []
-    for _, step in shown.nodes:
-        labels.append(step.label if step.label not in labels else f"{step.label} with output {step.output!r}")
-
-    def judge(inputs: Mapping[str, Array], _: Mapping[str, Array]) -> Compared:
-        try:
-            with progress(f"{loaded.source} on {name}"):
-                found = whole_model.run(name, shown.model, inputs, len(shown.outputs), seconds)
-        except whole_model.RuntimeDiedError as error:
-            return Compared(name, dict.fromkeys(labels, str(error)), "nodes")
-        values = {**shown.constants, **inputs, **dict(zip(shown.outputs, found.outputs, strict=True))}
-        sides = (f"{found.runtime} gives", f"{OURS} gives")
-        differences = {}
-        for key, (row, step) in zip(labels, shown.nodes, strict=True):
-            ours = step.compute([values[each] if each else None for each in step.inputs])
-            text = difference(ours, values[step.output], sides)
-            differences[key] = f"{text} [{_rule(row, ours, values[step.output])}]" if text else ""
-        return Compared(found.runtime, differences, "nodes")
-
-    return judge
-
-
-_SHAPE = "shape", "C2", "C1", "keepdims"  # clauses about the shape of a result; an operator has at least one
-
-
-def _rule(row: Spec, ours: Array, theirs: Array) -> str:
-    """Return the id of the clause about the first difference between two results of a node."""
-    short = "value"
-    if ours.dtype != theirs.dtype:
-        short = "T"
-    elif ours.shape != theirs.shape:
-        short = next((each for each in _SHAPE if each in dict(row.rules)), "value")
-    else:
-        first = different(ours, theirs)[0]
-        pair = np.array([array.reshape(-1)[first] for array in (ours, theirs)])
-        if np.isnan(pair).any() or not pair.any():  # zeros of both signs
-            short = "nan"
-    rule = row.rule(short)
-    return f"{rule.id}, decided by {OURS}" if rule.level == "undecided" else rule.id
-
-
-def _comparison(name: str, model: Path | bytes, loaded: Model, seconds: float, tolerance: float) -> Compare:
-    """Return a function that runs another runtime, and compares its outputs with the outputs of maxops."""
-    from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
-
-    whole_model.check(name, model)
-
-    def compare(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Compared:
-        try:
-            with progress(f"{loaded.source} on {name}"):
-                found = whole_model.run(name, model, inputs, len(outputs), seconds)
-        except whole_model.RuntimeDiedError as error:
-            return Compared(name, dict.fromkeys(outputs, str(error)), tolerance=tolerance)
-        sides = (f"{found.runtime} gives", f"{OURS} gives")
-        return Compared(
-            found.runtime,
-            {
-                key: difference(array, other, sides, tolerance)
-                for (key, array), other in zip(outputs.items(), found.outputs, strict=True)
-            },
-            tolerance=tolerance,
-        )
-
-    return compare
 
 
 def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Results:
@@ -502,97 +379,3 @@ def _verdict(difference: str) -> Cell:
     if difference.partition(":")[0] in VERDICTS:  # the other runtime crashes or hangs
         return verdict(difference)
     return verdict(f"DIFFERS: {difference}" if difference else "agrees")
-
-
-def _inputs(
-    model: Model, named: list[tuple[str, Path]], seed: int | None, sizes: Mapping[str, int], *, special: bool
-) -> dict[str, Array]:
-    declared = {value.name: value for value in model.inputs}
-    arrays: dict[str, Any] = {}
-    for own_name, path in named:
-        if own_name in declared and declared[own_name].container:
-            if own_name in arrays:
-                raise ModelInputError(f"--input {_argument(own_name, path)}: input {own_name!r} is specified twice")
-            arrays[own_name] = _held(declared[own_name], path)
-            continue
-        for name, array in _named_arrays(own_name, path):
-            if name in arrays:
-                raise ModelInputError(f"--input {_argument(own_name, path)}: input {name!r} is specified twice")
-            bfloat16 = name in declared and declared[name].dtype is dtypes.BFLOAT16
-            arrays[name] = as_bfloat16(array) if bfloat16 else array
-    missing = [value for value in model.required if value.name not in arrays]
-    if seed is not None:
-        in_files = random_inputs.sizes_of(model.inputs, arrays)
-        random_inputs.check_sizes(missing, sizes, in_files, model.source)
-        known = in_files | dict(sizes)
-        for value in missing:
-            arrays[value.name] = random_inputs.draw(value, seed, known, model.source, special=special)
-    elif missing:
-        listed = ", ".join(map(str, missing))
-        unknown = ", ".join(repr(name) for name in arrays if name not in declared)
-        not_there = f" (the model has no input {unknown})" if unknown else ""
-        raise ModelInputError(
-            f"{model.source}: missing inputs {listed}{not_there}; pass --input NAME=FILE for each, or --seed N to "
-            "generate them randomly"
-        )
-    return arrays
-
-
-def _held(value: Value, path: Path) -> Any:
-    """Return the value of a sequence or an optional from its file: a list of arrays, or an array."""
-    from maxops.onnx.tensors import read_held_file  # noqa: PLC0415  (see above)
-
-    kind = path.suffix.lower()
-    if kind == ".pb":
-        return read_held_file(path, value.container)
-    is_list = value.container.endswith("sequence")
-    if kind != (".npz" if is_list else ".npy") and not streams.is_pipe(path):
-        file = "a .npz file of its arrays" if is_list else "a .npy file"
-        raise ModelInputError(f"--input {value.name}={path}: input {value} requires {file} or a .pb file")
-    arrays = [*read_npz(path).values()] if is_list else [read_npy(path)]
-    arrays = [as_bfloat16(array) if value.dtype is dtypes.BFLOAT16 else array for array in arrays]
-    return arrays if is_list else arrays[0]
-
-
-def _split(argument: str) -> tuple[str, Path]:
-    """Split the value of --input into the name, which may be "", and the file.
-
-    The name and the file may contain "=". Therefore, the value is split at the first "=" before the name of an existing
-    file.
-    """
-    parts = argument.split("=")
-    splits = [("=".join(parts[:number]), Path("=".join(parts[number:]))) for number in range(len(parts))]
-    there = (split for split in splits if os.path.isfile(split[1]) or streams.is_pipe(split[1]))
-    return next(there, splits[min(1, len(splits) - 1)])
-
-
-def _argument(name: str, path: Path) -> str:
-    return f"{name}={path}" if name else str(path)
-
-
-def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
-    from maxops.onnx.tensors import read_tensor_file  # noqa: PLC0415  (see above)
-
-    argument = _argument(name, path)
-    if streams.is_pipe(path):
-        if name:
-            yield name, read_npy(path)
-        else:
-            yield from read_npz(path).items()
-        return
-    kind = path.suffix.lower()
-    if kind not in (".npy", ".npz", ".pb"):
-        raise ModelInputError(f"--input {argument}: expected a file name ending in .npy, .npz or .pb")
-    if kind == ".npz":
-        if name:
-            raise ModelInputError(f"--input {argument}: a .npz file contains the input names; pass --input {path}")
-        yield from read_npz(path).items()
-    elif kind == ".npy":
-        if not name:
-            raise ModelInputError(f"--input {argument}: a .npy file contains no input name; pass --input NAME={path}")
-        yield name, read_npy(path)
-    else:
-        own_name, array = read_tensor_file(path, any_type=True)
-        if not name and not own_name:
-            raise ModelInputError(f"--input {argument}: the tensor has no name; pass --input NAME={path}")
-        yield name or own_name, array
