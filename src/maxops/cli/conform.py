@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
-from rich.console import Console
 
 from maxops.atomic_files import atomic_write, check_writable
-from maxops.cli import streams
+from maxops.cli import conform_reports, streams
 from maxops.cli.clause import Ignore, Select, selection
-from maxops.cli.one_a_line import Line, default_form, show_lines
+from maxops.cli.one_a_line import default_form
 from maxops.cli.progress import counting_bar
-from maxops.cli.table import say, show, show_json
-from maxops.conformance import bounds, compare, limits, matrix, saved
+from maxops.cli.table import show, show_json
+from maxops.conformance import compare, limits, saved
 from maxops.conformance.ids import case_name
 from maxops.conformance.result import FAULTS, Finding, Run
-from maxops.conformance.wording import Table, expected_to_actual, runtime_label, shortened
 from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
 from maxops.program import BAD_USE, FAILED, print_line
@@ -31,7 +29,6 @@ from maxops.shown import printable
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
 
-LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # column widths of the matrix that keep words whole
 MAX_CLAUSES = 8  # in an error
 MAX_CASE_TEXT = 60  # characters of a case name next to the progress bar
 
@@ -191,11 +188,11 @@ def conform(
     new = _new_faults(seen, known, has_baseline=baseline is not None)
     with streams.stdout_kept_for(files):
         shown_as = "text" if form is None and old is not None else default_form(form)
-        _report(runs, seen, before, new, shown_as)
+        conform_reports.report(runs, seen, before, new, shown_as)
         if baseline is not None and shown_as == "text":
             for finding in new:
                 print(printable(f"not in the baseline: {finding['case']}: {finding['verdict']}"))
-    _write(runs, seen, reports, make_folders=parents)
+    conform_reports.write(runs, seen, reports, make_folders=parents)
     for error in failed:
         print(f"maxops: error: {printable(str(error))}", file=sys.stderr)
     if failed:
@@ -364,93 +361,6 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
         )
     for why, count in left_out.items():
         print(f"{counted(count, 'case was', 'cases were')} not written: {why}")
-
-
-# ----------------------------------------------------------------------------------------------------- reports
-
-
-def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
-    """Show runs. `seen` are the runs after --select and --ignore, and `new` are the faults that cause exit code 1."""
-    if form == "text":
-        _show_tables(seen, before)
-        return
-    if form == "json":
-        sys.stdout.write(saved.as_text(runs))
-    else:
-        show_lines((line for run in seen for line in _lines(run, new)), form)
-    for run in seen:
-        for text in map(printable, _summary(run)):
-            print_line(f"maxops: {text}")
-
-
-def _lines(run: Run, new: Sequence[Finding]) -> Iterator[Line]:
-    failing = set(map(id, new))
-    for each in run["findings"]:
-        if id(each) in failing:
-            results = shortened(expected_to_actual(each["expected"], each["actual"]))
-            message = f"{each['verdict']}: {results}"
-            yield Line(runtime_label(run), each["case"], each["clause"], message, is_fault=True, is_file=False)
-
-
-def _summary(run: Run) -> Iterator[str]:
-    for note in run["notes"]:
-        yield f"{run['runtime']}: note: {note}"
-    for sentence in bounds.sentences(run):
-        yield f"{run['runtime']}: bounds: {sentence}"
-    yield matrix.summary(run)
-
-
-def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
-    if runs:
-        for beside in _that_fit(runs):
-            _show(matrix.matrix(beside))
-    for run in runs:
-        if (found := matrix.findings(run)).rows:
-            _show(found)
-    for old, new in compare.pairs(before, runs) if before else []:
-        if old is None and new is not None:
-            print_line(
-                f"maxops: the --compare file contains no run of {printable(new['runtime'])}, "
-                "so this runtime is not compared"
-            )
-        if old is not None and new is not None:
-            comparison = compare.compare(old, new)
-            for table in compare.tables(comparison):
-                _show(table)
-            print(printable(compare.summary(comparison)))
-    for run in runs:
-        for text in map(printable, _summary(run)):
-            say(text)
-
-
-def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """Yield groups of runs that fit side by side on a terminal. For a pipe or a file, yield a single group."""
-    most = len(runs)
-    if sys.stdout.isatty():
-        most = max(1, (Console().width - LETTERS_OF_CLAUSE) // LETTERS_OF_RUNTIME)
-    for start in range(0, len(runs), most):
-        yield runs[start : start + most]
-
-
-def _show(table: Table) -> None:
-    print(printable(table.title))
-    show(table.columns, table.rows)
-
-
-def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | None], *, make_folders: bool) -> None:
-    from maxops.conformance import junit, page  # noqa: PLC0415  (see above)
-
-    if not runs:
-        return
-    texts: dict[str, Callable[[], str]] = {
-        "--json": lambda: saved.as_text(runs),
-        "--junit": lambda: junit.as_text(seen),
-        "--html": lambda: page.html(seen),
-    }
-    for option, file in files.items():
-        if file is not None:
-            # the name of a runtime may contain bytes that are not UTF-8
-            streams.give_text(file, texts[option](), errors="backslashreplace", make_folders=make_folders)
 
 
 def _reject_unused(option: str, others: dict[str, object]) -> None:
