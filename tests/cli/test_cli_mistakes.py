@@ -19,20 +19,14 @@ import pytest
 import typer
 from onnx import TensorProto
 from rich.text import Text
-from typer.testing import CliRunner
 
+from command_output import maxops, npy
 from helpers.models import model, node, tensor, value
 from maxops.cli.app import app
 from test_cli import _header, _on_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 X = np.arange(4, dtype=np.float32)
-
-
-def npy(array: Any) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
 
 
 def header(text: str, version: tuple[int, int] = (1, 0), data: bytes = bytes(16)) -> bytes:
@@ -117,13 +111,9 @@ READERS = {
 OF_DATA = [name for name in READERS if "," not in name and name != "run"]
 
 
-def invoke(*words: object, data: bytes = b"") -> Any:
-    return CliRunner().invoke(app, list(map(str, words)), input=data)
-
-
 def line_of(*words: object, data: bytes = b"") -> str:
     """Return the one-line error of a command that must exit with 2."""
-    result = invoke(*words, data=data)
+    result = maxops(*words, stdin=data)
     assert (result.exit_code, result.stdout) == (2, ""), (result.output, result.exception)
     assert re.fullmatch(r"maxops: error: [^\n]+\n", result.stderr), result.stderr
     return str(result.stderr).removeprefix("maxops: error: ").rstrip("\n")
@@ -198,7 +188,7 @@ def test_a_npy_that_ends_at_any_byte_is_truncated(place: str, version: tuple[int
         assert "truncated" in line if end else "is empty" in line
         assert "save it again" in line
     path.write_bytes(whole)
-    assert invoke("maximum", path).exit_code == 0
+    assert maxops("maximum", path).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -208,7 +198,7 @@ def test_a_npy_that_ends_at_any_byte_is_truncated(place: str, version: tuple[int
 def test_the_order_of_a_file_counts(place: str, flag: str, expected: str, tmp_path: Path) -> None:
     data = header(_header((2, 3)).replace("False", flag), data=np.arange(6, dtype=np.float32).tobytes())
     (tmp_path / "x.npy").write_bytes(data)
-    result = invoke("maximum", "-", data=data) if place == "stdin" else invoke("maximum", tmp_path / "x.npy")
+    result = maxops("maximum", "-", stdin=data) if place == "stdin" else maxops("maximum", tmp_path / "x.npy")
     assert expected in result.stdout
 
 
@@ -299,7 +289,7 @@ def test_flags_that_say_both_are_not_taken_silently(command: str) -> None:
             line = line_of(command, param.opts[0], param.secondary_opts[0])
             assert line.startswith(f"{param.opts[0]}/{param.secondary_opts[0]}: specified 2 times, ")
         elif param.is_flag and param.name != "help":  # repeating a flag is valid
-            assert "specified 2 times" not in invoke(command, param.opts[0], param.opts[0], "--help").stderr
+            assert "specified 2 times" not in maxops(command, param.opts[0], param.opts[0], "--help").stderr
 
 
 OF_A_LIBRARY = ("Input should", "Value error", "pydantic", "validation error", "unable to parse", "parse string")
@@ -381,7 +371,7 @@ def test_what_segment_max_misses_is_told_by_its_options(
 
 @pytest.mark.parametrize("mode", ["ZERO", "zero", "Lowest"])
 def test_a_fill_mode_in_any_case(mode: str, filled: dict[str, Path]) -> None:
-    assert invoke("segment-max", filled["x"], filled["ids"], "--fill-mode", mode).exit_code == 0
+    assert maxops("segment-max", filled["x"], filled["ids"], "--fill-mode", mode).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["y.npy", "y.NPY", "y.npz", "x"])
@@ -404,7 +394,7 @@ def test_run_says_that_its_output_is_a_folder(
 def test_help_is_whole_and_without_types_of_python(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setenv("TERMINAL_WIDTH", "1000")
-    shown = invoke(*filter(None, [command]), "--help").stdout
+    shown = maxops(*filter(None, [command]), "--help").stdout
     assert re.findall(r"<(?:bool|str|int|float|path|list|file|int range|float range)\b[^>]*>", shown) == []
     plain = re.sub(r"\s+", " ", Text.from_ansi(shown).plain)
     for param in (GROUP.commands[command] if command else GROUP).params:
@@ -429,7 +419,7 @@ FORMS = {"sarif": '"$schema"', "json": '"reports"', "text": "max node", "concise
 def forms(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a model and the output of a command in each format."""
     path = checked(tmp_path_factory.mktemp("forms"))
-    return path, {form: invoke("check", path, "--format", form, "--all").stdout for form in FORMS}
+    return path, {form: maxops("check", path, "--format", form, "--all").stdout for form in FORMS}
 
 
 @pytest.mark.parametrize(
@@ -451,7 +441,7 @@ def test_check_writes_the_form_of_the_suffix(
     name: str, form: str, forms: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
     path, printed = forms
-    assert invoke("check", path, "--output", tmp_path / name, "--all").exit_code == 0
+    assert maxops("check", path, "--output", tmp_path / name, "--all").exit_code == 0
     assert (tmp_path / name).read_text() == printed[form]
     assert FORMS[form] in printed[form]
 
@@ -462,7 +452,7 @@ def test_check_writes_an_explicit_form(
     name: str, form: str, forms: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
     path, printed = forms
-    assert invoke("check", path, "--output", tmp_path / name, "--all", "--format", form).exit_code == 0
+    assert maxops("check", path, "--output", tmp_path / name, "--all", "--format", form).exit_code == 0
     assert (tmp_path / name).read_text() == printed[form]
 
 
@@ -472,7 +462,7 @@ def test_check_writes_no_other_form_under_a_suffix_silently(suffix: str, tmp_pat
     line = line_of("check", path, "--output", tmp_path / f"r{suffix}")
     assert line.startswith(f"--output: {tmp_path}/r{suffix}: unsupported report suffix {suffix.lower()}; ")
     assert not (tmp_path / f"r{suffix}").exists()
-    assert invoke("check", path, "--output", tmp_path / f"r{suffix}", "--format", "json").exit_code == 0
+    assert maxops("check", path, "--output", tmp_path / f"r{suffix}", "--format", "json").exit_code == 0
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 2])
@@ -483,7 +473,7 @@ def test_numbers_agree_with_their_nouns(nodes: int, standard: list[str], tmp_pat
     else:
         proto = model([node("Identity", ["x"], "y")], ["x"])
         (tmp_path / "m0.onnx").write_bytes(proto.SerializeToString())
-    shown = invoke("check", tmp_path, "--format", "text", *standard).stdout
+    shown = maxops("check", tmp_path, "--format", "text", *standard).stdout
     assert f"{nodes} max node{'s' * (nodes != 1)}, " in shown
     assert re.findall(r"\b1 (?:max nodes|clauses|are|hold|models)\b", shown) == []
     assert re.findall(r"\b(?:0|[2-9]|\d\d+) (?:max node|clause|is|holds)\b", shown) == []

@@ -18,10 +18,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import parser
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import maxops as mo
-from command_output import HEAD, save_onnx
+from command_output import HEAD, maxops, npy, save_onnx
 from helpers import ir_models
 from helpers.bits import assert_same_bits
 from helpers.conformance_runs import careful, swift
@@ -38,10 +38,6 @@ BROKEN = (
 NONE = "g (float[2] a) => (float[2] y) { y = Abs(a) }"
 SHAPE = "ONNX.Max-13.shape"
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def maxops(*words: object, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
 
 
 @pytest.fixture
@@ -260,12 +256,6 @@ def test_runs_through_a_pipe(runs: Path) -> None:
 
 X = np.array([1, -0.0, np.nan], np.float32)
 IDS = np.array([2, 0, 2])
-
-
-def npy(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
 
 
 def loaded(data: bytes) -> Any:

@@ -14,13 +14,12 @@ import onnx
 import pytest
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import parser
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from command_output import save_onnx
+from command_output import maxops, save_onnx
 from helpers.bits import assert_same_bits
 from maxops import dtypes, reference
 from maxops.cli import random_inputs
-from maxops.cli.app import app
 from maxops.cli.compare import different
 from maxops.conformance.resource_limits import memory_limit
 from maxops.errors import ModelError
@@ -83,7 +82,7 @@ for number in (0, 1):
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(app, ["run", *map(str, words)])
+    return maxops("run", *words)
 
 
 @pytest.fixture
@@ -190,8 +189,8 @@ def test_a_current_folder_that_is_deleted(place: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(place / "gone")
     (place / "gone").rmdir()
     for words in (["rewrite", place / "m.onnx", place / "o.onnx"], ["check", place / "m.onnx", "--format", "sarif"]):
-        assert CliRunner().invoke(app, [*map(str, words)]).exit_code == 0
-    result = CliRunner().invoke(app, ["rewrite", str(place / "m.onnx"), "o.onnx"])
+        assert maxops(*words).exit_code == 0
+    result = maxops("rewrite", place / "m.onnx", "o.onnx")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "the current folder no longer exists; change to another folder" in result.stderr
 
