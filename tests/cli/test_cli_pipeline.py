@@ -375,7 +375,13 @@ def test_models_through_a_pipe(models: Path) -> None:
 
 @pytest.mark.parametrize(("output", "is_stdout"), [("/dev/stdout", True), ("out", True), ("other", False)])
 @pytest.mark.parametrize(
-    ("words", "message"), [("rewrite m/good.onnx", b"1 Max node in"), ("evidence --csv", b"goals")]
+    ("words", "message"),
+    [
+        ("rewrite m/good.onnx", b"1 Max node in"),
+        ("evidence --csv", b"goals"),
+        (f"bench --from {ROOT}/docs/speed.json --markdown", b"\nMax, by library"),
+    ],
+    ids=["rewrite", "evidence", "bench"],
 )
 def test_messages_if_stdout_is_the_output_file(
     output: str, is_stdout: bool, words: str, message: bytes, models: Path
@@ -389,6 +395,14 @@ def test_messages_if_stdout_is_the_output_file(
         onnx.checker.check_model(written)
     assert (message in done.stderr) is is_stdout
     assert (message in (models / "out").read_bytes().removeprefix(written)) is not is_stdout
+
+
+def test_results_if_stdout_is_a_file_of_the_output_folder(models: Path) -> None:
+    with (models / "y.npy").open("wb") as file:
+        command = [sys.executable, "-m", "maxops", "run", "m/good.onnx", "--seed", "1", "--output", "."]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, check=True)
+    assert b"first values" in done.stderr
+    assert np.load(models / "y.npy").shape == (2, 3)
 
 
 def test_no_output_replaces_the_data_of_a_model(models: Path) -> None:
