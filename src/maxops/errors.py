@@ -24,6 +24,10 @@ class MaxopsError(Exception):
         self.args: tuple[Any, ...] = (f"{message} [{clause}]" if clause else message,)
         self.clause = clause
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what `pickle` and `copy` need. Without this method, tblib, as in Dask, pickles errors by `__new__`."""
+        return type(self), (self.message, self.clause), self.__dict__
+
     def at(self, where: str) -> Self:
         """Return a copy of the error with a location before its message.
 

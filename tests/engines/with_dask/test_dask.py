@@ -143,10 +143,17 @@ def test_arrays_under_query_planning() -> None:
     subprocess.run([sys.executable, str(Path(__file__).with_name("dask_planning.py"))], check=True, env=environment)
 
 
-def test_errors_of_workers_come_back_whole() -> None:
-    error = errors.SegmentIdsError("position 4", "OpenVINO.SegmentMax-16.ids")
+ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.MaxopsError)]
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_of_workers_come_back_whole(kind: type[errors.MaxopsError]) -> None:
+    """Test each error as workers of Dask send it: tblib, which Dask and distributed use, has its own pickles."""
+    pickling_support = pytest.importorskip("tblib.pickling_support")
+    error = kind("position 4", "OpenVINO.SegmentMax-16.ids")
+    pickling_support.install(error)
     again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.clause, type(again)) == (str(error), error.clause, type(error))
+    assert (str(again), again.clause, again.message, type(again)) == (str(error), error.clause, error.message, kind)
 
 
 def test_rationals() -> None:
