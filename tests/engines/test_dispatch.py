@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -303,6 +304,17 @@ def test_masked_and_record_arrays_stay_errors() -> None:
     ):
         with pytest.raises(errors.DTypeError, match=says):
             mo.maximum(odd, A)
+
+
+@pytest.mark.parametrize("library", ["dask", "xarray", "torch", "jax", "cupy", "pandas", "polars", "pyarrow", "h5py"])
+def test_a_stub_of_a_library_changes_nothing(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test a module without classes, as tests of programs insert it, and as another thread sees it during an import."""
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, ModuleType(library))
+    other = type("Other", (), {"__array__": lambda self, dtype=None, copy=None: A})()
+    assert_same_bits(mo.maximum(other, A), A)
+    assert_same_bits(mo.segment_max(other, np.arange(len(A)), fill_mode="ZERO"), A)
 
 
 def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch) -> None:

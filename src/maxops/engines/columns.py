@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes
+from maxops.engines.base import is_of
 from maxops.errors import DTypeError, ShapeError
 from maxops.plan import Array
 from maxops.plan.values import int_of, is_integer
@@ -104,10 +105,18 @@ def _refuse_nulls(row: Spec, where: str, count: int) -> None:
 # -------------------------------------------------------------------------------------------- the libraries
 
 
+def _is_a(value: Any, *classes: str) -> bool:
+    """Return whether a value is of one of the classes. Classes that a module lacks match no value.
+
+    A module lacks them while another thread imports it, or if a program or its tests replace it with a stub.
+    """
+    return any(is_of(type(value), named) for named in classes)
+
+
 def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
-    if isinstance(value, pandas.DataFrame):
+    if _is_a(value, "pandas:DataFrame"):
         columns = list(value.dtypes.items())
-    elif isinstance(value, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)):
+    elif _is_a(value, "pandas:Series", "pandas:Index", "pandas.api.extensions:ExtensionArray"):
         columns = [(None, value.dtype)]
     else:
         return None
@@ -131,7 +140,7 @@ def _pandas_element(dtype: Any) -> Any:
 
 
 def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
-    if isinstance(value, polars.DataFrame):
+    if _is_a(value, "polars:DataFrame"):
         columns, parts = list(value.schema.items()), value.get_columns()
         for label, own in columns:
             if isinstance(own, polars.Array):  # Polars converts such tables to object arrays
@@ -140,7 +149,7 @@ def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
                     f"contain scalars; pass the column alone, such as table[{label!r}]",
                     row.clause("types"),
                 )
-    elif isinstance(value, polars.Series):
+    elif _is_a(value, "polars:Series"):
         columns, parts = [(None, value.dtype)], [value]
     else:
         return None
@@ -167,10 +176,10 @@ def _polars_nulls(series: Any) -> int:
 
 
 def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
-    if isinstance(value, (arrow.Table, arrow.RecordBatch)):
+    if _is_a(value, "pyarrow:Table", "pyarrow:RecordBatch"):
         columns = [(field.name, field.type) for field in value.schema]
         parts = value.columns
-    elif isinstance(value, (arrow.Array, arrow.ChunkedArray)):
+    elif _is_a(value, "pyarrow:Array", "pyarrow:ChunkedArray"):
         columns, parts = [(None, value.type)], [value]
     else:
         return None
@@ -196,14 +205,13 @@ def _arrow_element(kind: Any) -> Any:
 
 def _labels(value: Any) -> dict[int, Any]:
     """Return the row and column labels of a value, keyed by axis. Axes are counted from the last."""
-    pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(value, pandas.DataFrame):
+    if _is_a(value, "pandas:DataFrame"):
         return {-2: value.index, -1: value.columns}
-    if pandas is not None and isinstance(value, pandas.Series):
+    if _is_a(value, "pandas:Series"):
         return {-1: value.index}
-    if polars is not None and isinstance(value, polars.DataFrame):
+    if _is_a(value, "polars:DataFrame"):
         return {-1: value.columns}
-    if arrow is not None and isinstance(value, (arrow.Table, arrow.RecordBatch)):
+    if _is_a(value, "pyarrow:Table", "pyarrow:RecordBatch"):
         return {-1: value.schema.names}
     return {}
 

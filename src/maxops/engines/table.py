@@ -94,7 +94,7 @@ def register_engine(
 
 def _is_traced() -> bool:
     """Return whether Dynamo is tracing. If so, callers cache nothing, because Dynamo warns about changed globals."""
-    if not is_imported("torch"):
+    if not is_imported("torch.compiler"):  # not "torch", which may be a stub of a program or its tests
         return False
     import torch  # noqa: PLC0415 - already imported
 
