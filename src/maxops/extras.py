@@ -1,9 +1,11 @@
-"""Raise errors for missing optional packages. The errors name the extra of maxops that installs the package."""
+"""Explain errors of imports: a missing optional package, with the extra of maxops that installs it, or a broken one."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 
 
 @contextmanager
@@ -14,11 +16,51 @@ def needed(part: str, extra: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "maxops"):  # not an optional package
+    except ImportError as error:
+        if not (package := missing_package(error)):
             raise
         raise ModuleNotFoundError(
             f'{part} requires the package {package!r}, which is not installed: pip install "maxops[{extra}]"',
             name=error.name,
         ) from error
+
+
+def missing_package(error: Exception) -> str:
+    """Return the name of the optional package that an import did not find, or "" if the error has another cause.
+
+    A folder without Python files counts as missing, because Python imports it as an empty package. A module without
+    submodules does not, because it hides the package: "No module named 'onnx.checker'; 'onnx' is not a package".
+    """
+    package = _package_of(error)
+    found = sys.modules.get(package)
+    if getattr(found, "__file__", None) or (found is None and not isinstance(error, ModuleNotFoundError)):
+        return ""
+    return package
+
+
+def broken_package_text(error: Exception) -> str:
+    """Return a message if the import of another package raised the error, or "" if the error has another cause."""
+    after: list[tuple[str, str]] = []  # the functions and modules that the last function or module of maxops called
+    for frame, _ in walk_tb(error.__traceback__):
+        root = _root(frame.f_globals.get("__name__", ""))
+        if root == "maxops":
+            after = []
+        elif root != "importlib":
+            after.append((root, frame.f_code.co_name))
+    package = after[0][0] if after and after[0][1] == "<module>" else _package_of(error)
+    if not package:
+        return ""
+    return (
+        f"the package {package!r} cannot be imported: {type(error).__name__}: {error}; reinstall it, or rename your "
+        "own file or folder that has its name"
+    )
+
+
+def _package_of(error: Exception) -> str:
+    """Return the name of the package that an ImportError names, or "" if it names none, or maxops."""
+    package = _root(error.name or "") if isinstance(error, ImportError) else ""
+    return "" if package == "maxops" else package
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]

@@ -724,6 +724,41 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
     assert done.stderr == f"maxops: error: the maxops command requires '{package}'; run pip install \"maxops[onnx]\"\n"
 
 
+BROKEN = {
+    "a broken package": ("onnx/__init__.py", "raise TypeError('of protobuf')", "TypeError: of protobuf"),
+    "a missing library": ("onnx/__init__.py", "raise OSError('no libonnx.so')", "OSError: no libonnx.so"),
+    "a package in the command's own module": ("typer/__init__.py", "raise ImportError('no click')", "ImportError: no"),
+    "another version": ("onnx/__init__.py", "", "ImportError: cannot import name 'ModelProto' from 'onnx' ("),
+    "a file of the user": (
+        "typer.py",
+        "",
+        "ModuleNotFoundError: No module named 'typer.core'; 'typer' is not a package",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_package_that_cannot_be_imported_is_one_line(kind: str, place: Path, tmp_path: Path) -> None:
+    file, text, reason = BROKEN[kind]
+    broken = tmp_path / "broken" / file
+    broken.parent.mkdir(parents=True)
+    broken.write_text(text, encoding="utf-8")
+    hidden = f"import sys; sys.path.insert(0, {str(tmp_path / 'broken')!r}); from maxops.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "check", str(place / "two.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    package = Path(file).parts[0].removesuffix(".py")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"maxops: error: the package {package!r} cannot be imported: {reason}")
+
+
+def test_a_fault_of_ours_is_no_broken_package() -> None:
+    fault = "def main(*_): import json; json.loads('{')"
+    hidden = f"from maxops.cli import app, main; exec({fault!r}, vars(app)); app.app = app.main; main()"
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 70
+    holds(done.stderr, "JSONDecodeError", "maxops: error: this is a bug in maxops")
+
+
 def test_what_the_command_needs_is_its_extra() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert {re.split(r"\W", each)[0] for each in extras["onnx"]} == set(cli.EXTRA) - {"google"}  # a dependency of onnx

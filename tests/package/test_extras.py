@@ -130,3 +130,24 @@ def test_a_package_that_is_there_and_broken_is_no_missing_extra() -> None:
     with pytest.raises(ImportError) as caught, needed("a part", "onnx"):
         raise ImportError("cannot import name 'nothing' from 'onnx'", name="onnx")
     assert str(caught.value) == "cannot import name 'nothing' from 'onnx'"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("found/__init__.py", "cannot import name 'nothing' from 'found'"),
+        ("found.py", "No module named 'found.deep'; 'found' is not a package"),
+        ("found/model.onnx", "a part requires the package 'found', which is not installed"),
+    ],
+    ids=["a-package", "a-file", "a-folder-of-models"],
+)
+def test_what_has_the_name_of_a_package(name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test that a file of the user does not count as a missing package, and that a folder without modules does."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    source = "import found.deep" if name == "found.py" else "from found import nothing"
+    with pytest.raises(ImportError) as caught, needed("a part", "onnx"):
+        exec(source, {})
+    del sys.modules["found"]
+    assert str(caught.value).startswith(says)

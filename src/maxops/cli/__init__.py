@@ -8,6 +8,7 @@ import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
+from maxops.extras import broken_package_text, missing_package
 from maxops.program import BAD_USE, INTERRUPTED, OUR_FAULT, print_line
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ def main() -> None:
         print_line("maxops: interrupted")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-        if package in EXTRA:
+        if (package := missing_package(error)) in EXTRA:
             message, code = f'the maxops command requires {package!r}; run pip install "maxops[onnx]"', BAD_USE
+        elif message := broken_package_text(error):
+            code = BAD_USE
         else:
             traceback.print_exc()
             message, code = "this is a bug in maxops; please report it with the traceback above", OUR_FAULT

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 import maxops
 from maxops import _native
 from maxops.errors import MaxopsError
+from maxops.extras import broken_package_text
 from maxops.program import BAD_USE, CLOSED_PIPE, INTERRUPTED, discard, print_line
 from maxops.shown import printable
 from maxops.version import version
@@ -163,7 +164,7 @@ def _code_of(command: Callable[[], None]) -> int:
             raise
         code = CLOSED_PIPE  # rich, which prints typer's help, would exit with 1
     except OSError as error:
-        message = _os_error_text(error)
+        message = broken_package_text(error) or _os_error_text(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     try:
