@@ -11,8 +11,9 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from rich.text import Text
 
 from command_output import maxops, npy
 from helpers.models import model, node, tensor, value
-from maxops.cli.app import app
+from maxops.cli.app import COMMANDS, app
 from test_cli import _header, _on_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -280,6 +281,30 @@ def test_an_option_that_is_given_twice_is_not_taken_silently(command: str, param
         line = line_of(command, first, "1", param.opts[0], "2")
         text = f"{param.opts[0]}: specified 2 times, but can be specified only once"
         assert line == f"{text}; see maxops {command} --help"
+
+
+def _files() -> Iterator[Any]:
+    """Yield each parameter of each command that takes file names."""
+    for name, command in GROUP.commands.items():
+        module = import_module(f"maxops.cli.{COMMANDS[name][0]}")
+        hints = get_type_hints(getattr(module, name.replace("-", "_")))
+        for param in command.params:
+            if "Path" in str(hints.get(param.name)):
+                yield pytest.param(name, param, id=f"{name} {param.opts[0]}")
+
+
+@pytest.mark.parametrize(("command", "param"), list(_files()))
+def test_an_empty_file_name_is_not_the_current_folder(command: str, param: Any) -> None:
+    """Test the empty string, which an unset shell variable leaves."""
+    before = ["1" for each in GROUP.commands[command].params if each.required and each.name != param.name]
+    option = [param.opts[0]] if param.param_type_name == "option" else []
+    line = line_of(command, *before, *option, "")
+    assert line.endswith(f": expected a file name, got an empty string; see maxops {command} --help")
+
+
+@pytest.mark.parametrize("words", [["--types", ""], ["--sizes", ""], ["--libraries", ""], [""]])
+def test_empty_names_of_cases_are_not_all_cases(words: list[str]) -> None:
+    assert "got an empty string" in line_of("bench", "--list", *words)
 
 
 @pytest.mark.parametrize("command", GROUP.commands)

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -57,15 +58,22 @@ class _PlainHelp:
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command that rejects repeated options, because typer would silently use the last value."""
+    """A command that rejects repeated options and empty file names.
+
+    typer would silently use the last value of an option, and the current folder for an empty name, such as that of an
+    unset shell variable.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments of the command. Usage errors name the command."""
         try:
-            if not ctx.resilient_parsing:  # as in shell completion
-                _, _, given = self.make_parser(ctx).parse_args(list(args))
-                self._refuse_repeated(given, ctx)
-            return list(super().parse_args(ctx, args))
+            if ctx.resilient_parsing:  # as in shell completion
+                return list(super().parse_args(ctx, args))
+            texts, _, given = self.make_parser(ctx).parse_args(list(args))
+            self._refuse_repeated(given, ctx)
+            rest = list(super().parse_args(ctx, args))
+            self._refuse_empty_names(texts, ctx)
+            return rest
         except UsageError as error:
             if error.ctx is None:  # type: ignore[attr-defined]  # typer sets no context for a missing value
                 error.ctx = ctx  # type: ignore[attr-defined]
@@ -80,6 +88,17 @@ class Command(_PlainHelp, TyperCommand):
                 raise typer.BadParameter(
                     f"specified {count} times, but can be specified only once", ctx=ctx, param_hint=names
                 )
+
+    def _refuse_empty_names(self, texts: Mapping[str, Any], ctx: Any) -> None:
+        params: list[Any] = self.params
+        for param in params:
+            values = _as_list(ctx.params.get(param.name))
+            if "" in _as_list(texts.get(param.name)) and any(isinstance(value, Path) for value in values):
+                raise typer.BadParameter("expected a file name, got an empty string", ctx=ctx, param=param)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class _Commands(Mapping[str, Any]):

@@ -251,6 +251,8 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
     """Return the selected names, which may be separated by commas. By default, return all names."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    if given and not chosen:
+        raise typer.BadParameter(f"expected one of {', '.join(there)}, got an empty string", param_hint=option)
     for name in chosen:
         if name not in (*there, "all"):
             raise typer.BadParameter(f"unknown {what} {name!r}; expected one of {', '.join(there)}", param_hint=option)
