@@ -61,12 +61,12 @@ def _caches() -> dict[str, str]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the Git checkout that contains a package, or "" without a checkout or without Git."""
+    """Return the commit of the Git checkout that contains a package, or "" without a checkout or if Git cannot run."""
     root = package.resolve().parents[1]
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except FileNotFoundError:  # git is not installed
+    except OSError:  # git is not installed, or a folder of PATH is not accessible
         return ""

@@ -27,6 +27,7 @@ from maxops.bench.libraries import LIBRARIES, Library, Text
 from maxops.bench.timing import Candidate, Stopwatch, UnsupportedError, figures, paired
 from maxops.cli.bench import bench
 from maxops.dtypes import DType
+from maxops.machine import commit
 
 EVERY = grid.cases(types=grid.TYPES)
 SMALL = [case for case in grid.cases(types=grid.TYPES) if case.size <= 1_000]
@@ -520,6 +521,15 @@ def test_a_run_whose_cases_are_no_cases_is_an_error(
     (tmp_path / "run.json").write_text(report.as_text(tiny_run | {"cases": cases}))
     with pytest.raises(report.BenchFileError, match=re.escape(text)):
         report.read(tmp_path / "run.json")
+
+
+@pytest.mark.parametrize("mode", [None, 0o600], ids=["missing", "not-executable"])
+def test_without_git_there_is_no_commit(mode: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    if mode is not None:
+        (tmp_path / "git").touch(mode)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit(tmp_path / "src/maxops") == ""
 
 
 # -------------------------------------------------------------------------------------------------- compare
