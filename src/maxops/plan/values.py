@@ -65,7 +65,8 @@ def how_to_convert(value: object) -> str:
         return "pass an array of numbers, such as np.asarray([1, 2])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
-    if type(value).__name__.endswith("GroupBy"):
+    # Dynamo, which traces this function for lists, cannot search the name of a class
+    if not isinstance(value, Sequence) and type(value).__name__.endswith("GroupBy"):
         return f"pass the values and the keys to segment_max, with sorted=False: {_FROM_LABELS}"
     for method in ("toarray", "todense", "collect", "compute"):  # sparse arrays, lazy tables and Dask collections
         if hasattr(type(value), method):
