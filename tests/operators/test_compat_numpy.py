@@ -471,7 +471,7 @@ def test_mixed_types_return_the_given_out(kind: str) -> None:
         assert_same_bits(mine, theirs)
 
 
-REDUCTIONS = ("max", "nanmax", "argmax", "nanargmax")
+WITH_OUT = ("max", "nanmax", "argmax", "nanargmax")
 OUTS: dict[str, Any] = {
     "max": lambda m, out: m.max(np.array([2.5, 1]), out=out),
     "max-uint64": lambda m, out: m.max(np.array([2**64 - 1, 5], np.uint64), out=out),
@@ -484,13 +484,9 @@ OUTS: dict[str, Any] = {
     "reduce-none-in-tuple": lambda m, out: m.maximum.reduce(np.array([2, 1], out.dtype), out=(None,)),
     "reduce-initial-none-in-tuple": lambda m, out: m.fmax.reduce([2, 1], axis=(), initial=2, out=(None,)),
     **{
-        f"{each}-tuple": lambda m, out, each=each: getattr(m, each)(np.array([2.5, 1]), out=(out,))
-        for each in REDUCTIONS
+        f"{each}-tuple": lambda m, out, each=each: getattr(m, each)(np.array([2.5, 1]), out=(out,)) for each in WITH_OUT
     },
-    **{
-        f"{each}-none-in-tuple": lambda m, out, each=each: getattr(m, each)([2.5, 1], out=(None,))
-        for each in REDUCTIONS
-    },
+    **{f"{each}-none-in-tuple": lambda m, out, each=each: getattr(m, each)([2.5, 1], out=(None,)) for each in WITH_OUT},
     "reduceat-none-in-tuple": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=(None,)),
     "reduceat-tuple": lambda m, out: m.maximum.reduceat(np.array([2.5, 1]), [0], out=(out[None],))[0],
     "accumulate-none-in-tuple": lambda m, out: m.maximum.accumulate(np.array([np.nan]), out=(None,)),

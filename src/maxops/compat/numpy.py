@@ -191,9 +191,8 @@ def _element_wise(
 ) -> Any:
     """Run a call of `maximum` or `fmax` that the native core does not handle."""
     if len(inputs) == 3 and (out is not _NOT_GIVEN or isinstance(inputs[2], tuple)):
-        return getattr(_numpys, name)(
-            *inputs, **{} if out is _NOT_GIVEN else {"out": out}
-        )  # NumPy raises its own error
+        more = more if out is _NOT_GIVEN else more | {"out": out}
+        return getattr(_numpys, name)(*inputs, **more)  # NumPy raises its own error
     if len(inputs) == 3:
         *inputs, out = inputs  # type: ignore[assignment]
     elif out is _NOT_GIVEN or (isinstance(out, tuple) and len(out) == 1 and out[0] is None):
