@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import threading
 import tracemalloc
@@ -21,6 +22,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from helpers.bits import assert_same_bits
+from helpers.ir_models import reduce_net, saved
 from helpers.models import BAD_MODELS, FLOAT, MAX, BadModel, external, model, node, tensor, value
 from maxops import errors, reference
 from maxops.checker import check
@@ -28,6 +30,7 @@ from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.onnx import Backend, from_proto, load, portable, rewrite
 from maxops.onnx.exposed import expose
 from maxops.onnx.tensors import DTYPES, read_tensor_file, to_array
+from maxops.openvino import load as load_ir
 from maxops.plan import Array
 
 X = np.array([1, -0.0, np.nan, -np.inf], np.float32)
@@ -491,6 +494,16 @@ def test_intermediate_values_are_freed() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 5 * data.nbytes
+
+
+def test_a_pickled_model_is_the_same_model(tmp_path: Path) -> None:
+    steps = [node("Max", ["x", "y"], "a"), node("ReduceMax", ["a"], "b", keepdims=0), node("Identity", ["b"], "z")]
+    for made, inputs in (
+        (from_proto(model(steps, ["x", "y"])), {"x": X, "y": Y}),
+        (load_ir(saved(tmp_path, reduce_net(8), np.array([1]).tobytes())), {"x": X[None, :3], "b": Y[:3]}),
+    ):
+        for name, result in pickle.loads(pickle.dumps(made)).run(inputs).items():
+            assert_same_bits(result, made.run(inputs)[name])
 
 
 def test_progress_is_told_before_each_node() -> None:

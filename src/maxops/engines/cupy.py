@@ -56,6 +56,8 @@ def _lend(row: Spec, name: str, value: Any) -> Any:
         value = cupy.ascontiguousarray(value)  # on the device; PyTorch does not support negative strides
     try:
         return import_module("torch").from_dlpack(value)
+    except MemoryError:
+        raise
     except Exception as error:  # a subclass may raise any exception
         raise DTypeError(
             f"{row.name} {name} is a cupy.ndarray of dtype {value.dtype} that DLPack cannot export: {error}",

@@ -37,7 +37,7 @@ def _look(row: Spec, name: str, value: Any) -> Any:
     kind = type(value).__name__
     try:
         return _memory_of(row, name, value)
-    except MaxopsError:
+    except (MaxopsError, MemoryError):
         raise
     except Exception as error:  # hooks of other libraries may raise any exception
         raise DTypeError(
@@ -99,6 +99,8 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
             if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array_namespace__")
             for space in [value.__array_namespace__()]
         }
+    except MemoryError:
+        raise
     except Exception as error:  # hooks of other libraries may raise any exception
         raise _no_way_back(call, error) from error
     if not spaces:
@@ -112,6 +114,8 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
     (space,) = spaces.values()
     try:
         return alone_if_one([space.from_dlpack(part) for part in as_tuple(result)])
+    except MemoryError:
+        raise
     except Exception as error:
         raise _no_way_back(call, error) from error
 

@@ -98,6 +98,9 @@ class GraphEvaluator:
             failed = label(node) if (node := _failed(error)) else "the model"
             if isinstance(error, MaxopsError):
                 raise error.at(f"{self._source}: {failed}") from error
+            if isinstance(error, MemoryError):
+                error.add_note(f"{self._source}: {failed} on {REFERENCE}")
+                raise
             raise ModelError(f"{self._source}: {failed} failed on {REFERENCE}: {in_words(error)}") from error
         found = dict(zip(names, results, strict=True))
         for name, holds_list in self._optional.items():  # onnx's Optional returns its value in a list

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +104,12 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
     check_inputs(node, row, where)
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
     operator = ops.Operator(row)
-    return Step(label(node), tuple(node.input), node.output[0], lambda inputs: operator(*inputs, **attributes))
+    return Step(label(node), tuple(node.input), node.output[0], partial(_run, operator, attributes))
+
+
+def _run(operator: ops.Operator, attributes: dict[str, Any], inputs: Sequence[Array | None]) -> Any:
+    """Run a node. Like `partial`, a function of a module can be pickled; a lambda cannot."""
+    return operator(*inputs, **attributes)
 
 
 def check_inputs(node: NodeProto, row: Spec, where: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from maxops import ops, spec
@@ -254,7 +255,11 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
                 f"{where}: num_segments with <dim>0</dim> is read as a scalar, as in the examples of OpenVINO's "
                 "documentation; a scalar has no dims"
             )
-    return lambda inputs: ops.run(call([array for array in inputs if array is not None]))
+    return partial(_run, call)
+
+
+def _run(call: Callable[[list[Array]], Call], inputs: Sequence[Array | None]) -> Any:
+    return ops.run(call([array for array in inputs if array is not None]))
 
 
 def auto_broadcast(layer: Layer, where: str) -> str:
