@@ -50,6 +50,8 @@ def broken_package_text(error: Exception) -> str:
     package = after[0][0] if after and after[0][1] == "<module>" else _package_of(error)
     if not package:
         return ""
+    if not after and isinstance(error.__cause__, ImportError):  # the error of `needed`, which is complete
+        return str(error)
     return (
         f"the package {package!r} cannot be imported: {type(error).__name__}: {error}; reinstall it, or rename your "
         "own file or folder that has its name"

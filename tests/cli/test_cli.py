@@ -751,6 +751,20 @@ def test_a_package_that_cannot_be_imported_is_one_line(kind: str, place: Path, t
     assert done.stderr.startswith(f"maxops: error: the package {package!r} cannot be imported: {reason}")
 
 
+def test_a_missing_dependency_of_a_package_is_named_once(place: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken" / "onnx"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("import no_such_dependency", encoding="utf-8")
+    hidden = f"import sys; sys.path.insert(0, {str(broken.parent)!r}); from maxops.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "check", str(place / "two.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "maxops: error: maxops.checker requires the package 'no_such_dependency', which is not installed: "
+        'pip install "maxops[onnx]"\n'
+    )
+
+
 def test_a_fault_of_ours_is_no_broken_package() -> None:
     fault = "def main(*_): import json; json.loads('{')"
     hidden = f"from maxops.cli import app, main; exec({fault!r}, vars(app)); app.app = app.main; main()"
