@@ -236,13 +236,21 @@ def test_nothing_leaks_out_of_a_trace(transformed: str) -> None:
 @pytest.mark.parametrize("dtype", [dtypes.BOOL, dtypes.UINT8, dtypes.BFLOAT16, dtypes.FLOAT32], ids=str)
 def test_indices_along_short_axes(dtype: DType, length: int) -> None:
     """Test lengths for which XLA, instead of the native core, finds the indices."""
-    x = mixed(dtype, (5, 2, length), length)
+    x = mixed(dtype, (5, 2000, length), length)
     for axes in (2, (1, 2), 0):
         for nan in ("propagate", "ignore"):
             results = mo.reduce_max(give(x), axes, return_indices=True, nan=nan)
             expected = mo.reduce_max(x, axes, return_indices=True, nan=nan)
             same(results[0], expected[0])
             assert np.array_equal(results[1], expected[1])
+
+
+@pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
+def test_few_short_axes_are_reduced_by_the_native_core(lowering: str) -> None:
+    """Test that a few results do not use XLA's loop, which takes up to five times as long."""
+    assert lowering == "custom-calls"
+    lowered = jax.jit(lambda x: mo.reduce_max(x, axis=1, return_indices=True)).lower(jnp.zeros((300, 8)))
+    assert "maxops_argmax" in lowered.as_text()
 
 
 def test_without_compiling() -> None:

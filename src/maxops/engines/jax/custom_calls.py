@@ -19,7 +19,8 @@ from maxops.engines.jax import integer_keys
 from maxops.engines.jax.segments import Segments, index_dtype
 from maxops.shapes import reduced
 
-_SHORT = 8  # number of elements up to which XLA's loop over a reduction along the last axis is faster
+# For `_MANY` or more results of at most `_SHORT` elements along the last axis, XLA's loop is faster.
+_SHORT, _MANY = 8, 10_000
 
 
 @cache
@@ -68,7 +69,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """Return the index of the first element that equals each maximum, or -1. The result lacks the reduced axes."""
-    if data.ndim - 1 in axes and data.size <= _SHORT * values.size:
+    if data.ndim - 1 in axes and data.size <= _SHORT * values.size and values.size >= _MANY:
         return integer_keys.first_in_axes(data, values, axes)
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
