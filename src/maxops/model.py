@@ -200,9 +200,9 @@ class Model:
         inputs)`` returns a list of the named outputs in the given order. If ``output_names`` is None, the list contains
         all outputs in the model's order.
 
-        An input with a default may be omitted. Raises ModelInputError for invalid
-        inputs or output names, and ModelError for an output that contradicts its declaration. If a node violates a
-        clause, raises the error for this clause, with a message that names the node.
+        An input with a default may be omitted. Raises ModelInputError for invalid inputs or output names, and
+        ModelError for an output that contradicts its declaration. If a node violates a clause, raises the error for
+        this clause, with a message that names the node.
         """
         if inputs is not None:
             args = (*args, inputs)
