@@ -276,7 +276,8 @@ def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
         os.chdir(tree)
         os.setpriority(os.PRIO_PROCESS, 0, max(10, os.getpriority(os.PRIO_PROCESS, 0)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))  # tests change it
+        # Tests change RLIMIT_AS, which would also limit the address space that a browser reserves.
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
         code = act()
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001 - an error in a child counts as detection

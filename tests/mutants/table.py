@@ -67,7 +67,7 @@ TABLE = (
     ("src/maxops/openvino/*", "openvino* rewrite long_values checker_ir extras imports doctests"),
     ("src/maxops/checker/*", "checker* long_values extras imports doctests"),
     ("src/maxops/conformance/page/*", "conformance_page* conformance_texts"),
-    ("src/maxops/conformance/*", "conformance* imports"),
+    ("src/maxops/conformance/*", "conformance_[!p]* conformance_page imports"),  # without the tests in a browser
     ("src/maxops/cli/*", "cli* command_walk conformance_command conformance_options checker_command program paths"),
     ("src/maxops/threads.py", "threads rare_calls doctests"),
     ("src/maxops/threadpool_controller.py", "threads extras"),
