@@ -59,7 +59,7 @@ def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
 
 def refused(name: str) -> Judgement:
     case = case_of(name)
-    return judge(case, case.make(), Outcome("refused", text="an error"))
+    return judge(case, case.make(), Outcome("refused", text="an error", feed=1))
 
 
 def with_infinity(expected: Array) -> Array:
@@ -128,7 +128,8 @@ def test_what_is_open(name: str, changed: Callable[[Array], Array], verdict: str
     ],
 )
 def test_whether_an_answer_is_open(name: str, verdict: str) -> None:
-    assert refused(name).verdict == verdict
+    found = refused(name)
+    assert (found.verdict, found.message, found.feed) == (verdict, "an error", 1)
 
 
 def test_what_a_source_decides_of_no_ids_is_not_open() -> None:
@@ -177,9 +178,9 @@ def test_what_must_be_refused() -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_refusing_a_layout_is_no_fault(layout: Layout) -> None:
     case = case_of(KEEPDIMS)
-    found = judge(case, replace(case.make(), layout=layout), Outcome("refused", text="no"))
+    found = judge(case, replace(case.make(), layout=layout), Outcome("refused", text="no", feed=1))
     expected = ("refuses", "no") if layout == "contiguous" else ("not applicable", f"layout {layout!r} are unsupported")
-    assert found.verdict == expected[0]
+    assert (found.verdict, found.feed) == (expected[0], 1)
     assert expected[1] in found.message
 
 
