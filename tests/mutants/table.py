@@ -55,7 +55,7 @@ TABLE = (
     ("src/maxops/dtypes.py", CALLS),
     ("src/maxops/order.py", "integer_keys torch_any_device engines jax doctests"),
     ("src/maxops/reference.py", f"{CALLS} reference order"),
-    ("src/maxops/model.py", "model* operator_versions doctests"),
+    ("src/maxops/model.py", "model* onnx_reference openvino_ir operator_versions doctests"),
     ("src/maxops/onnx/from_torch.py", "torch_onnx"),
     ("src/maxops/onnx/external.py", "structure rewrite model checker_onnx onnxruntime doctests"),
     ("src/maxops/onnx/suite.py", "onnx_backend conformance_folder cli"),
