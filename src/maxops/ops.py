@@ -289,7 +289,7 @@ def reduce_max(
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or
             an empty sequence reduces all axes.
         keepdims: True keeps the reduced axes with size 1, and False drops them. Default: False with ``axis`` or
-            ``dim``, and otherwise True.
+            ``dim``, and True without them.
         noop_with_empty_axes: if True and ``axes`` is None or empty, reduce no axes, and return the data bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
         axis: the axes by NumPy's convention, instead of ``axes``. None reduces all axes. An empty tuple reduces no

@@ -131,7 +131,7 @@ def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
-    """Make both workers build the case's arrays. Return the reason if the case cannot be compared, and otherwise ""."""
+    """Make both workers build the case's arrays. Return "", or the reason why the case cannot be compared."""
     this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:

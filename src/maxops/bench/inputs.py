@@ -141,7 +141,7 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 
 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
-    """Return the expected result, computed by the reference if it is fast enough, and otherwise by NumPy.
+    """Return the expected result. NumPy computes it if the reference would be too slow.
 
     For the values of `build`, NumPy's maximum is exact in every bit. These values contain no NaN or floating-point
     zero, so equal values have equal bits.

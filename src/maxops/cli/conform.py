@@ -260,7 +260,7 @@ def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
 
 
 def _clauses(run: Run) -> dict[str, str]:
-    """Return the clause of each case: the clause of its finding, if it has one, or otherwise the clause in its id."""
+    """Return the clause of each case: the clause of its finding or, without a finding, the clause in its id."""
     return {case: case_name(case).clause for case in run["cases"]} | {
         each["case"]: each["clause"] for each in run["findings"]
     }

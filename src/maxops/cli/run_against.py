@@ -50,7 +50,8 @@ def compare_with(
 ) -> Compare:
     """Return a function that runs another runtime on the inputs, and compares its results with those of maxops.
 
-    The function compares the outputs if `whole`, and otherwise each max node, on the inputs that the runtime gave it.
+    With `whole`, the function compares the outputs. Without it, the function compares each max node on the inputs that
+    the node gets in the runtime.
     """
     from maxops.conformance import limits, whole_model  # noqa: PLC0415  (see above)
 

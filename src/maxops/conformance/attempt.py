@@ -73,7 +73,7 @@ class _Running:
         self._patterns = patterns(trial.call.dtype)
         self._prepared: Prepared | None = None
         self._at_once = type(runtime).run is not Runtime.run
-        # the size of each result in bytes, or 0 if the call must be refused
+        # the size of each result in bytes, or 0 if the call is invalid
         self._sizes = [0] * len(trial.feeds) if trial.expected is None else [array.nbytes for array in trial.expected]
         self._other_sizes = {array.nbytes for feed in trial.feeds for array in feed} | set(self._sizes)
         self._is_refusal, self._layout = trial.is_refusal, trial.layout

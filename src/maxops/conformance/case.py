@@ -99,7 +99,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Trial:
-    """A call, its feeds, and the expected result for each feed; `expected` is None if the call must be refused.
+    """A call, its feeds, and the expected result for each feed. `expected` is None if the call is invalid.
 
     `without_nan` contains, for each expected result, the maximum that ignores NaN (NaN if all elements are NaN). A
     runtime may return this maximum if a standard does not specify NaN. `without_nan` may be empty if no input contains
@@ -114,7 +114,7 @@ class Trial:
 
     @property
     def is_refusal(self) -> bool:
-        """True if the call must be refused."""
+        """True if the call is invalid, so that the runtime must refuse it."""
         return self.expected is None
 
 

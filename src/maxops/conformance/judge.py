@@ -187,7 +187,7 @@ _MESSAGES = {
 
 
 def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> Array:
-    """Return each element's kind in row-major order: 0 for the expected bits, otherwise 1 + its index in `_KINDS`."""
+    """Return each element's kind in row-major order: 0 for the expected bits, or 1 + the index in `_KINDS`."""
     if dtype is dtypes.REAL:
         return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
     actual_bits, expected_bits, other_bits = map(words, (actual, expected, without_nan))

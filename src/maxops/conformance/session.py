@@ -260,7 +260,7 @@ class _Session:
         return _Judged(case, judgement, judgement, expected, actual, outcome.kind, outcome.note, of, found)
 
     def _named_standard(self, case: Case) -> str:
-        """Return the standard of a call: the case's own standard if the runtime can name it, otherwise ""."""
+        """Return the case's standard if calls of this runtime can name it, or "" if they cannot."""
         return case.row.standard if case.row.standard in self._runtime.claims else ""
 
     def _under_named_standard(self, case: Case, trial: Trial) -> Trial:

@@ -219,7 +219,7 @@ def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
 
 
 def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hashable | None:
-    """Return the dimension of the rows: `dim` or, if None, the dimension of the ids or the first dimension of data."""
+    """Return the dimension of the rows: `dim`, or the dimension of the ids, or the first dimension of data."""
     if data.ndim == 0:
         return None
     own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else dim

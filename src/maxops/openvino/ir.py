@@ -1,6 +1,6 @@
 """Loads OpenVINO IR files, and checks them.
 
-The XML is parsed with defusedxml, without entities, DTDs and network access. The message of each error names the file
+defusedxml parses the XML, and rejects entities, DTDs and external references. The message of each error names the file
 and, if possible, the layer.
 """
 

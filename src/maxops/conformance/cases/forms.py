@@ -42,7 +42,7 @@ TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
 
 
 def cases() -> Iterator[Case]:
-    """Yield cases of each form for the newest versions, and cases of constructs for some older versions, too."""
+    """Yield cases of each form for the newest versions, and cases with constructs also for some older versions."""
     for operator in ("Max", "ReduceMax", "SegmentMax"):
         for row in rows(operator):
             if row is newest(row):

@@ -19,11 +19,11 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 NAMES = "abcdefgh"
-SPACING = 11  # distance between the first pairs of a sample's short vectors, which covers every row and column
+SPACING = 11  # a sample's short vectors start this many pairs apart; every value still occurs as u and as v
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of Max's values."""
+    """Yield the cases that test the values of Max."""
     for row in rows("Max"):
         for dtype in stored(row):
             yield from _of_type(row, dtype)
@@ -79,7 +79,7 @@ def name(number: int) -> str:
 
 
 def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
-    """Return a trial with vectors of each length: each pair is in every lane or, in a sample, in some lanes."""
+    """Return a trial with vectors of each length. Each pair is in every lane or, with `sample`, in some lanes."""
     table = pairs(dtype, which)
     u, v, best, other = map(tiled, (table.u, table.v, table.expected, table.without_nan))
     spacing = min(SPACING, len(table) // SPACING)

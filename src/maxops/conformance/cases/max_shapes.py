@@ -1,4 +1,4 @@
-"""Max: shapes that broadcast in both directions, and shapes that must be refused."""
+"""Max: shapes that broadcast in both directions, and invalid shapes, which runtimes must refuse."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _QUICK_REFUSALS: dict[tuple[Shape, ...], Refused] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of Max's shapes."""
+    """Yield the cases that test the shapes of Max."""
     for row in rows("Max"):
         for dtype in stored(row):
             yield from subsampled(row, dtype, _of_type(row, dtype))

@@ -84,9 +84,9 @@ def _positions(same: Array) -> Array:
 
 @cache
 def repeated(dtype: DType, which: Which) -> Pairs:
-    """Return the pairs, repeated until one array has v at every position, among copies of u.
+    """Repeat the pairs so that v can be at every position of an array that otherwise contains copies of u.
 
-    The pairs are ordered, so each of two values is at every position among copies of the other.
+    Both (u, v) and (v, u) are pairs, so either value is at every position among copies of the other.
     """
     table = pairs(dtype, which)
     if not 0 < table.different < MAX_LENGTH:

@@ -29,7 +29,7 @@ KEPT: list[tuple[Shape, list[int]]] = [((2, 0, 3), [0]), ((0, 3), [1]), ((0, 3, 
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of ReduceMax's axes and attributes."""
+    """Yield the cases that test the axes and attributes of ReduceMax."""
     for row in rows("ReduceMax"):
         yield from _subsets(row)
         for dtype in stored(row):
@@ -63,7 +63,7 @@ def int64(values: Sequence[int]) -> Array:
 
 
 def _subsets(row: Spec) -> Iterator[Case]:
-    """Yield cases of all subsets of four axes; the types alternate."""
+    """Yield cases for all subsets of four axes, with alternating types."""
     types = stored(row)
     for number, axes in enumerate(SUBSETS):
         dtype = types[number % len(types)]

@@ -19,15 +19,15 @@ from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
-SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a quick run; together they cover all pairs
+SAMPLE_LENGTHS = (8, 16, 33)  # the lengths of whole vectors in a quick run, which together cover all pairs
 SAMPLE_PARTS = 3
 LONG = 1000  # longer than a block of any runtime
-PARTS = 8  # parts of the pairs; each length of whole vectors tests one part, so eight lengths cover all pairs
+PARTS = 8  # each length of whole vectors tests one of these parts of the pairs, so eight lengths cover all pairs
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of ReduceMax's values."""
+    """Yield the cases that test the values of ReduceMax."""
     for row in rows("ReduceMax"):
         for dtype in stored(row):
             plain = (pool.distinct(dtype, (5,)),)
@@ -101,14 +101,14 @@ def copies_with_one(table: Pairs, length: int) -> list[Array]:
 
 
 def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
-    """Return the maximum of each pair's row, and the maximum that ignores NaN."""
+    """Return each pair's maximum in rows of this length: one that propagates NaN, and one that ignores it."""
     return (table.alone, table.alone_without_nan) if length == 1 else (table.expected, table.without_nan)
 
 
 def along(
     table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
 ) -> Trial:
-    """Return a trial with copies of u and one v for each length; `laid` returns feeds and the indices of results."""
+    """Return a trial with arrays of each length. `laid` converts an array to feeds with the indices of their results."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []
@@ -123,7 +123,7 @@ def along(
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
-    """Return a trial of copies of u and one v along an axis; lengths of whole vectors may use only some pairs."""
+    """Return a trial with copies of u and one v. For whole vectors, each length tests one of `parts` of the pairs."""
 
     def laid(array: Array) -> list[tuple[Feed, Any]]:
         if layout == "whole vectors":

@@ -1,4 +1,4 @@
-"""Calls that must be refused: types, numbers of inputs, axes, segments and attributes.
+"""Invalid calls, which runtimes must refuse: wrong types, numbers of inputs, axes, segments and attributes.
 
 `max_shapes` has the shapes that do not broadcast.
 """
@@ -58,7 +58,7 @@ QUICK_SEGMENTS = (
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases that must be refused."""
+    """Yield the cases of invalid calls."""
     for operator in ("Max", "ReduceMax", "SegmentMax"):
         for row in rows(operator):
             yield from _unlisted(row)
@@ -82,7 +82,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """Yield cases of unlisted types; a quick run tests the first, and the first that another version lists."""
+    """Yield cases with unsupported types. A quick run tests the first one, and the first that another version supports."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:
@@ -150,7 +150,7 @@ def _reduce_max(row: Spec) -> Iterator[Case]:
 
 
 def _no_list(row: Spec) -> Iterator[Case]:
-    """Yield cases of axes that are not a list of int64."""
+    """Yield cases in which the axes are not a list of int64."""
     data = pool.distinct(DTYPE, (2, 2))
     for words, dtype, shape in (
         ("float32", dtypes.FLOAT32, (1,)),

@@ -120,7 +120,7 @@ def _slices(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _places(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of indices into a vector. ONNX does not require the indices of ScatterND to be in range."""
+    """Yield cases with indices into a vector. ONNX does not require the indices of ScatterND to be in range."""
     meaning = "indices" if row.has("axis") else "value"
     call, data = _vector(row, dtype), pool.distinct(dtype, (9,))
     for words, places in (

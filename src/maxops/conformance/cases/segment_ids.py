@@ -41,7 +41,7 @@ IDS = [0, 0, 1, 3, 3, 4]
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of SegmentMax's segments."""
+    """Yield the cases that test the segments of SegmentMax."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
             yield from subsampled(row, dtype, _of_type(row, dtype))

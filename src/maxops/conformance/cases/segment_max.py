@@ -23,7 +23,7 @@ LAYOUTS: tuple[Layout, ...] = ("segments of a vector", "columns of a segment")
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of SegmentMax's values."""
+    """Yield the cases that test the values of SegmentMax."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
             plain = pool.distinct(dtype, (5,)), np.array([0, 0, 1, 1, 1], np.int64)
@@ -90,7 +90,7 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
 
 
 def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of values below the fill value, which applies to empty segments only."""
+    """Yield cases with values below the fill value, which only empty segments get."""
     if dtype.kind == "uint":
         return
     data = np.array([-3, -7, -1, -2, -128], dtype.numpy)

@@ -52,14 +52,14 @@ def installed() -> list[str]:
 
 
 def expand(name: str) -> list[str]:
-    """Return the runtimes that a name selects: installed ones for "all" or "maxops", otherwise the name itself."""
+    """Return the names of the installed runtimes in a group ("all" or "maxops"). Return any other name in a list."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]
 
 
 def resolve(name: str) -> Runtime:
-    """Return the runtime with a name, without importing it.
+    """Return the named runtime, without importing it.
 
     Raises UnknownRuntimeError for a group or an unknown name, and BrokenRuntimeError for a missing runtime or program.
     """
@@ -93,7 +93,7 @@ def resolve(name: str) -> Runtime:
 
 
 def load(name: str) -> Runtime:
-    """Start and return the runtime with a name; raise the errors of `resolve`, or BrokenRuntimeError."""
+    """Start the named runtime and return it. Raises the same errors as `resolve`."""
     runtime = resolve(name)
     try:
         runtime.start()

@@ -119,7 +119,7 @@ def array_of(output: object) -> Any:
 
 
 def _imported(name: str) -> Any:
-    """Import the object with a name. pkgutil.resolve_name would hide the error of a module that fails to load."""
+    """Import an object by name. pkgutil.resolve_name would hide the error if a module fails to load."""
     path, _, attributes = name.partition(":")
     parts = path.split(".")
     found: Any = import_module(parts[0])

@@ -117,7 +117,7 @@ class Library(Scripted):
 
 
 def _folded(pair: str, tensors: Sequence[str]) -> str:
-    """Return an expression for the pairwise maximum of all tensors, in groups because Python limits nesting."""
+    """Return an expression that applies `pair` to all tensors. It combines groups, because Python limits nesting."""
     groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
     return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 

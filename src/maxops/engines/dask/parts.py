@@ -46,8 +46,8 @@ class Part:
     `named` are the numbers of rows and ids, and `edges` contains the first and the last id.
 
     An invalid id does not raise an error yet, because earlier rows may contain another invalid id. `faults` contains
-    the first fault of each kind, with its position in these rows. `count` is the number of segments if only the tasks
-    that receive offsets know it, and otherwise 0.
+    the first fault of each kind, with its position in these rows. If only the tasks
+    that receive offsets know the number of segments, it is `count`. If not, `count` is 0.
     """
 
     ids: Any
@@ -74,7 +74,7 @@ def rows_of_block(block: Any) -> Array:
 
 
 def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
-    """For each block, return the segment of its first offset, the number of rows before it, and that of all rows."""
+    """For each block, return the segment of its first offset, the number of rows before it, and the total of rows."""
     stops = np.cumsum(sizes)
     firsts = [0] * len(sizes) if firsts is None else firsts
     return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)

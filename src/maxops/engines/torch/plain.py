@@ -48,7 +48,7 @@ def at_once(arrays: Iterable[Any]) -> list[Any] | None:
     """Return the memory of the arguments for a direct call of the core, or None if more checks are necessary.
 
     `Tensor.numpy` itself rejects other devices and layouts. Gradients are checked first, because a view with another
-    dtype would hide them. Also, raising the error of `numpy` takes longer than the rest of a small call.
+    dtype would hide them. Catching the error that `numpy` raises would also take longer than the rest of a small call.
     """
     if modes_are_active() or core_is_off():
         return None

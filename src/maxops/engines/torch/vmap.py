@@ -45,7 +45,7 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
 
 
 def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
-    """Compute SegmentMax of a batch. If only data is batched, make one call, and otherwise one call per member."""
+    """Compute SegmentMax of a batch. If only data is batched, make one call. If not, make one call per member."""
     call, dims = segment_call(*inputs), segment_call(*in_dims)
     op = torch.ops.maxops.segment_max
     if [name for name, _ in [*dims.arrays, *dims.scalars]] == ["data"]:
