@@ -211,12 +211,11 @@ def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
 INSTEAD = {
     "maximum": {
         "where": "select elements with np.where(where, maxops.maximum(a, b), ...)",
-        "dtype": "convert an input with .astype(...)",
+        "dtype": "convert an input to this dtype",
         "skipna": "use nan='ignore'",
     },
     "reduce_max": {
-        "keepdim": "use keepdims",
-        "dtype": "convert the data with .astype(...)",
+        "dtype": "convert the data to this dtype",
         "where": "replace excluded elements with the lowest value, such as np.where(where, data, -np.inf)",
         "skipna": "use nan='ignore'",
     },
@@ -229,6 +228,7 @@ INSTEAD = {
         "dim_size": "use num_segments",
         "ngroups": "use num_segments",
         "fill": "use fill_value",
+        "ids": "use segment_ids",
         "indices_are_sorted": "use sorted",
         "mode": "use out_of_range='error' or out_of_range='drop'",
         "skipna": "use nan='ignore'",
@@ -237,7 +237,7 @@ INSTEAD = {
 
 
 def explain_argument(function: str, name: str) -> None:
-    """Raise TypeError with a hint for a keyword argument that only similar functions of other libraries accept.
+    """Raise TypeError with a hint for a keyword argument of a similar function, or one whose name is misspelled.
 
     Do nothing for all other names.
 
@@ -246,5 +246,12 @@ def explain_argument(function: str, name: str) -> None:
         ...
     TypeError: reduce_max() got an unexpected keyword argument 'keepdim'; use keepdims
     """
-    if instead := INSTEAD.get(function, {}).get(name):
+    from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
+
+    instead = INSTEAD[function].get(name)
+    row = next(row for row in spec.PLAIN if row.operator == function)
+    names = [each.name for each in row.parameters if each.kind != "arrays"]
+    if instead is None and (near := get_close_matches(name, names, n=1)):
+        instead = f"use {near[0]}"
+    if instead:
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; {instead}")

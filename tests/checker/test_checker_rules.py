@@ -814,7 +814,7 @@ A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype
         (
             "ONNX.ReduceMax-20.empty",
             of(value(), noop_with_empty_axes=OPEN),
-            "the shape or the axes are unknown, so a reduced axis may have size 0",
+            "without a known shape and valid axes, a reduced axis may have size 0",
         ),
         ("SONNX.Max.GR1", of(value(written_sparse=True)), "'v' is stored as a sparse tensor"),
     ],

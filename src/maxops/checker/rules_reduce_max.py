@@ -182,7 +182,7 @@ def _expected(node: Node, row: Spec) -> Dims | None:
 def _empty(node: Node, row: Spec) -> Ruling:
     data, axes = node.input(0), _reduced_axes(node, row)
     if data is None or data.dims is None or axes is None:
-        return unknown("the shape or the axes are unknown, so a reduced axis may have size 0")
+        return unknown("without a known shape and valid axes, a reduced axis may have size 0")
     for axis in axes:
         size = data.dims[axis]
         if size == 0:

@@ -22,9 +22,9 @@ def unversioned(standard: str, operator: str) -> tuple[Spec | None, str]:
     rows = [row for row in spec.ALL if (row.standard, row.operator) == (standard, operator)]
     if rows:
         return rows[-1], ""
-    # OpenVINO has these operators, but maxops does not follow their specifications
+    # OpenVINO has these operators, but their specifications are not in `maxops.spec`
     known = standard != "OpenVINO"
     return (
         None,
-        f"{standard} has no {operator}" if known else f"maxops does not follow {standard}'s definition of {operator}",
+        f"{standard} has no {operator}" if known else f"maxops has no clauses for {standard}'s {operator}",
     )

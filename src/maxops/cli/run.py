@@ -182,8 +182,7 @@ def run(
             if seed is None:
                 raise
             raise error.at(
-                f"the run with random inputs (--seed {seed}) failed; use --input to pass inputs with special "
-                "requirements, such as indices"
+                f"--seed {seed} (to pass inputs that cannot be random, such as indices, use --input)"
             ) from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output, *files]):

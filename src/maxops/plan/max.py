@@ -7,7 +7,7 @@ from maxops.calls import MaxCall
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
-from maxops.plan.values import Array, array_of, dtype_of, is_python_scalar, nan_rule, scalar_as
+from maxops.plan.values import WITH_ASTYPE, Array, array_of, dtype_of, is_python_scalar, nan_rule, scalar_as
 
 MOST_INPUTS = 2**31 - 1
 
@@ -40,7 +40,7 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
         if (found := dtype_of(spec, name, array)) is not dtype:
             raise DTypeError(
                 f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs must have the same dtype: "
-                "convert one of them with .astype(...)",
+                f"convert one of them {WITH_ASTYPE}",
                 spec.clause("T", "types"),
             )
         whole.append(array)

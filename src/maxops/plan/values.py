@@ -49,6 +49,7 @@ def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
 
 
 PYTHON_SCALARS = (bool, int, float, Fraction)
+WITH_ASTYPE = "with .astype(...) or, in PyTorch, .to(...)"
 
 
 def how_to_convert(value: object) -> str:
@@ -62,7 +63,7 @@ def how_to_convert(value: object) -> str:
     if value is None:
         return "pass an array"
     if isinstance(value, str):
-        return "pass an array of numbers, such as np.asarray([1, 2])"
+        return "pass numbers, such as 1.0 or np.asarray([1.0, 2.0])"
     if isinstance(value, Mapping):
         return "convert its values with np.asarray(list(... .values()))"
     # Dynamo, which traces this function for lists, cannot search the name of a class
@@ -171,13 +172,13 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
         highest = float(np.array(dtype.infinity_bits - 1, dtype.word).view(dtype.numpy))
         raise DTypeError(
             f"{given}, which is out of range for {dtype}, the dtype of {beside} (limit {sign * highest!r}); "
-            f"write float('{sign * inf}'), or convert the array with .astype(...)",
+            f"write float('{sign * inf}'), or convert the array {WITH_ASTYPE}",
             clause,
         )
     rounded = f"{dtype.numpy.type.__module__}.{dtype}(...)".replace("numpy.", "np.")
     advice = f"convert the scalar with {rounded}, or the array" if dtype.kind == "float" else "convert the array"
     raise DTypeError(
-        f"{given}, which cannot be represented exactly in {dtype}, the dtype of {beside}; {advice} with .astype(...)",
+        f"{given}, which cannot be represented exactly in {dtype}, the dtype of {beside}; {advice} {WITH_ASTYPE}",
         clause,
     )
 
@@ -212,7 +213,7 @@ def _other_spelling(value: Any, dtype: DType) -> str:
         return f"write {float(value)!r}" if isinstance(value, bool) else "round it with float(...)"
     if dtype.kind in ("int", "uint") and isfinite(value) and value == int(value):
         return f"write {int(value)}"
-    return "convert the array with .astype(...)"
+    return f"convert the array {WITH_ASTYPE}"
 
 
 def _has_kind(dtype: DType, value: Any) -> bool:
@@ -273,7 +274,7 @@ _FROM_LABELS = (
 
 def _how_to_index(kind: str) -> str:
     """Return a hint that states how to convert values with this `dtype.kind` to integers."""
-    return _FROM_LABELS if kind in "OSTU" else "convert it with .astype(np.int64)"
+    return _FROM_LABELS if kind in "OSTU" else "convert it to int64"
 
 
 def integers_of(spec: Spec, name: str, value: Any) -> Any:

@@ -108,7 +108,7 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
 def along(
     table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
 ) -> Trial:
-    """Return a trial with arrays of each length. `laid` converts an array to feeds with the indices of their results."""
+    """Return a trial with arrays of each length. `laid` converts an array to feeds, with the indices of the results."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []

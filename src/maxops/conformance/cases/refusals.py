@@ -82,7 +82,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """Yield cases with unsupported types. A quick run tests the first one, and the first that another version supports."""
+    """Yield cases with unsupported types. A quick run tests the first, and the first that another version supports."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:
