@@ -235,7 +235,8 @@ class Model:
     def _run(self, inputs: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
         if not isinstance(inputs, Mapping):
             raise ModelInputError(
-                f"{self.source}: inputs must be a mapping of names to arrays, got {type(inputs).__name__}"
+                f"{self.source}: inputs must be a mapping of names to arrays, got {type(inputs).__name__}; the model's "
+                f"inputs: {', '.join(map(str, self.inputs)) or 'none'}"
             )
         given = self._checked(inputs)
         if self.evaluator is not None:

@@ -16,7 +16,7 @@ from maxops.cli import streams
 from maxops.cli.files import as_bfloat16, is_two_bytes, read_npy, write_npy, write_npz
 from maxops.cli.progress import progress
 from maxops.cli.table import describe, show_arrays, show_json
-from maxops.errors import ModelInputError, OutputError
+from maxops.errors import MaxopsError, ModelInputError, OutputError
 from maxops.plan import FILL_MODES, Array
 from maxops.spec import Parameter, Spec
 
@@ -48,6 +48,8 @@ _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "scalar": (str | None, "VALUE"),
 }
 _SPELLED = {"sorted": "--sorted/--unsorted"}  # other options that default to True have a --no- form
+# The arguments that hints of errors name, and their options.
+_AS_OPTIONS = {"sorted=False": "--unsorted", "out_of_range='drop'": "--out-of-range drop"}
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:
@@ -218,7 +220,13 @@ class _Target:
                 f"{self.output}: a .npy file can contain only one array, got {', '.join(names)}; use a .npz file name"
             )
         with progress(self.command):
-            result = compute()
+            try:
+                result = compute()
+            except MaxopsError as error:
+                text = error.message
+                for argument, option in _AS_OPTIONS.items():
+                    text = text.replace(argument, option)
+                raise type(error)(text, error.clause) from error
         arrays = dict(zip(names, result if len(names) > 1 else [result], strict=True))
         if self.output is not None and (as_npz or len(names) > 1):
             write_npz(self.output, arrays, make_folders=self.parents)

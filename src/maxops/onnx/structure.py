@@ -31,7 +31,7 @@ def canonical(model: ModelProto) -> ModelProto:
     """
     if not isinstance(model, ModelProto):
         raise ModelError(
-            f"the model must be an onnx.ModelProto, got {type(model).__name__}; read files with maxops.onnx.load, and "
+            f"the model must be an onnx.ModelProto, got {type(model).__name__}; read files with onnx.load, and "
             "bytes with onnx.load_from_string"
         )
     domains = chain(

@@ -148,7 +148,8 @@ def _with_prepare(found: Any, name: str) -> Any:
         raise BrokenRuntimeError(f"{name} has several classes with a prepare method; choose one of {listed}")
     if not backends:
         raise BrokenRuntimeError(
-            f"{name} has no prepare method and contains no class that has one; expected an onnx.backend.base.Backend"
+            f"{name} has no prepare method and contains no class that has one; expected an onnx.backend.base.Backend, "
+            "or the name of a runtime that `maxops conform` lists"
         )
     return _checked(backends[0], name)
 
