@@ -38,7 +38,7 @@ def test_nothing_is_left_behind(group: str, request: pytest.FixtureRequest) -> N
 
 
 def test_a_leak_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that leaks of an object, memory, a mapping and a file are found, and a reference too many or too few."""
+    """Test that a leaked object, memory, mapping or file is found, and also one reference too many or too few."""
     monkeypatch.setattr(leaks, "MORE", (1,))
     monkeypatch.setattr(gc, "collect", lambda: 0)  # a collection would visit all objects of imported modules
     kept: list[object] = []

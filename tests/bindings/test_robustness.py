@@ -330,6 +330,6 @@ def test_calls_in_a_subinterpreter() -> None:
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="reads ELF's 64-bit relocations"
 )
 def test_arguments_are_reshaped_the_moment_the_gil_is_released() -> None:
-    """Test each call that releases the GIL with arrays that get another shape at this moment."""
+    """Test each call that releases the GIL, with arrays whose shape changes when it does."""
     program = Path(__file__).with_name("released.py").read_text(encoding="utf-8")
     assert int(run(program, warnings="ignore::DeprecationWarning")) == 61

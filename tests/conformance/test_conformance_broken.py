@@ -48,7 +48,7 @@ def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> 
 
 
 def or_zeros(fault: Fault) -> Fault:
-    """Return the correct result if the call is valid, and otherwise the result of the faulty runtime."""
+    """Return the correct result of a valid call, and the result of the faulty runtime for an invalid call."""
 
     def answer(row: Spec, whole: Whole, attributes: Attributes) -> Any:
         try:

@@ -308,7 +308,7 @@ def test_masked_and_record_arrays_stay_errors() -> None:
 
 @pytest.mark.parametrize("library", ["dask", "xarray", "torch", "jax", "cupy", "pandas", "polars", "pyarrow", "h5py"])
 def test_a_stub_of_a_library_changes_nothing(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test a module without classes, as tests of programs insert it, and as another thread sees it during an import."""
+    """Test a module without classes, such as a stub, or a module that another thread is importing."""
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, ModuleType(library))

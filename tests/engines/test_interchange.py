@@ -222,7 +222,7 @@ def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("family", ["floating", "integer", "bool", "complex", None])
 def test_text_of_tensorflow_is_not_read(monkeypatch: pytest.MonkeyPatch, family: str | None, call: str) -> None:
-    """Test that TensorFlow, which aborts the process in this case, is not asked for the memory of text."""
+    """Test that the memory of text is not requested from TensorFlow, which would abort the process."""
 
     class Tensor(Plain):
         dtype = SimpleNamespace(

@@ -26,7 +26,7 @@ def all_ids(most_rows: int = MOST_ROWS) -> Iterator[tuple[int, ...]]:
 
 
 def first_wrong(ids: tuple[int, ...]) -> int | None:
-    """Return the position in the error for sorted ids: of the first negative id, else of the first decrease."""
+    """Return the position in the error for sorted ids: the first negative id or, without one, the first decrease."""
     if -1 in ids:
         return ids.index(-1)
     before = 0

@@ -156,7 +156,7 @@ HALF_CALLS: dict[str, tuple[tuple[int, ...], Function]] = {
 HALF_TYPES = [("float16", "even"), ("bfloat16", "even"), ("float16", "first")]
 
 
-# ------------------------------------------------------------------------------------- each transform in each other
+# ------------------------------------------------------------------------------------------ nested transforms
 
 # Values with ties of two and of four elements, so that even shares are exact.
 X = np.array([[3.0, 1.0, 3.0], [1.0, 5.0, -1.0], [2.0, 5.0, 0.0], [2.0, 4.0, 6.0]])

@@ -101,7 +101,7 @@ def paired(ours: Any, theirs: Any, seconds: float) -> Json:
 
 
 def figures(pairs: list[tuple[float, float]]) -> Json:
-    """Return the median seconds per call of both candidates, and the quartiles of theirs/ours over the pairs."""
+    """Return the median seconds per call of both candidates, and the quartiles of the speedup over the pairs."""
     mine, others = zip(*pairs, strict=True)
     quartiles = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75))
     ratio = dict(zip(("low", "median", "high"), map(rounded, quartiles), strict=True))

@@ -169,7 +169,7 @@ def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
 # An array as one line, in scripts and in this module: its type, its values, and its bits in hexadecimal.
 _WORD = 'f"{actual.dtype.byteorder}u{actual.itemsize}"'  # in the array's byte order
 _WORDS = f'[f"{{word:0{{2 * actual.itemsize}}X}}" for word in actual.ravel().view({_WORD}).tolist()]'
-ACTUAL = "actual   "  # the prefix of such a line
+ACTUAL = "actual   "  # the prefix of this line
 _PRINT = f'print("{ACTUAL[:-1]}", actual.dtype.name, actual.tolist(), {_WORDS})'
 
 

@@ -204,7 +204,7 @@ def test_blocks_of_a_kind_that_no_engine_takes_are_an_error_of_the_call() -> Non
 @pytest.mark.parametrize("name", ["segment_ids", "offsets"])
 @pytest.mark.parametrize("check_ids", [True, False])
 def test_ids_in_blocks_of_another_dtype_are_an_error(name: str, check_ids: bool) -> None:
-    """Test blocks that do not have the dtype of their array, as from a function with a wrong `meta`."""
+    """Test blocks that do not have the dtype of their array, such as those from a function with a wrong `meta`."""
     for other in (np.float64, object):
         named = lazy(np.array([0, 1, 3]), 2).map_blocks(np.ndarray.astype, other, meta=np.empty(0, np.int64))
         result = mo.segment_max(lazy(np.arange(3.0), 2), fill_mode="ZERO", check_ids=check_ids, **{name: named})

@@ -125,7 +125,7 @@ def test_a_part_without_segments_keeps_no_block_alive() -> None:
 
 
 def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
-    """Test that a block ignores offsets of other blocks, or else costs would grow with blocks times segments."""
+    """Test that a block ignores offsets of other blocks. If not, costs would grow with blocks times segments."""
     offsets, block = np.arange(1_000_001), np.zeros((10, 2), np.float32)
     tracemalloc.start()
     part = parts.of_offsets(

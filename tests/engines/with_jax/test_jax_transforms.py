@@ -1,4 +1,4 @@
-"""JAX transforms: any mapped arguments and axes, and each transform inside each other one."""
+"""JAX transforms: any mapped arguments and axes, and every pair of nested transforms."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, l
     check_mapped([*mapped_twice(jax.vmap, *MAPPED[name], DTYPES)], lowering, count)
 
 
-# ------------------------------------------------------------------------------------- each transform in each other
+# ------------------------------------------------------------------------------------------ nested transforms
 
 PAIRED = paired(jnp, np.asarray, lax.stop_gradient)
 

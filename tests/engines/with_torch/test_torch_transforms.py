@@ -1,4 +1,4 @@
-"""Torch transforms: any batched arguments and dimensions, and each transform inside each other one."""
+"""Torch transforms: any batched arguments and dimensions, and every pair of nested transforms."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_no_operator_is_left_to_the_loop_of_torch() -> None:
         torch._C._functorch._set_vmap_fallback_enabled(True)
 
 
-# ------------------------------------------------------------------------------------- each transform in each other
+# ------------------------------------------------------------------------------------------ nested transforms
 
 PAIRED = paired(torch, torch.from_numpy, torch.Tensor.detach)
 

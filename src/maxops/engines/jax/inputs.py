@@ -103,7 +103,7 @@ def as_jax(row: Spec, name: str, value: Any) -> Any:
 
 
 def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
-    """Return the initial value as an argument for JAX: a JAX scalar unchanged, or else the planned value."""
+    """Return the initial value as an argument for JAX: the planned value, except that a JAX scalar is unchanged."""
     if planned is None:
         return None
     return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
