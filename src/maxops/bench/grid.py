@@ -102,7 +102,7 @@ EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000,
 LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
 _SPELLED: dict[str, Spelling] = {"Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer"}
-SPELLED_SIZES = (1, 100, 1_000)  # for calls in other spellings, whose overhead matters most in small calls
+SPELLED_SIZES = (1, 100, 1_000)  # the sizes of calls in other spellings, whose overhead matters most in small calls
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 # The default: one type for each kind of kernel.

@@ -50,7 +50,7 @@ class Session:
                 self.about[name]["reason"] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that fails to import counts as missing)
                 self.about[name]["reason"] = one_line(error)
-        self.limits: limits.Limits | str  # or the reason why limits cannot be measured
+        self.limits: limits.Limits | str  # the limits, or the reason why they cannot be measured
         try:
             read, written = max(case.bytes_read for case in cases), max(case.bytes_written for case in cases)
             self.limits = limits.Limits(read, written, threads)

@@ -26,7 +26,7 @@ from maxops.spec import Spec
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
 # Axes and num_segments are small constants. Larger constants are weights, which are not read.
 LARGEST_READ = 4096  # bytes
-MAX_NESTING = 100  # levels of bodies; limited because the path of a body contains the names of all enclosing bodies
+MAX_NESTING = 100  # maximum depth of bodies, because the path of a body contains the names of all enclosing bodies
 
 
 @dataclass

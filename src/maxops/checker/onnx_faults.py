@@ -17,7 +17,7 @@ from maxops.onnx.external import external_tensors, leaves_folder
 from maxops.onnx.tensors import DTYPES, bytes_of, check_keys, check_size, other_type
 from maxops.sizes import MAX_ELEMENTS
 
-LARGEST_READ = 4096  # bytes of external data; the same limit as for an IR
+LARGEST_READ = 4096  # the maximum number of bytes of external data, as for an IR
 FIRST_IR_WITH_CONSTANTS = 4  # in earlier versions, every initializer must also be an input
 
 
@@ -155,7 +155,7 @@ def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[s
         return [f"the external data {location!r} is missing from the model's folder"]
     except PermissionError as error:  # not a fault of the model
         raise ModelError(f"{path} cannot be accessed: {error.strerror}") from error
-    except (OSError, ValueError) as error:  # for example, an invalid file name
+    except (OSError, ValueError) as error:  # the file name may be invalid
         return [f"{named} cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
         return [f"{named} is a symlink that points outside the model's folder"]

@@ -288,7 +288,7 @@ class _Reader:
             for name in node.output:
                 positions.setdefault(name, position)
         for name, text in contradictions(graph, values):
-            if name not in judged:  # a clause covers the outputs of judged nodes
+            if name not in judged:  # the nodes' clauses cover their outputs
                 self._fault(task.path, text)
 
     def _call(self, where: str, key: FunctionKey, node: NodeProto, scope: Scope) -> None:

@@ -14,12 +14,12 @@ from types import ModuleType
 from maxops.errors import ModelError
 from maxops.posix import resource_of
 
-MAX_SECONDS = 20  # of CPU time; the limit on wall-clock time is three times as long
-MAX_BYTES = 4 << 30  # of memory, in addition to the memory of the parent process
+MAX_SECONDS = 20  # CPU time; the limit on wall-clock time is three times as long
+MAX_BYTES = 4 << 30  # memory in addition to the memory of the parent process
 MAPPED = Path("/proc/self/statm")  # starts with the size of the mapped memory, in pages
 PATIENCE = 4 * MAX_SECONDS  # the timeout for a reply; a library may hang after a fork, before the limits are set
 _DONE, _FAILED = b"+", b"-"
-_LENGTH = 8  # bytes that encode a reply's length, after the reply's first byte
+_LENGTH = 8  # the length of a reply takes this many bytes, after the first byte of the reply
 
 Work = Callable[[], bytes]
 

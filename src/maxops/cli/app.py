@@ -29,7 +29,7 @@ COMMANDS = {
     "rewrite": ("rewrite", "Replace the max operators of a model for ONNX Runtime."),
     "maximum": ("arrays", "Compute the element-wise maximum of .npy files."),
     "reduce-max": ("arrays", "Compute the maximum of a .npy file along axes."),
-    "segment-max": ("arrays", "Compute the maximum of each segment of a .npy file."),
+    "segment-max": ("arrays", "Compute the maximum of each segment of rows in a .npy file."),
     "check": ("check", "Check models against the clauses of a standard."),
     "clause": ("clause", "Explain clauses of the standards."),
     "operators": ("operators", "List the operators and their types."),
@@ -67,7 +67,7 @@ class Command(_PlainHelp, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments of the command. Usage errors name the command."""
         try:
-            if ctx.resilient_parsing:  # as in shell completion
+            if ctx.resilient_parsing:  # the shell requests completions
                 return list(super().parse_args(ctx, args))
             texts, _, given = self.make_parser(ctx).parse_args(list(args))
             self._refuse_repeated(given, ctx)
@@ -203,7 +203,7 @@ def _code_of(command: Callable[[], None]) -> int:
 
 
 def _os_error_text(error: OSError) -> str:
-    if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd raises
+    if isinstance(error, FileNotFoundError) and not error.filename:  # os.getcwd raises it without a file name
         return "the current folder no longer exists; change to another folder, or create it again"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
@@ -239,7 +239,7 @@ def _conversion_text(cause: Any) -> str:
     for limit, words in (("ge", "at least"), ("le", "at most")):
         if limit in limits:
             return f"{value} is out of range; expected {words} {limits[limit]}"
-    if "error" in limits:  # from typer's own types, such as choices and paths
+    if "error" in limits:  # typer's own types, such as choices and paths, state the error
         return str(limits["error"])
     return f"{value} is not {_KINDS.get(kind.partition('_')[0], 'a valid value')}"
 

@@ -29,7 +29,7 @@ from maxops.shown import printable
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
 
-MAX_ROWS = 10  # rows of one clause
+MAX_ROWS = 10  # maximum number of rows for a clause
 _OTHER_SUFFIXES = (".xml", ".html", ".htm", ".csv", ".tsv", ".md", ".yaml", ".yml", ".pdf", ".xlsx")
 # The start of an IR: a declaration, comments, and the <net> element, which other XML files lack.
 _IR_BEGINS = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<net[\s>]", re.DOTALL)

@@ -29,8 +29,8 @@ from maxops.shown import printable
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
 
-MAX_CLAUSES = 8  # in an error
-MAX_CASE_TEXT = 60  # characters of a case name next to the progress bar
+MAX_CLAUSES = 8  # maximum number of clauses in an error
+MAX_CASE_TEXT = 60  # maximum number of characters of a case name next to the progress bar
 
 
 def _check_seconds(seconds: float) -> float:

@@ -34,7 +34,7 @@ _LENGTH_BYTES: dict[tuple[int, ...], int] = {
     (2, 0): 4,
     (3, 0): 4,
 }  # size of the header's length field, by format version
-_LONGEST_HEADER = 10_000  # bytes, the limit of NumPy's parser
+_LONGEST_HEADER = 10_000  # the limit of NumPy's parser in bytes
 _MOST_AXES = 64
 _LONGEST_AXIS = 2**63 - 1
 _SHOWN = 200  # maximum number of bytes of a broken file in an error

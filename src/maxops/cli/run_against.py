@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
     from maxops.onnx.exposed import Exposed
 
-OURS = "maxops"  # in comparisons with another runtime
+OURS = "maxops"  # the name of this package in comparisons
 
 Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 

@@ -21,7 +21,7 @@ from maxops.program import print_line
 from maxops.shown import printable
 
 STREAM = Path("-")
-LONGEST_MODEL = 2**31 - 1  # bytes, the limit of protobuf
+LONGEST_MODEL = 2**31 - 1  # protobuf's limit in bytes
 _BLOCK = 1 << 20  # bytes
 STDIN, STDOUT = "stdin", "stdout"  # names in messages
 

@@ -53,7 +53,7 @@ _DEFAULTS = {"dtype": None, "out": None, "keepdims": False, "where": True}
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name != "__version__":  # for example __path__, which would make this a package
+    if name.startswith("__") and name != "__version__":  # such as __path__, which would turn this module into a package
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(np, name)
 
@@ -351,7 +351,7 @@ class _Maximum(_native.Ufunc):
         row, data, _ = _common(array, dtype=dtype)
         if row is None or row.kind != "float" or not _holds(out, row):
             return self._numpys.accumulate(array, axis, dtype, out=out)
-        data = data.astype(row.numpy, copy=False)  # in native byte order
+        data = data.astype(row.numpy, copy=False)  # converts to native byte order
         if not _has_nan_or_negative_zero(data, row):
             return self._numpys.accumulate(data, axis, out=out)
         with np.errstate(invalid="ignore"):  # some of NumPy's loops warn about NaN

@@ -53,7 +53,7 @@ class Call:
     row: Spec
     inputs: tuple[Input | None, ...]
     attributes: tuple[tuple[str, Any], ...] = ()
-    rank: int | None = None  # of the output, if known
+    rank: int | None = None  # the rank of the output, if known
     output: DType | None = None
     within: tuple[Construct, ...] = ()
 

@@ -15,7 +15,7 @@ class Group:
 
     verdict: Verdict
     clause: str
-    statement: str  # of the clause
+    statement: str  # the statement of the clause
     reproducer: Reproducer | None
     number: int | None  # the index of the reproducer in its run
     findings: tuple[Finding, ...]

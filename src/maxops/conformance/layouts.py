@@ -13,7 +13,7 @@ from maxops.conformance.case import Layout
 from maxops.plan import Array
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-PADDING = 3  # elements after each row
+PADDING = 3  # number of elements after each row
 
 
 class Laid(NamedTuple):

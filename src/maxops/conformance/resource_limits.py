@@ -11,7 +11,7 @@ from pathlib import Path
 from maxops.physical_memory import physical_memory
 from maxops.posix import resource_of
 
-MAX_FILE_BYTES = 1 << 30  # for each file, so that a runtime with endless output cannot fill the disk
+MAX_FILE_BYTES = 1 << 30  # limits each file, so that a runtime with endless output cannot fill the disk
 _PR_SET_PDEATHSIG = 1
 
 

@@ -19,7 +19,7 @@ Verdict = Literal[
     "missing error",  # a result for an invalid call
     "crashes",
     "hangs",
-    "uninitialized memory",  # or a race: runs on the same inputs differ, and a result is wrong
+    "uninitialized memory",  # runs differ and a result is wrong, because of uninitialized memory or a race
     "corrupted state",  # after this call, valid calls fail or return different results
     "permitted",  # a different result that the standard permits
     "not the same twice",  # runs on the same inputs differ, and the standard allows each result
@@ -90,13 +90,13 @@ class Run(TypedDict):
 
     schema: int
     runtime: str
-    version: str  # of the runtime
+    version: str  # the version of the runtime
     kit: dict[str, Any]  # "maxops", "cases" (the number of cases), "quick", "only", "repeats" and "bounds"
     machine: dict[str, Any]
     seconds: float  # wall-clock time
-    cases: dict[str, Verdict]  # by id, every case that was run
+    cases: dict[str, Verdict]  # the cases of the run, by id
     clauses: dict[str, str]  # the statements of the clauses of findings, by id
-    reasons: dict[str, str]  # by the ids of the cases that are not applicable
+    reasons: dict[str, str]  # why cases are not applicable, by id
     notes: list[str]  # observations of the runtime's processes that belong to no case
     findings: list[Finding]  # one for each case that is applicable and does not conform
     reproducers: list[Reproducer]  # findings name their reproducer by its index

@@ -31,7 +31,7 @@ _SHAPES: dict[Kind, tuple[int, int]] = {
     "gaps": (1, 2),
     "far": (1, 70),  # a vector of ids spans more segments than a kernel stores at once
 }
-LANES = (4, 8, 16, 32, 64)  # in vectors of all types and instruction sets
+LANES = (4, 8, 16, 32, 64)  # the lanes in vectors of all types and instruction sets
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from maxops.shown import printable
 DIFFERING: tuple[Verdict, ...] = ("uninitialized memory", "not the same twice")  # results that differ between runs
 # Fill patterns of glibc for two runs: a result that differs between the runs depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
-MAX_PRINTED_WHOLE = 4096  # elements of a result with a wrong type or shape
-MAX_PRINTED = 4  # elements of any other result, from the first wrong one
-LINE_LENGTH = 120  # for wrapping arrays
+MAX_PRINTED_WHOLE = 4096  # the printed elements of a result with a wrong type or shape
+MAX_PRINTED = 4  # the printed elements of any other result, from the first wrong one
+LINE_LENGTH = 120  # the maximum length of a line with an array
 INPUT, OUTSIDE_INPUT = "input", "outside input"  # labels of what a runtime changed
 REPEATS = 5  # runs, for faults that depend on memory or state left by an earlier run
 

@@ -38,9 +38,9 @@ from maxops.spec import ALL, Spec
 
 MAX_ELEMENTS = 16  # largest result that a finding shows in full
 
-FEW_ELEMENTS = 4096  # in calls whose outcomes are cached
+FEW_ELEMENTS = 4096  # outcomes of calls with up to this many elements are cached
 
-MAX_HANGS = 3  # for each operator and type; a hang takes twice the timeout of a trial
+MAX_HANGS = 3  # the limit for an operator and type, because a hang takes twice the timeout of a trial
 CASES_PER_PROCESS = 50  # for fewer cases, starting another process costs more time than it saves
 
 
@@ -148,7 +148,7 @@ def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
 class _Session:
     def __init__(self, runtime: Runtime, workers: WorkerPool, seconds: float, progress: Progress) -> None:
         self._runtime, self._workers, self._seconds, self._progress = runtime, workers, seconds, progress
-        self._outcomes: dict[bytes, Outcome] = {}  # of small calls, by their digest
+        self._outcomes: dict[bytes, Outcome] = {}  # the outcomes of small calls, by digest
         self._hung: Counter[tuple[str, DType]] = Counter()
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []

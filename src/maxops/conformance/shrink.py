@@ -25,7 +25,7 @@ from maxops.plan import Array
 from maxops.spec import SCATTERS
 
 MAX_TRIES = 80
-MANY = 4096  # items; longer sequences are bisected, because delta debugging would exceed the budget
+MANY = 4096  # sequences of more items are bisected, because delta debugging would exceed the budget
 FEW_INPUTS = 16  # for more inputs, the list is bisected before inputs are removed one by one
 MAX_RESTARTS = 6  # budget for crashes and hangs, after which a process restarts
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from maxops.conformance.result import Elements, Message, Run, Verdict
 
-MAX_ELEMENTS = 4  # elements of an array in a line
-MAX_TEXT = 160  # characters of a result in a cell
+MAX_ELEMENTS = 4  # maximum number of elements of an array in a line
+MAX_TEXT = 160  # maximum number of characters of a result in a cell
 
 
 class Words(NamedTuple):

@@ -53,7 +53,7 @@ def _lend(row: Spec, name: str, value: Any) -> Any:
         return value
     _engine(row)  # raises if torch is not installed
     if any(step < 0 for step in value.strides):
-        value = cupy.ascontiguousarray(value)  # on the device; PyTorch does not support negative strides
+        value = cupy.ascontiguousarray(value)  # a copy on the device, because PyTorch does not support negative strides
     try:
         return import_module("torch").from_dlpack(value)
     except MemoryError:

@@ -28,9 +28,9 @@ from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, unsupport
 from maxops.plan import Array
 from maxops.shown import shown
 
-MAX_MESSAGE = 2**31 - 1  # bytes; the maximum size of a protobuf message
+MAX_MESSAGE = 2**31 - 1  # the maximum size of a protobuf message in bytes
 _CHUNK = 1 << 20
-MAX_NESTING = 32  # levels of nested graphs; each level requires three of the hundred levels that protobuf allows
+MAX_NESTING = 32  # maximum depth of graphs; each level requires three of the hundred levels that protobuf allows
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:

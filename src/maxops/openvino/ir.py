@@ -97,7 +97,7 @@ def load(path: str | PathLike[str]) -> Model:
             steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, said.append)))
             for text in said:
                 warnings.warn(text, IRWarning, stacklevel=2)
-    # in the order of the file, as in OpenVINO
+    # the file determines the order, as in OpenVINO
     takes, gives = (tuple(values[name] for name in found if name in values) for values in (inputs, outputs))
     for values, kind in ((takes, "Parameters"), (gives, "Results")):
         if len({value.name for value in values}) < len(values):

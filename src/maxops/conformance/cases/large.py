@@ -100,7 +100,7 @@ def _of_inputs(row: Spec, dtype: DType, which: Which, size: int, count: int) -> 
 
 
 def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
-    """Return a trial of one model with dynamic sizes; its matrices have sizes of 1 on different axes."""
+    """Return a trial that runs one model with dynamic sizes on matrices with sizes of 1 along different axes."""
     width = LONG
     height = size // width
     made = []
@@ -174,7 +174,7 @@ def _shapes(size: int) -> list[tuple[int, int]]:
 
 
 def _matrices(row: Spec, dtype: DType, which: Which, size: int, axis: int) -> Trial:
-    """Return a trial of one model and matrices of several shapes; the groups are rows or columns."""
+    """Return a trial that runs one model on matrices of several shapes, and reduces their rows or columns."""
     made = []
     for count, length in _shapes(size):
         of = planted(dtype, which, np.full(count, length))
@@ -234,7 +234,7 @@ def _segment_max(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _vectors(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
-    """Return a trial of one model and vectors with segments of several lengths."""
+    """Return a trial that runs one model on vectors with segments of several lengths."""
     made = []
     kinds: list[Callable[[int], Array]] = [partial(np.ones, dtype=np.int64), thirds, halves]
     if size > SIZES[1]:  # a third of the rows for each kind

@@ -111,7 +111,7 @@ def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
 
 
 def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
-    """Return a trial of three inputs with all triples of a few values, so each set of three occurs in every order."""
+    """Return a trial with three inputs and all triples of a few values, so each set of three occurs in every order."""
     values = pool.ordinary(dtype)[:: 1 if len(pool.ordinary(dtype)) < 6 else 2]
     nans = pool.nans(dtype) if which == "nan" else pool.nans(dtype)[:0]
     values = np.concatenate([values[:6], nans])

@@ -72,7 +72,7 @@ def planted(
     ends = np.where(group % 2, length - 1, 0 * length)
     place = np.where((group // 2 + column) % 2, any_other, ends) if at is None else np.full((len(of), columns), at)
     begins = starts[:, np.newaxis]
-    beside = begins + (place + 1) % length  # in a group of one element, the position itself
+    beside = begins + (place + 1) % length  # the position itself if the group has one element
     at_highest, at_nan = (begins + place, beside) if at is None else (beside, begins + place)
     if which != "nan":
         at_highest = begins + place

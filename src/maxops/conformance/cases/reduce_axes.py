@@ -22,7 +22,7 @@ from maxops.spec import Spec
 
 FOUR: Shape = (2, 3, 4, 5)
 SUBSETS = [list(axes) for count in range(1, 5) for axes in combinations(range(4), count)]
-LISTS = [[0], [1], [2], [0, 2], [2, 0], [0, 1], [2, 1, 0]]  # of rank 3
+LISTS = [[0], [1], [2], [0, 2], [2, 0], [0, 1], [2, 1, 0]]  # axes of arrays of rank 3
 NEGATIVE = [[-1], [-3], [-1, 0], [0, -1], [-3, -2, -1]]
 EMPTY: list[tuple[Shape, list[int]]] = [((0,), [0]), ((2, 0, 3), [1]), ((2, 0, 3), [0, 1, 2]), ((0, 0), [1, 0])]
 KEPT: list[tuple[Shape, list[int]]] = [((2, 0, 3), [0]), ((0, 3), [1]), ((0, 3, 0), [1])]

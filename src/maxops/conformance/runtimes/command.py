@@ -36,7 +36,7 @@ class CommandError(Exception):
     """Raised if the program refuses the model with a nonzero exit status."""
 
 
-REFUSED = CommandError.__name__  # in the output of a script
+REFUSED = CommandError.__name__  # marks a refusal in the output of a script
 
 
 class Command(Runtime):

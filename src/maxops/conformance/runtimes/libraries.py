@@ -180,7 +180,7 @@ class TensorFlow(Library):
 
     name = "tensorflow"
     opening: Lines = ("import tensorflow as tf",)
-    # no GPU, and no start-up messages on stderr
+    # do not use a GPU, and print no start-up messages
     environment: Mapping[str, str] = MappingProxyType({"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"})
     array = "tf.constant({})"
     pair = "tf.maximum({}, {})"

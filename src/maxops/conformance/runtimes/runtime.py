@@ -58,8 +58,8 @@ class Runtime:
     """
 
     name: str
-    package: ClassVar[str] = ""  # to import, if it differs from the name
-    distribution: ClassVar[str] = ""  # on PyPI, if it differs from the package
+    package: ClassVar[str] = ""  # the name for imports, if it differs
+    distribution: ClassVar[str] = ""  # the name on PyPI, if it differs from the package
     claims: ClassVar[frozenset[str]] = frozenset()
     versioned: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = True

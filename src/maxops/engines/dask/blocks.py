@@ -30,6 +30,6 @@ def _keep_nothing_on_workers() -> None:
         return
     try:
         get_worker()
-    except ValueError:  # in a task of another scheduler, or while a graph is built
+    except ValueError:  # a task of another scheduler, or not in a task
         return
     _native.set_cache_limit(0)

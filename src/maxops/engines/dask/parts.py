@@ -369,7 +369,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise the NumPy engine's error if the total numbers of ids and rows differ. If they agree, raise an error about the blocks."""
+    """Raise an error: the NumPy engine's if the totals of ids and rows differ, or one about the blocks."""
     data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
     ids = abstract((part.named,), np.dtype("i8"))
     plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)

@@ -239,7 +239,7 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | N
 def _rows_at_once(found: Any, count: int) -> int:
     """Return the number of segments per block of the result."""
     width = prod(max(1 if isnan(size) else size for size in sizes) for sizes in found.chunks[1:]) * found.dtype.itemsize
-    if width == 0:  # no data, and dask.array.concatenate drops empty arrays
+    if width == 0:  # there is no data, and dask.array.concatenate would drop the empty arrays
         return max(1, count)
     tallest = max(found.chunks[0])
     most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
