@@ -22,7 +22,7 @@ STYLE = "<style>svg{color:#5d6775}@media(prefers-color-scheme:dark){svg{color:#9
 INK, BLACK = "currentColor", "#000000"
 # Parts of the names of families that are only in the tables, because they differ little from the plotted families.
 UNDRAWN = (",int32", ",unchecked")
-LONG = 48  # cells with more characters wrap
+LONG = 48  # characters above which a cell of a table wraps
 
 Lines = dict[str, Points]  # the points of each line, by name
 
