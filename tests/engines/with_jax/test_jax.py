@@ -288,8 +288,12 @@ def test_shapes_and_types_are_refused_while_tracing() -> None:
         fresh(lambda d: mo.reduce_max(d, 2))(x)
     with pytest.raises(errors.NumSegmentsError, match=r"requires num_segments .* segment_ids are traced"):
         fresh(lambda d, i: mo.segment_max(d, i, fill_mode="ZERO"))(x, ids)
-    with pytest.raises(errors.NumSegmentsError, match="num_segments must be a Python integer under jax"):
+    with pytest.raises(errors.NumSegmentsError, match=r"num_segments must be known under jax.*static_argnames"):
         fresh(lambda d, i, n: mo.segment_max(d, i, n, fill_mode="ZERO"))(x, ids, 6)
+    with pytest.raises(errors.AxesError, match=r"axes must be known under jax.*static_argnames"):
+        fresh(mo.reduce_max)(x, 1)
+    with pytest.raises(errors.AttributeValueError, match=r"keepdims must be known under jax.*static_argnames"):
+        fresh(lambda d, keep: mo.reduce_max(d, 1, keepdims=keep))(x, True)
     # ids that are not traced are known, as are their number and their faults
     known, wrong = give(ids), give(ids[::-1].copy())
     assert fresh(lambda d: mo.segment_max(d, known, fill_mode="ZERO"))(x).shape == (6, 3)

@@ -22,6 +22,7 @@ from maxops.engines.base import Run, alone_if_one, by_operator, segments_along
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
+from maxops.errors import AttributeValueError, AxesError
 from maxops.order import identity_bits
 from maxops.plan import bits_of, plan_max, plan_reduce_max, plan_segment_max, shape_along
 from maxops.plan.output import output_of
@@ -104,6 +105,8 @@ def _is_plain_reduction(call: ReduceCall) -> bool:
 def _plan_reduce_max(call: ReduceCall) -> tuple[Any, Any, dict[str, Any]]:
     data, initial = inputs.typed([call.data, call.initial])
     row, call = call.row, call._replace(data=data, initial=initial)
+    inputs.reject_traced(row, "axes", call.axes, AxesError)
+    inputs.reject_traced(row, "keepdims", call.keepdims, AttributeValueError)
     abstract = partial(inputs.abstract_of, row)
     planned = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data)).call
     return (

@@ -15,7 +15,7 @@ from jax.export import is_symbolic_dim
 from maxops import _native as _native_core
 from maxops import dtypes, plan
 from maxops.engines.jax.segments import offsets_are_valid
-from maxops.errors import AttributeValueError, DTypeError, NumSegmentsError
+from maxops.errors import AttributeValueError, DTypeError, MaxopsError, NumSegmentsError
 from maxops.plan import Array
 from maxops.spec import Spec
 
@@ -165,14 +165,19 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
     return all(device.platform == "cpu" for device in devices)
 
 
-def number_of_segments(row: Spec, value: Any) -> Any:
-    """Return num_segments, which must be known or a symbolic size, because it determines the shape of the result."""
+def reject_traced(row: Spec, name: str, value: object, error: type[MaxopsError]) -> None:
+    """Raise an error if an option is traced, because its value determines the shape of the result."""
     if is_tracer(value):
-        raise NumSegmentsError(
-            f"{row.name} num_segments must be a Python integer under jax.jit and similar transformations, because the "
-            "result's shape depends on it; list it in static_argnames",
-            row.clause("num_segments"),
+        raise error(
+            f"{row.name} {name} must be known under jax.jit and similar transformations, because the result's shape "
+            "depends on it; list the argument in static_argnames",
+            row.clause(name),
         )
+
+
+def number_of_segments(row: Spec, value: Any) -> Any:
+    """Return num_segments, which must be known or a symbolic size."""
+    reject_traced(row, "num_segments", value, NumSegmentsError)
     return _known(row, "num_segments", value) if isinstance(value, jax.Array) else value
 
 
