@@ -87,8 +87,8 @@ def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element
 
 
 _HINT = (
-    "convert it to numbers: text to ids (pandas.factorize(...)[0]), categories to codes (.cat.codes, .to_physical()) "
-    "or values, times to integers in a unit of your choice"
+    "convert it to numbers: text to ids (pandas.factorize(...)[0] or, in Polars, .rank('dense') - 1), categories to "
+    "codes (.cat.codes, .to_physical()) or values, times to integers in a unit of your choice"
 )
 
 
