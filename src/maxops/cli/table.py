@@ -25,7 +25,7 @@ Cell = str | Text
 FIRST = 6
 PROSE = 20  # columns with longer cells get at least this width
 NO_WRAP = 1_000_000  # the assumed width of a pipe or a file
-_FRAME = 3  # characters of the frame per column
+_FRAME = 3  # the width of a column's frame in characters
 # The symbol and the style of each verdict.
 VERDICTS = {
     "holds": ("\N{CHECK MARK}", "green"),

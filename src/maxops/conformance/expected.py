@@ -18,7 +18,7 @@ from maxops.conformance.pool import is_nan, of_words
 from maxops.plan import Array, Plan, plan
 from maxops.spec import Spec
 
-FEW_ELEMENTS = 20_000  # the reference computes this many in 0.1 s
+FEW_ELEMENTS = 20_000  # the reference computes this number of elements in 0.1 s
 
 
 def expected_result(row: Spec, call: Call, feed: Feed) -> Array:

@@ -46,7 +46,7 @@ class Library(Scripted):
         """Return lines that define the constants."""
         require_no_constructs(call)
         if call.dtype in self.missing_types:
-            raise NotApplicableError(f"{self.name} does not support {call.dtype}")
+            raise NotApplicableError(f"{self.name} does not support the type {call.dtype}")
         self.answer(call)  # raises if the library lacks the operator
         return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
 

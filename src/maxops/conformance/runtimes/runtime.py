@@ -99,4 +99,4 @@ class Runtime:
 def require_no_constructs(call: Call) -> None:
     """Raise NotApplicableError for a call within a model construct, for runtimes that have only functions."""
     if call.within:
-        raise NotApplicableError(f"a library call cannot express the ONNX construct {call.within[0]}")
+        raise NotApplicableError(f"a library call cannot be inside an ONNX {call.within[0]}")
