@@ -46,7 +46,7 @@ class Work:
 
     @property
     def axes(self) -> tuple[int, ...] | None:
-        """The reduced axes; None for all axes."""
+        """The reduced axes, or None for all axes."""
         return None if len(self.case.axes) == self.data.ndim else self.case.axes
 
     @property

@@ -53,9 +53,9 @@ class Known:
 class Node:
     """A max node, and the specification to check it against.
 
-    ``row`` is the specification, or None if there is none; ``note`` then gives the reason. ``inputs`` contains None for
-    each omitted input. ``opset`` is the operator set that the model states for the node: a number in ONNX, and a name
-    such as "opset1" in OpenVINO.
+    ``row`` is the specification. It is None if there is none, and ``note`` then gives the reason. ``inputs`` contains
+    None for each omitted input. ``opset`` is the operator set that the model states for the node: a number in ONNX, and
+    a name such as "opset1" in OpenVINO.
     """
 
     where: str

@@ -63,7 +63,7 @@ def _verdict(refusal: str) -> Verdict:
 def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:
     """Return the error message of onnx.checker, or "" if it accepts the model.
 
-    `light` has empty weights. `shaped` has the shapes of the weights, for type inference; None omits type inference.
+    `light` has empty weights. `shaped` has the shapes of the weights, for type inference. None omits type inference.
     """
     try:
         onnx.checker.check_model(light)

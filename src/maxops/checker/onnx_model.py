@@ -60,7 +60,7 @@ class _Visible:
 class _Opset:
     """The ONNX operator set of a model or function.
 
-    ``number`` is None if the operator set is unknown; ``fault`` then gives the reason. ``written`` is the imported
+    If the operator set is unknown, ``number`` is None, and ``fault`` gives the reason. ``written`` is the imported
     version as text, or None if the model does not import exactly one version.
     """
 
@@ -187,7 +187,7 @@ class _Reader:
         return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
-        """Read the training graphs. Training steps can read values of the main graph; initializations cannot."""
+        """Read the training graphs. Training steps can read values of the main graph, but initializations cannot."""
         for path, graph in training_graphs(self._proto):
             joined, outer = GraphProto(), Scope()
             if path.endswith("algorithm"):

@@ -30,7 +30,7 @@ LARGEST_READ = 16384  # bytes
 class Value:
     """The known facts about a value of an ONNX graph.
 
-    ``declared`` is True if the model declares a type; ``written`` is this type, which may contradict ``type``.
+    ``declared`` is True if the model declares a type. ``written`` is this type, which may contradict ``type``.
     ``tensor`` contains the data of a constant. ``written_sparse`` is True if the constant is stored as a sparse tensor.
     """
 
@@ -106,7 +106,7 @@ def infer(makers: Iterable[tuple[Callable[[], ModelProto], str]]) -> list[GraphP
 def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProto:
     """Return a copy of the model without training graphs, and without the data of large initializers.
 
-    With `with_shapes`, large initializers keep their shapes; otherwise, they are empty.
+    With `with_shapes`, large initializers keep their shapes. Without it, they are empty.
     """
     light = ModelProto()
     light.ir_version = proto.ir_version

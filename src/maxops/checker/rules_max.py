@@ -139,7 +139,7 @@ def _values(node: Node) -> list[Known]:
 
 
 def _sizes(inputs: list[Known], axis: int) -> str:
-    """Describe at most three inputs, one for each size along an axis; every unknown size counts as a different size."""
+    """Describe at most three inputs, one for each size along an axis. Every unknown size counts as a different size."""
     shown: dict[object, str] = {}
     for known in inputs:
         if known.dims is not None:

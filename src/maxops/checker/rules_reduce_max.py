@@ -64,7 +64,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:
-    """Check for repeated axes; the verdict is unknown, because ONNX does not specify whether axes may repeat."""
+    """Check for repeated axes. The verdict is unknown, because ONNX does not specify whether axes may repeat."""
     axes = _axes_of(node, row)
     if axes.given is None:
         return holds("the node has no axes") if axes.ruling is None else unknown("the axes are unknown")

@@ -55,7 +55,7 @@ def verdict(text: str) -> Cell:
 
 
 def show(columns: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print a table. On a terminal, cells wrap between words; elsewhere, lines are not wrapped.
+    """Print a table. On a terminal, cells wrap between words. Elsewhere, lines are not wrapped.
 
     On a terminal that is too narrow for the columns, each row becomes a block of lines.
     """

@@ -6,7 +6,7 @@
 array([7, 5])
 
 NaN propagates. Where the standard does not specify the result, +0 is greater than -0, and the maximum of an empty array
-is -Inf, the lowest integer or False. bool is supported; complex numbers are not.
+is -Inf, the lowest integer or False. bool is supported, but complex numbers are not.
 """
 
 from __future__ import annotations

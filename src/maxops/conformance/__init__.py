@@ -18,7 +18,7 @@ __all__ = ["Case", "Run", "conform", "select"]
 def select(only: str | Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     """Return all cases, or the cases that match the pattern or one of the patterns, in a stable order.
 
-    A pattern is a substring of a case id or, with `*`, `?` or `[...]`, a glob for a whole id; commas separate patterns.
+    A pattern is a substring of a case id or, with `*`, `?` or `[...]`, a glob for a whole id. Commas separate patterns.
     `quick` keeps only the cases of a quick run. Raises NoSuchCaseError, a LookupError, if a pattern matches no case.
 
     >>> case, *more = select(["ONNX.ReduceMax-20.empty/float32"])
@@ -46,7 +46,7 @@ def conform(
 ) -> Run:
     """Run cases on a runtime in worker processes, and judge the outcomes.
 
-    `runtime` is the name of one runtime; `only` and `quick` have the same meaning as for `select`. `repeats` is the
+    `runtime` is the name of one runtime. `only` and `quick` have the same meaning as for `select`. `repeats` is the
     number of runs of each call, and `seconds` is the timeout for two runs of a case. `progress` is called with the
     number of completed steps, the total of this phase, and the current step. Raises a MaxopsError if the runtime
     cannot be started or returns no arrays, if no case is applicable, or if a number is out of range.

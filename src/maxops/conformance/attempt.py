@@ -51,7 +51,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function of the runtime; treat SystemExit as a crash, and every other error as a refusal."""
+    """Call a function of the runtime. Treat SystemExit as a crash, and every other error as a refusal."""
     try:
         return function(*arguments)
     except NoResultError:
@@ -63,7 +63,7 @@ def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 class _Running:
-    """Runs a trial several times; `feed` is the number of the current feed or of the feed that failed."""
+    """Runs a trial several times. `feed` is the number of the current feed or of the feed that failed."""
 
     def __init__(self, runtime: Runtime, trial: Trial, memory: Memory) -> None:
         self._runtime = runtime
@@ -82,7 +82,7 @@ class _Running:
     def outcome(self, repeats: int) -> Outcome:
         """Return the outcome of all runs.
 
-        Every run must refuse an invalid call; if a run returns a result instead, the result is the outcome. A wrong
+        Every run must refuse an invalid call. If a run returns a result instead, the result is the outcome. A wrong
         result is the outcome even if a later run refuses the call.
         """
         distinct: list[list[Array]] = []
@@ -133,7 +133,7 @@ class _Running:
         return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
-        """Run the trial once; every second run uses the second pattern and reverses the order of the feeds."""
+        """Run the trial once. Every second run uses the second pattern and reverses the order of the feeds."""
         self.feed = 0
         if number and self._call.constants:
             self._prepared = None  # runtimes may fold constants while they prepare a call
@@ -184,7 +184,7 @@ class _Running:
 
 
 def _array(result: object) -> Array:
-    """Return a copy of a result as an array, because the runtime may reuse the memory; scalars become 0-D arrays."""
+    """Return a copy of a result as an array, because the runtime may reuse the memory. Scalars become 0-D arrays."""
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):

@@ -50,7 +50,7 @@ def widest(found: Iterable[Bounds]) -> Bounds:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return one line per operator with the bounds of a run; runs from older maxops versions have no bounds."""
+    """Return one line per operator with the bounds of a run. Runs from older maxops versions have no bounds."""
     found: dict[str, Bounds] = run["kit"].get("bounds", {})
     repeats = counted(run["kit"].get("repeats", 2), "run")
     return [f"{operator}: {_spoken(each)}; {repeats} per call" for operator, each in found.items()]

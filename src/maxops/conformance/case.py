@@ -122,7 +122,7 @@ class Trial:
 class Case:
     """A trial, the row of the spec table and the clause that judge it, and a sentence that describes it.
 
-    `shared` is the id of the first case with the same trial, or "" for that case; cases that share a trial are
+    `shared` is the id of the first case with the same trial, or "" for that case. Cases that share a trial are
     adjacent. Trials are built on demand, because they are numerous and large.
     """
 
@@ -143,5 +143,5 @@ class Case:
 
     @property
     def trial_id(self) -> str:
-        """The name of the trial; cases with the same name share a trial."""
+        """The name of the trial. Cases with the same name share a trial."""
         return self.shared or self.id

@@ -24,7 +24,7 @@ class RuntimeUnusableError(MaxopsError, RuntimeError):
 
 
 class ChildEndedError(Exception):
-    """Raised if the process has ended; the message states how."""
+    """Raised if the process has ended. The message states how."""
 
 
 class ChildHungError(Exception):
@@ -32,7 +32,7 @@ class ChildHungError(Exception):
 
 
 class Child:
-    """A child process that hosts a runtime; `wait_until_ready` sets `version`, the runtime's version.
+    """A child process that hosts a runtime. `wait_until_ready` sets `version`, the runtime's version.
 
     The runtime's output goes to an unnamed file, never into the connection. The thread that creates this object must
     outlive it.
@@ -88,7 +88,7 @@ class Child:
         raise ChildHungError
 
     def shut_down(self) -> str:
-        """Shut the process down gracefully; return how it ended, or "" if its status is 0."""
+        """Shut the process down gracefully. Return how it ended, or "" if its status is 0."""
         os.ftruncate(self._output.fileno(), 0)
         self._connection.close()
         try:
@@ -100,7 +100,7 @@ class Child:
         return how
 
     def kill(self) -> None:
-        """Kill the process and its children immediately; do nothing if it has ended."""
+        """Kill the process and its children immediately. Do nothing if it has ended."""
         if self._is_killed:  # the system may have reused its process id
             return
         kill_group(self._process.pid)
@@ -110,7 +110,7 @@ class Child:
         self._output.close()
 
     def wait_until_ready(self) -> None:
-        """Wait until the process is ready; otherwise kill it and raise RuntimeUnusableError."""
+        """Wait until the process is ready. If it is not ready in time, kill it and raise RuntimeUnusableError."""
         try:
             self.version: str = self._ready()
         except BaseException:
@@ -129,7 +129,7 @@ class Child:
         return str(payload)
 
     def _end(self) -> str:
-        """Return how the process ended after it closed its pipe; kill it if it still runs."""
+        """Return how the process ended after it closed its pipe. Kill it if it still runs."""
         try:
             how = self._how(self._process.wait(SHUTDOWN_TIMEOUT))
         except subprocess.TimeoutExpired:

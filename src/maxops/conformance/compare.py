@@ -13,7 +13,7 @@ from maxops.errors import RunFileError
 
 @dataclass(frozen=True)
 class Change:
-    """One case in both runs; a finding is None if the case conforms or is not applicable."""
+    """One case in both runs. A finding is None if the case conforms or is not applicable."""
 
     case: str
     old: Verdict
@@ -73,7 +73,7 @@ def compare(old: Run, new: Run) -> Comparison:
 
 
 def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run | None]]:
-    """Pair runs of the same runtime, regardless of its version; None means that one file has no run of the runtime."""
+    """Pair runs of the same runtime, regardless of its version. None means that one file has no run of the runtime."""
     before, after = by_runtime(old), by_runtime(new)
     return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
 
@@ -142,7 +142,7 @@ def _findings(run: Run) -> dict[str, Finding]:
 
 
 def by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
-    """Return the runs by the names of their runtimes; raise RunFileError if a runtime has several runs."""
+    """Return the runs by the names of their runtimes. Raise RunFileError if a runtime has several runs."""
     found: dict[str, Run] = {}
     for run in runs:
         if run["runtime"] in found:

@@ -86,7 +86,7 @@ def is_ir(call: Call) -> bool:
 
 
 def model_files(call: Call) -> dict[str, bytes]:
-    """Return the files of a call's model; raise NotApplicableError for a call that a model cannot express."""
+    """Return the files of a call's model. Raise NotApplicableError for a call that a model cannot express."""
     if not is_ir(call):
         return {"model.onnx": onnx_model.model(call).SerializeToString(deterministic=True)}
     text, weights = ir(call)

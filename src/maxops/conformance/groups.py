@@ -37,7 +37,7 @@ class Group:
 
 
 def groups(run: Run) -> list[Group]:
-    """Return the groups by severity, then in the order of the spec table; ties keep the order of the findings."""
+    """Return the groups by severity, then in the order of the spec table. Ties keep the order of the findings."""
     found: dict[tuple[Verdict, str, int | None, str], list[Finding]] = {}
     for finding in run["findings"]:
         number = finding["reproducer"]

@@ -16,7 +16,7 @@ VERSION = "11"
 
 
 def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
-    """Return the model, indented or in one line; raise NotApplicableError for a call that an IR cannot express."""
+    """Return the model, indented or in one line. Raise NotApplicableError for a call that an IR cannot express."""
     if call.row.standard != "OpenVINO":
         raise NotApplicableError(f"an IR cannot contain {call.row.standard} {call.row.name}")
     inputs = present_inputs(call)
@@ -44,7 +44,7 @@ def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
 
 
 def present_inputs(call: Call) -> list[Input]:
-    """Return the present inputs; only trailing inputs may be omitted, because an IR cannot express a gap."""
+    """Return the present inputs. Only trailing inputs may be omitted, because an IR cannot express a gap."""
     inputs = [each for each in call.inputs if each is not None]
     if any(each is None for each in call.inputs[: len(inputs)]):
         raise NotApplicableError("an IR can omit only trailing inputs")

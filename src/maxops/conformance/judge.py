@@ -29,7 +29,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. `kind` states how a result differs; `index` is the index of the first value that differs.
+    """A verdict on a case. `kind` states how a result differs. `index` is the index of the first value that differs.
 
     `run` is the number of the judged run if runs differ.
     """
@@ -88,7 +88,7 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 
 
 def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
-    """Judge runs whose results differ on the same inputs; the difference is a fault if one of the results is wrong."""
+    """Judge runs whose results differ on the same inputs. The difference is a fault if one of the results is wrong."""
     rulings = [judge(case, trial, Outcome("returned", outputs)) for outputs in outcome.runs if outputs]
     for number, each in enumerate(rulings):
         if each.verdict in FAULTS:

@@ -23,7 +23,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(runs: Sequence[Run]) -> JUnitXml:
-    """Return runs as XML; faults are failures with both results and the script; permitted differences pass."""
+    """Return runs as XML. Faults are failures with both results and the script, and permitted differences pass."""
     document = JUnitXml("maxops conform")
     suites = [_suite(run) for run in runs]
     for suite in suites:

@@ -1,4 +1,4 @@
-"""Groups findings of one kind across versions and types; reports show each kind as a row of a table.
+"""Groups findings of one kind across versions and types. Reports show each kind as a row of a table.
 
 Two findings are of one kind if they have the same verdict and clause (in any version), and look alike: for example, a
 zero with the wrong sign, a number instead of a NaN, or an error of the same class. The smallest calls of the
@@ -75,7 +75,7 @@ def _is_missing_type(group: Group) -> bool:
 
 
 def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
-    """Return the versions in which each type is missing; only types with the same versions are merged."""
+    """Return the versions in which each type is missing. Only types with the same versions are merged."""
     found: dict[tuple[Row, str], list[int]] = {}
     for group in filter(_is_missing_type, every):
         for each in group.types:

@@ -33,7 +33,7 @@ def check_repeats(repeats: int) -> int:
 
 
 def check_seconds(seconds: float) -> float:
-    """Return the timeout; raise ConfigurationError if it is not a number or out of range."""
+    """Return the timeout. Raise ConfigurationError if it is not a number or out of range."""
     if not isinstance(seconds, Real):
         raise ConfigurationError(f"the timeout must be a number of seconds, got {shown(seconds)}")
     if not MIN_SECONDS <= seconds <= MAX_SECONDS:  # also rejects NaN

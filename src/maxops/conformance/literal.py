@@ -71,7 +71,7 @@ def type_text(dtype: DType) -> str:
 
 
 def _repeated(native: Array, dtype: DType) -> str:
-    """Return an expression that repeats runs of equal bits or the first row; "" if neither reproduces the array."""
+    """Return an expression that repeats runs of equal bits or the first row, or "" if neither reproduces the array."""
     words = native.reshape(-1).view(dtype.word)
     starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
     if len(starts) <= MAX_RUNS:
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """Return an expression for integers that increase by 1 after each run of a fixed length; "" for other integers."""
+    """Return an expression for integers that increase by 1 after each run of a fixed length, or "" for others."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]
@@ -96,7 +96,7 @@ def _stepped(native: Array, dtype: DType) -> str:
 
 
 def _compressed(native: Array, dtype: DType) -> str:
-    """Return an expression for the compressed bytes in pieces, so lines can break; it uses base64 and zlib."""
+    """Return an expression for the compressed bytes in pieces, so lines can break. It uses base64 and zlib."""
     data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
     pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
     text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"
@@ -104,5 +104,5 @@ def _compressed(native: Array, dtype: DType) -> str:
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
-    """Return nested lists as text; the elements are already text."""
+    """Return nested lists as text. The elements are already text."""
     return str(np.array(texts, object).reshape(shape).tolist()).replace("'", "")

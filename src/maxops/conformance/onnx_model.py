@@ -24,7 +24,7 @@ LOCAL = "local"  # the domain of local functions
 
 
 def model(call: Call) -> ModelProto:
-    """Return the model; raise NotApplicableError for a call that ONNX cannot express."""
+    """Return the model. Raise NotApplicableError for a call that ONNX cannot express."""
     made = parser.parse_model(text(call))
     made.producer_name = "maxops conform"
     made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in call.constants.items())
@@ -88,13 +88,13 @@ def _opsets(call: Call, *, local: bool) -> str:
 
 
 def _output(call: Call, name: str) -> str:
-    """Return an output with its type; empty brackets mean an unknown rank."""
+    """Return an output with its type. Empty brackets mean an unknown rank."""
     declared = f"{_type(call.dtype)}[]" if call.rank is None else _type(call.dtype, [None] * call.rank)
     return f"{declared} {name}"
 
 
 def _type(dtype: DType, sizes: Sequence[int | None] = ()) -> str:
-    """Return a type with its sizes in brackets; a scalar has no brackets."""
+    """Return a type with its sizes in brackets. A scalar has no brackets."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("ONNX has no type for real numbers")
     return dtype.onnx + (f"[{','.join('?' if size is None else str(size) for size in sizes)}]" if sizes else "")

@@ -22,7 +22,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a trial. `outputs` contains one array per feed; `again` contains the outputs of runs that differ.
+    """The result of a trial. `outputs` contains one array per feed. `again` contains the outputs of runs that differ.
 
     `feed` is the number of the feed at which the trial failed. `note` is an observation that is not a fault.
     """
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Return whether two results are bit-identical; rationals are compared by value."""
+    """Return whether two results are bit-identical. Rationals are compared by value."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())

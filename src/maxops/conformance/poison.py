@@ -30,7 +30,7 @@ def patterns(dtype: DType) -> tuple[int, int]:
 
 
 class Memory:
-    """The process's free memory; `poison` sets the pattern of new blocks, and `poison_cached` fills NumPy's cache."""
+    """The process's free memory. `poison` sets the pattern of new blocks, and `poison_cached` fills NumPy's cache."""
 
     def __init__(self) -> None:
         self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

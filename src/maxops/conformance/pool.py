@@ -71,7 +71,7 @@ def ordinary(dtype: DType) -> Array:
 
 @cache
 def nans(dtype: DType) -> Array:
-    """Return the NaNs; the array is empty if the type has no NaN."""
+    """Return the NaNs. The array is empty if the type has no NaN."""
     return of_words(dtype, nan_words(dtype)) if dtype.kind == "float" else np.empty(0, dtype.numpy)
 
 
@@ -90,7 +90,7 @@ def is_nan(array: Array) -> Array:
 
 
 def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
-    """Return small numbers (thirds for `real`) in an order that depends on `turn`; up to 251 of them are distinct.
+    """Return small numbers (thirds for `real`) in an order that depends on `turn`. Up to 251 of them are distinct.
 
     Distinct values reveal elements at wrong positions.
     """

@@ -38,7 +38,7 @@ class Process:
 
     `sanity_calls` are small calls: those that the runtime supports must return the same results after every error.
     `seconds` is the timeout of a trial, from which the timeout of the first sanity calls is derived.
-    `amended` maps names of trials to outcomes that replace those that `run` returned; it is complete after
+    `amended` maps names of trials to outcomes that replace those that `run` returned. It is complete after
     `close`. `notes` contains observations that belong to no trial. Raises RuntimeUnusableError, with a message of one
     line, if the runtime cannot be started.
     """
@@ -87,7 +87,7 @@ class Process:
             self.kill()
 
     def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
-        """Return the outcome of a trial; the timeout applies to the trial, and again to the sanity calls after it."""
+        """Return the outcome of a trial. The timeout applies to the trial, and again to the sanity calls after it."""
         if self._child is None:
             self._child = self._start()
         outcome, due, ended = _ask(self._child, trial, seconds, self._repeats)
@@ -121,7 +121,7 @@ class Process:
             self.notes.append(f"during shutdown, {how}; rerunning {tried} did not reproduce the failure")
 
     def kill(self) -> None:
-        """Kill all processes immediately; any thread may call this. Waiting callers receive a RuntimeUnusableError."""
+        """Kill all processes immediately. Any thread may call this. Waiting callers receive a RuntimeUnusableError."""
         self._is_over = True
         if self._latest is not None:
             self._latest.kill()
@@ -140,7 +140,7 @@ class Process:
         self._latest_fine.clear()
 
     def _start(self) -> Child:
-        r"""Start a process and run the sanity calls in it; drop a sanity call that ends the process or times out."""
+        r"""Start a process and run the sanity calls in it. Drop a sanity call that ends the process or times out."""
         while True:
             if self._is_over:
                 raise RuntimeUnusableError(f"the processes of {self._runtime} were killed")
@@ -181,7 +181,7 @@ class Process:
         return replace(first, text=f"{first.text} (the trial does not fail when run alone)")
 
     def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
-        """Bisect the suspects, and amend the outcomes of those that end a process; return whether there are any.
+        """Bisect the suspects, and amend the outcomes of those that end a process. Return whether there are any.
 
         Suspects share processes, because there may be hundreds of suspects, and a framework takes seconds to start.
         """
@@ -205,7 +205,7 @@ class Process:
         return f"after the call, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """Shut a process down and return how it ended; "" if it ended gracefully, or if idle processes also fail."""
+        """Shut a process down and return how it ended, or "" if it ended gracefully or if idle processes also fail."""
         how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:

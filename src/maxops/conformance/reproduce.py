@@ -139,7 +139,7 @@ class _Completed:
 
 
 def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
-    """Return each script's output; None for the script that ended the process and for all later scripts."""
+    """Return each script's output, or None for the script that ended the process and for all later scripts."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
         results = Path(folder, "results")
         results.touch()
@@ -152,7 +152,7 @@ def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: 
 def _run(
     subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str], runner: Sequence[str] = ()
 ) -> _Completed:
-    """Run scripts in an empty folder; they can import the modules that were importable where the kit started."""
+    """Run scripts in an empty folder. They can import the modules that were importable where the kit started."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
         paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
         for path, text in zip(paths, scripts, strict=True):

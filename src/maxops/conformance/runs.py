@@ -36,7 +36,7 @@ LANES = (4, 8, 16, 32, 64)  # the lanes in vectors of all types and instruction 
 
 @dataclass(frozen=True)
 class Run:
-    """Rows of one kind; the first row resumes the segment of the row before it, or starts a new segment."""
+    """Rows of one kind. The first row resumes the segment of the row before it, or starts a new segment."""
 
     kind: Kind
     rows: int

@@ -51,7 +51,7 @@ def write(path: Path, runs: Sequence[Run]) -> None:
 
 
 def as_text(runs: Sequence[Run]) -> str:
-    """Return the text of a file; equal runs have equal texts. Each case, finding and reproducer has its own line."""
+    """Return the text of a file. Equal runs have equal texts. Each case, finding and reproducer has its own line."""
     texts = [in_lines(run) for run in runs]
     return (texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]") + "\n"
 
@@ -83,7 +83,7 @@ def _run(found: Any, where: str) -> Run:
 
 
 def _fault_of_kit(kit: dict[str, Any]) -> str:
-    """Return the type error of the fields that reports show as sentences, or ""; runs of older versions lack them."""
+    """Return the type error of the fields that reports show as sentences, or "". Runs of older versions lack them."""
     fields = {"repeats": int, "bounds": dict[str, Bounds]}
     return next(
         filter(None, (_fault(kit[name], hint, f"kit.{name}") for name, hint in fields.items() if name in kit)), ""

@@ -31,7 +31,7 @@ REPEATS = 5  # runs, for faults that depend on memory or state left by an earlie
 
 @dataclass(frozen=True)
 class Script:
-    """A script, the counterexample that it shows, and its environments; the script runs once in each environment."""
+    """A script, the counterexample that it shows, and its environments. The script runs once in each environment."""
 
     text: str
     counterexample: Counterexample
@@ -39,7 +39,7 @@ class Script:
 
 
 def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
-    """Return scripts that may show a finding, the simplest first; some crashes need several runs or poisoned memory."""
+    """Return scripts that may show a finding, the simplest first. Some crashes need several runs or poisoned memory."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
     if judgement.verdict in DIFFERING:
@@ -123,7 +123,7 @@ def _script(
 
 
 def printed(found: Counterexample, array: Array) -> Array:
-    """Return the part of a result that a script prints; a small result is printed as a whole."""
+    """Return the part of a result that a script prints. A small result is printed as a whole."""
     part = _printed_part(found)
     return array if part is None else array.reshape(-1)[part]
 
@@ -156,7 +156,7 @@ def _indented(head: str, lines: list[str]) -> list[str]:
 
 
 def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
-    """Return assignments of the arrays; long assignments break after commas."""
+    """Return assignments of the arrays. Long assignments break after commas."""
     wrap = TextWrapper(LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False).wrap
     made = []
     for each, array in zip(call.fed, feed, strict=True):

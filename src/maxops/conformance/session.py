@@ -84,7 +84,7 @@ def conform(
     repeats: int = limits.REPEATS,
     progress: Progress | None = None,
 ) -> Run:
-    """Run every case on a runtime, as `maxops.conformance.conform` does; `kit` is copied into the JSON of the run."""
+    """Run every case on a runtime, as `maxops.conformance.conform` does. `kit` is copied into the JSON of the run."""
     started = time.monotonic()
     seconds, repeats = limits.check_seconds(seconds), limits.check_repeats(repeats)
     runtime = runtimes.resolve(name)
@@ -235,7 +235,7 @@ class _Session:
         return judged
 
     def _run_trial(self, process: Process, name: str, trial: Trial) -> Outcome:
-        """Run a trial and return its outcome; skip it after too many timeouts, or if the runtime does not restart."""
+        """Run a trial and return its outcome. Skip it after too many timeouts, or if the runtime does not restart."""
         alike = (trial.call.row.operator, trial.call.dtype)
         if self._hung[alike] >= MAX_HANGS:
             return Outcome("not applicable", text=f"not run: {MAX_HANGS} similar calls timed out")
@@ -294,7 +294,7 @@ class _Session:
     # ------------------------------------------------------------------------------------------- reporting
 
     def report(self) -> None:
-        """Create the findings; for each kind, find the smallest call and write a script that shows it."""
+        """Create the findings. For each kind, find the smallest call and write a script that shows it."""
         groups: dict[tuple[object, ...], list[_Judged]] = {}
         for each in self.judged:
             if each.judgement.verdict not in NO_FINDING:
@@ -304,7 +304,7 @@ class _Session:
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
-        """Return the index of each finding's reproducer; None if the call alone does not reproduce the finding."""
+        """Return the index of each finding's reproducer, or None if the call alone does not reproduce the finding."""
         found = self._workers.map(
             self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )
@@ -363,7 +363,7 @@ def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
 
 
 def _excerpt(array: Array, index: tuple[int, ...] | None = None, most: int = MAX_ELEMENTS) -> Elements | Message:
-    """Return a small array in full; for a large result, return only the element that differs, if there is one."""
+    """Return a small array in full. Of a large result, return only the element that differs, if any."""
     if array.size <= most:
         return elements(array)
     if index is not None:
@@ -372,7 +372,7 @@ def _excerpt(array: Array, index: tuple[int, ...] | None = None, most: int = MAX
 
 
 def _group_key(each: _Judged) -> tuple[object, ...]:
-    """Return the key of a finding; findings with the same key share a reproducer."""
+    """Return the key of a finding. Findings with the same key share a reproducer."""
     case, judgement = each.case, each.judgement
     about = ""
     if judgement.verdict == "refuses":

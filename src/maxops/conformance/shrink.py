@@ -1,6 +1,6 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and simpler values.
 
-Every step runs on the runtime and is judged like any trial; a step that no longer shows the finding is undone.
+Every step runs on the runtime and is judged like any trial. A step that no longer shows the finding is undone.
 Therefore, a call keeps the elements that fill the affected vector lane if the fault depends on the lane. It shrinks to
 one element if the fault depends only on a value.
 If the call must be large, its size is bisected, which assumes that a fault at one size occurs at every larger size.
@@ -53,7 +53,7 @@ class Search:
         self.found: Counterexample | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
-        """Return whether these inputs show the finding; `found` keeps the last inputs that do."""
+        """Return whether these inputs show the finding. `found` keeps the last inputs that do."""
         if self._left == 0:
             return False
         call, feed = resized(call, whole)
@@ -76,7 +76,7 @@ class Search:
 
 
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
-    """Return the smallest call that shows a finding; None if its feed alone does not show it."""
+    """Return the smallest call that shows a finding, or None if its feed alone does not show it."""
     number = judgement.feed
     if judgement.verdict in ("crashes", "hangs"):  # the failing feed is unknown
         number = _feed_that_ends_it(case, trial, judgement, run)
@@ -93,7 +93,7 @@ def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial]
 
 
 def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> int:
-    """Bisect for a feed that crashes or hangs; return its number, or the last number tried if no feed does so alone."""
+    """Bisect for a feed that crashes or hangs. Return its number, or the last number tried if no feed does so alone."""
     first, count = 0, len(trial.feeds)
     while count > 1:
         half = slice(first, first + count // 2)
@@ -107,7 +107,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
-    """Return the trial that the case's row defines for a call and a feed; None if it cannot show the case's fault."""
+    """Return the trial that the case's row defines for a call and a feed, or None if it cannot show the fault."""
     call, feed = resized_call
     try:
         expected = expected_result(case.row, call, feed)
@@ -209,7 +209,7 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
 
 
 def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
-    """Return a form with rows as items; the call reduces the last axis or the first."""
+    """Return a form with rows as items. The call reduces the last axis or the first."""
     rows = data.reshape(-1, data.shape[-1])
     axis = 0 if first else 1
     attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
@@ -252,7 +252,7 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
 
 
 def _forms_of_scatter(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
-    """Yield forms with the updates of the wrong element, then with all updates; no forms for multidimensional data."""
+    """Yield forms with the updates of the wrong element, then with all updates. Multidimensional data has no forms."""
     data, indices, updates = whole
     assert data is not None
     assert indices is not None

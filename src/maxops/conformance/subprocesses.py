@@ -68,7 +68,7 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
 
 
 def kill_group(group: int) -> None:
-    """Kill a process group; do nothing if it has ended."""
+    """Kill a process group. Do nothing if it has ended."""
     with suppress(ProcessLookupError, PermissionError):  # macOS raises PermissionError
         os.killpg(group, signal.SIGKILL)
 

@@ -38,7 +38,7 @@ class RuntimeFailedError(MaxopsError, RuntimeError):
 
 
 class RuntimeDiedError(RuntimeFailedError):
-    """Raised if a runtime ends its process or does not return in time; the message begins with the kit's verdict."""
+    """Raised if a runtime ends its process or does not return in time. The message begins with the kit's verdict."""
 
 
 class Answer(NamedTuple):
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 
 def known() -> list[str]:
-    """Return the names of the runtimes that run whole models; backend modules and programs can run them, too."""
+    """Return the names of the runtimes that run whole models. Backend modules and programs can run them, too."""
     return list(_RUNNERS)
 
 
@@ -65,7 +65,7 @@ def check(name: str, model: Path | bytes) -> None:
 
 
 def run(name: str, model: Path | bytes, inputs: Inputs, count: int, seconds: float = SECONDS) -> Answer:
-    """Run a model with `count` outputs on named inputs; the model is a file or the bytes of an ONNX model.
+    """Run a model with `count` outputs on named inputs. The model is a file or the bytes of an ONNX model.
 
     The process has the kit's memory limit, and a timeout in seconds. Raises RuntimeFailedError with the runtime's
     message, or RuntimeDiedError with the exit status of its process.
@@ -159,7 +159,7 @@ def _on_maxops_in_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> 
 def _on_openvino(
     module: Any, model: Path | bytes, inputs: Inputs, rewrite: Callable[[Any], Any] = lambda model: model
 ) -> list[Any]:
-    """Run the model in its own types; by default the plugin may use narrower types."""
+    """Run the model in its own types, because by default the plugin may use narrower types."""
     core = module.Core()
     compiled = core.compile_model(rewrite(core.read_model(model)), "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
     request = compiled.create_infer_request()

@@ -59,7 +59,7 @@ def runtime_label(run: Run) -> str:
 
 
 def shortened(text: str, max_text: int = MAX_TEXT) -> str:
-    """Shorten a runtime's message; reports in files have the full text."""
+    """Shorten a runtime's message. Reports in files have the full text."""
     return text if len(text) <= max_text else f"{text[: max_text - 3]}..."
 
 
@@ -79,14 +79,14 @@ def one_line(result: Elements | Message) -> str:
 
 
 def expected_to_actual(expected: Elements | Message, actual: Elements | Message) -> str:
-    """Return the expected and the actual result; for long arrays of one shape, only the first element that differs."""
+    """Return the expected and the actual result or, for long arrays of one shape, the first element that differs."""
     return " -> ".join(sides(expected, actual))
 
 
 def sides(
     expected: Elements | Message, actual: Elements | Message, max_elements: int = MAX_ELEMENTS
 ) -> tuple[str, str]:
-    """Return the expected and the actual result separately; an array with more than `max_elements` is long."""
+    """Return the expected and the actual result separately. An array with more than `max_elements` is long."""
     if "text" not in expected and "text" not in actual and len(expected["values"]) > max_elements:
         number = first_difference(expected, actual)
         if number is not None:

@@ -1,4 +1,4 @@
-"""The main program of a runtime's process; `child` starts it with RUNTIME PIPE PARENT_PID MEMORY_BYTES.
+"""The main program of a runtime's process. `child` starts it with RUNTIME PIPE PARENT_PID MEMORY_BYTES.
 
 It sends ("ready", version) or ("failed", message), and then answers requests until the pipe closes:
 
@@ -102,7 +102,7 @@ class _Serving:
         return outcome
 
     def _corrupted(self, operator: str) -> str:
-        """Return how a sanity call of the operator fails, or ""; if the operator has none, run the first call."""
+        """Return how a sanity call of the operator fails, or "". Without such a call, run the first sanity call."""
         gc.collect()  # destroys the error's leftovers now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:

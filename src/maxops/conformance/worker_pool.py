@@ -1,4 +1,4 @@
-"""A pool of worker processes of one runtime; one thread per process sends jobs to it."""
+"""A pool of worker processes of one runtime. One thread per process sends jobs to it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkerPool:
     def map(
         self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], progress: Callable[[int, Job], None]
     ) -> list[Result]:
-        """Return each job's result, in order; call `progress` with the number done and the current job."""
+        """Return each job's result, in order. Call `progress` with the number done and the current job."""
         if not jobs:
             return []
         results: dict[int, Result] = {}

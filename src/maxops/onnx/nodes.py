@@ -108,7 +108,7 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
 
 
 def _run(operator: ops.Operator, attributes: dict[str, Any], inputs: Sequence[Array | None]) -> Any:
-    """Run a node. Like `partial`, a function of a module can be pickled; a lambda cannot."""
+    """Run a node. Like `partial`, a function of a module can be pickled, but a lambda cannot."""
     return operator(*inputs, **attributes)
 
 

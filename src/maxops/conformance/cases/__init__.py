@@ -32,7 +32,7 @@ FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_id
 
 
 def cases() -> Iterator[Case]:
-    """Yield all cases in a stable order; cases that share a trial are adjacent."""
+    """Yield all cases in a stable order. Cases that share a trial are adjacent."""
     for family in FAMILIES:
         yield from family.cases()
 

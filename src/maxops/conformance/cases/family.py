@@ -63,7 +63,7 @@ def is_current(row: Spec) -> bool:
 
 
 def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
-    """Yield all cases for the types in CLOSER; for each other type, yield the quick cases and every third case.
+    """Yield all cases for the types in CLOSER. For each other type, yield the quick cases and every third case.
 
     Use it for cases that do not depend on the type. For older versions, only two types are tested.
     """
@@ -108,7 +108,7 @@ def compute(
     quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield the cases of a call on small arrays; the reference computes their results."""
+    """Yield the cases of a call on small arrays. The reference computes their results."""
     make = partial(computed, among[0] if among else call.row, call, feeds)
     return ask(call.row, meaning, call.dtype, sentence, make, quick=quick, among=among)
 
@@ -122,7 +122,7 @@ def refuse(
     quick: Refused = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """Yield a case that expects a refusal, for each row that judges the model; `quick` applies to every type."""
+    """Yield a case that expects a refusal, for each row that judges the model. `quick` applies to every type."""
     asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
     return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)
@@ -138,7 +138,7 @@ def _sharing(
     refusal: bool,
     quick: bool,
 ) -> Iterator[Case]:
-    """Yield a case for each row; all of them share the first row's trial."""
+    """Yield a case for each row. All of them share the first row's trial."""
     first = ""
     for row in rows:
         made = Case(row, row.rule(short(row, meaning)), dtype, sentence, make, refusal, quick, shared=first)
@@ -147,7 +147,7 @@ def _sharing(
 
 
 def computed(row: Spec, call: Call, feeds: Sequence[Feed]) -> Trial:
-    """Return a trial on small arrays; the reference computes its results one by one."""
+    """Return a trial on small arrays. The reference computes its results one by one."""
     has_nan = any(is_nan(array).any() for feed in feeds for array in (*feed, *call.constants.values()))
     return Trial(
         call,

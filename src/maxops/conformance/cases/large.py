@@ -118,7 +118,7 @@ def _broadcast(row: Spec, dtype: DType, size: int) -> Trial:
 
 
 def _against(dtype: DType, one: tuple[int, int], other: tuple[int, int]) -> tuple[Feed, Array, Array]:
-    """Return two matrices of known values, and their maximum; it is also the maximum without NaN."""
+    """Return two matrices of known values, and their maximum, which is also the maximum without NaN."""
     values = ladder(dtype, "value")
     u, v = (np.indices(shape).sum(axis=0) * step % len(values) for shape, step in ((one, 1), (other, 3)))
     expected = values[np.where(u > v, u, v)]

@@ -31,7 +31,7 @@ SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 class Pairs:
     """Values u and v with their maximum, the maximum of v alone, and the maxima of a runtime that ignores NaN.
 
-    `position` numbers the pairs; those with numbers below `different` have two different values.
+    `position` numbers the pairs. Those with numbers below `different` have two different values.
     """
 
     u: Array

@@ -27,7 +27,7 @@ STEPS = 8  # values of a ladder
 
 @dataclass(frozen=True)
 class Planted:
-    """Elements of shape (rows, columns) with each group's maximum in each column; rows of a group are adjacent.
+    """Elements of shape (rows, columns) with each group's maximum in each column. Rows of a group are adjacent.
 
     `without_nan` has the maximum of the group's elements that are not NaN, or NaN if there are none.
     """
@@ -57,7 +57,7 @@ def ladder(dtype: DType, which: Which) -> Array:
 def planted(
     dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
 ) -> Planted:
-    """Return groups of the given nonzero lengths; `at`, if given, is the position of each group's maximum or NaN."""
+    """Return groups of the given nonzero lengths. `at`, if given, is the position of each group's maximum or NaN."""
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of

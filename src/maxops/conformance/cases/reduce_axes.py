@@ -51,7 +51,7 @@ def form(row: Spec) -> str:
 
 
 def dynamic(row: Spec, dtype: DType, rank: int, count: int, keepdims: int | None = 0, **attributes: int) -> Call:
-    """Return a call of ReduceMax with `count` axes as a run-time input; the model declares the rank of its output."""
+    """Return a call of ReduceMax with `count` axes as a run-time input. The model declares the rank of its output."""
     inputs = (Input("data", dtype, (None,) * rank), Input("axes", dtypes.INT64, (None,)))
     given = [*attributes.items(), *([] if keepdims is None else [("keepdims", keepdims)])]
     return Call(row, inputs, tuple(given), rank - count if keepdims == 0 else rank)

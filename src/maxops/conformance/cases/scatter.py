@@ -45,7 +45,7 @@ def scattering(
 
 
 def _vector(row: Spec, dtype: DType) -> Call:
-    """Return a call that updates elements of a vector; ScatterND has indices with one more axis."""
+    """Return a call that updates elements of a vector. ScatterND has indices with one more axis."""
     return scattering(row, dtype, (1, 1 if row.has("axis") else 2, 1))
 
 

@@ -61,7 +61,7 @@ def _count(number: int, index: DType = dtypes.INT64) -> Array:
 
 
 def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of each kind of segment, in vectors and in rows; only the ids determine the number of segments."""
+    """Yield cases of each kind of segment, in vectors and in rows. Only the ids determine the number of segments."""
     vectors, whole, gaps = segments(row, dtype), WHOLE.values(), GAPS.values()
     feeds = [_feed(dtype, ids) for ids in whole]
     yield from compute("ids", "sorted ids, no segment empty", vectors, *feeds, quick=True)
@@ -83,7 +83,7 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases of runs of one kind, with lengths near block and vector sizes; a run may resume the last segment."""
+    """Yield cases of runs of one kind, with lengths near block and vector sizes. A run may resume the last segment."""
     for kind in KINDS:
         for layout, inner in (("vectors", ()), ("rows of two", (2,))):
             make = partial(_of_runs, row, dtype, kind, inner)
@@ -134,7 +134,7 @@ def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
-    """Yield cases without data; there are no segments without num_segments, and only empty segments with it."""
+    """Yield cases without data. With num_segments, all segments are empty. Without it, there are no segments."""
     for index, inner in product(INDEX, ((), (3,))):
         rank, feed = 1 + len(inner), _feed(dtype, [], index, inner)
         sentence = f"no rows of rank {rank}, {index} ids"

@@ -61,7 +61,7 @@ def segments(
     ids: DType | Array = dtypes.INT64,
     number: DType | Array | None = None,
 ) -> Call:
-    """Return a call of SegmentMax of any sizes; ids and num_segments are inputs of a given type, or constant arrays."""
+    """Return a call of SegmentMax of any sizes. Ids and num_segments are inputs of a given type, or constant arrays."""
     inputs = [Input("data", dtype, (None,) * rank), _index("segment_ids", ids, (None,))]
     if number is not None:
         inputs.append(_index("num_segments", number, ()))

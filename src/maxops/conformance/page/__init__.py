@@ -23,7 +23,7 @@ SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "d
 
 
 def html(runs: Sequence[Run]) -> str:
-    """Return the page; the same runs produce the same bytes."""
+    """Return the page. The same runs produce the same bytes."""
     style = _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"script/{name}.js") for name in SCRIPTS) + "})();\n"
     return Template(_asset("page.html")).substitute(

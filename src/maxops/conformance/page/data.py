@@ -34,7 +34,7 @@ def data(runs: Sequence[Run]) -> Json:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """Return each run's name for links to the page; numbers distinguish equal names."""
+    """Return each run's name for links to the page. Numbers distinguish equal names."""
     seen: Counter[str] = Counter()
     made = []
     for name in map(runtime_label, runs):

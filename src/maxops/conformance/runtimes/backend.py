@@ -92,7 +92,7 @@ def add_cwd_to_path() -> None:
 
 
 def only_output(outputs: object) -> object:
-    """Return the output of a model with one output; raise GarbageError for anything else."""
+    """Return the output of a model with one output. Raise GarbageError for anything else."""
     if not isinstance(outputs, (list, tuple)):
         raise GarbageError(f"run must return a tuple or list of outputs, got {_described(outputs)}")
     if len(outputs) != 1:
@@ -105,7 +105,7 @@ def only_output(outputs: object) -> object:
 
 
 def array_of(output: object) -> Any:
-    """Return an output as an array; raise GarbageError if it is not an array."""
+    """Return an output as an array. Raise GarbageError if it is not an array."""
     if not hasattr(output, "__array__"):
         raise GarbageError(f"run must return arrays, got {_described(output)}")
     if np.ma.is_masked(output):
@@ -155,7 +155,7 @@ def _with_prepare(found: Any, name: str) -> Any:
 
 
 def _checked(backend: Any, name: str) -> Any:
-    """Return the backend; raise an error if `prepare` needs an instance, because every call would fail."""
+    """Return the backend. Raise an error if `prepare` needs an instance, because every call would fail."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
             f"{name}: {backend.__name__}.prepare must be a class method, as in onnx.backend.base.Backend"

@@ -40,7 +40,7 @@ REFUSED = CommandError.__name__  # marks a refusal in the output of a script
 
 
 class Command(Runtime):
-    """A program, given as "command:./program arguments"; its last argument is the folder.
+    """A program, given as "command:./program arguments". Its last argument is the folder.
 
     The folder contains model.onnx, and test_data_set_N/input_K.pb for each feed. For an operator that ONNX lacks, it
     contains model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) next to the inputs,
@@ -84,7 +84,7 @@ class Command(Runtime):
             return [_output(_data_set(folder, number), is_ir=is_ir) for number in range(len(feeds))]
 
     def run_model(self, model: ModelProto, inputs: Mapping[str, Array], count: int) -> list[Array]:
-        """Run a whole model on one set of inputs, given by name; `count` is the number of outputs."""
+        """Run a whole model on one set of inputs, given by name. `count` is the number of outputs."""
         with TemporaryDirectory(prefix="maxops-run-") as name:
             folder = Path(name)
             data_set = _data_set(folder, 0)

@@ -195,7 +195,7 @@ class TensorFlow(Library):
 
 
 class Torch(Library):
-    """The PyTorch library; its tensors share NumPy's memory, and bfloat16 data is passed as int16 bits."""
+    """The PyTorch library. Its tensors share NumPy's memory, and bfloat16 data is passed as int16 bits."""
 
     name = "torch"
     opening: Lines = (TORCH.opening,)
@@ -223,7 +223,7 @@ class Torch(Library):
         return str(self.module.__version__).partition("+")[0]
 
     def tensor(self, call: Call, name: str) -> str:
-        """Return an expression for the tensor; bfloat16 data is passed as int16 bits."""
+        """Return an expression for the tensor. Data of type bfloat16 is passed as int16 bits."""
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
@@ -297,7 +297,7 @@ class Columns(Library):
 
 
 class PyArrow(Columns):
-    """The PyArrow library; its compute functions skip nulls and NaN."""
+    """The PyArrow library. Its compute functions skip nulls and NaN."""
 
     name = "pyarrow"
     opening: Lines = (PYARROW.opening,)
@@ -315,7 +315,7 @@ class PyArrow(Columns):
 
 
 class Polars(Columns):
-    """The Polars library; its columns are in a data frame, which preserves their types."""
+    """The Polars library. Its columns are in a data frame, which preserves their types."""
 
     name = "polars"
     opening: Lines = (POLARS.opening,)

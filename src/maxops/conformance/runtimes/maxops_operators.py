@@ -36,7 +36,7 @@ class MaxopsOperators(_Maxops):
         self.opening: tuple[str, ...] = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
 
     def start(self) -> None:
-        """Check that this process uses the instruction set; maxops itself is always installed."""
+        """Check that this process uses the instruction set. The package itself is always installed."""
         super().start()
         if _native.isa() != self.isa:
             raise BrokenRuntimeError(
@@ -87,5 +87,5 @@ class MaxopsOnnx(_Maxops):
 
 
 def own_version() -> str:
-    """Return the version of maxops; "unknown" if it is not installed."""
+    """Return the version of maxops, or "unknown" if it is not installed."""
     return installed("maxops") or "unknown"

@@ -42,12 +42,12 @@ class OnnxRuntime(Scripted):
         return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """Return lines without the kit's options; a fault that needs these options counts as not reproduced."""
+        """Return lines without the kit's options. A fault that needs these options counts as not reproduced."""
         lines = super().script(call, feed)
         return [line.replace(", options", "") for line in lines if line not in (*OPTIONS, *THREADED)]
 
     def answer(self, call: Call) -> list[str]:
-        """Return lines that run the session; for bfloat16, which `run` does not support, they use OrtValues."""
+        """Return lines that run the session. For bfloat16, which `run` does not support, they use OrtValues."""
         if call.dtype != dtypes.BFLOAT16:
             return [f"actual = session.run(None, {fed_by_name(call)})[0]"]
         values = [

@@ -48,7 +48,7 @@ class OpenVino(Scripted):
     def answer(self, call: Call) -> list[str]:
         """Return lines that run the model, and copy the result from the request's memory.
 
-        On one thread, `infer` of OpenVINO 2026.4.1 loses an error, and the next error ends the process; `wait` does not
+        On one thread, `infer` of OpenVINO 2026.4.1 loses an error, and the next error ends the process. `wait` does not
         have this bug.
         """
         tensors = f"[{', '.join(map(_tensor, call.fed))}]"
@@ -115,7 +115,7 @@ def _type(each: Input) -> str:
 
 
 def _tensor(each: Input) -> str:
-    """Return an expression for a tensor that owns its memory; bfloat16 data is passed as uint16 bits."""
+    """Return an expression for a tensor that owns its memory. Data of type bfloat16 is passed as uint16 bits."""
     if each.dtype == dtypes.BFLOAT16:
         return f"openvino.Tensor({each.name}.view(np.uint16), {each.name}.shape, openvino.Type.bf16)"
     return f"openvino.Tensor({each.name})"

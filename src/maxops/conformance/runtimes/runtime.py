@@ -15,13 +15,13 @@ Prepared = Callable[[Feed], object]
 
 
 class NoResultError(Exception):
-    """Raised if a call has an outcome other than a result; the message describes it."""
+    """Raised if a call has an outcome other than a result. The message describes it."""
 
     kind: Kind
 
 
 class NotApplicableError(NoResultError):
-    """Raised if the runtime cannot express the call; the message states what is missing."""
+    """Raised if the runtime cannot express the call. The message states what is missing."""
 
     kind: Kind = "not applicable"
 
@@ -35,7 +35,7 @@ class BrokenRuntimeError(MaxopsError, ImportError):
 
 
 class GarbageError(NoResultError):
-    """Raised if the returned value is not an array or the number of outputs is wrong; the message describes it."""
+    """Raised if the returned value is not an array or the number of outputs is wrong. The message describes it."""
 
     kind: Kind = "garbage"
 
@@ -52,9 +52,9 @@ class Runtime:
     The constructor imports nothing, so the name, environment, claims and scripts are available in every process.
     `start` imports the runtime. Every exception except SystemExit is a refusal. `claims` names the standards that the
     runtime claims to implement: it must refuse the calls that these standards forbid. A library of functions claims no
-    standard, but its results are judged. `versioned` indicates whether the caller can choose an operator's version;
-    otherwise only the newest version is tested. `takes_arrays` indicates whether the runtime accepts arrays in memory,
-    in any layout, or reads files, which contain contiguous arrays.
+    standard, but its results are judged. `versioned` indicates whether the caller can choose an operator's version. If
+    not, only the newest version is tested. `takes_arrays` indicates whether the runtime accepts arrays in memory, in
+    any layout, or reads files, which contain contiguous arrays.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Runtime:
         return str(getattr(self.module, "__version__", ""))
 
     def prepare(self, call: Call) -> Prepared:
-        """Prepare a call; raise NotApplicableError, or the runtime's own error."""
+        """Prepare a call, or raise NotApplicableError or the runtime's own error."""
         raise NotImplementedError
 
     def run(self, call: Call, feeds: Sequence[Feed]) -> list[Any]:

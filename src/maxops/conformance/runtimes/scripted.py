@@ -20,7 +20,7 @@ KNOWN: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 class Scripted(Runtime):
-    """A runtime that runs lines from a subclass; the lines import packages, and read arrays by the inputs' names."""
+    """A runtime that runs lines from a subclass. The lines import packages, and read arrays by the inputs' names."""
 
     opening: tuple[str, ...] = ()  # lines that run once in each process, and at the start of each script
 
@@ -31,7 +31,7 @@ class Scripted(Runtime):
         exec(_compiled(self.opening, "opening"), self._opened)
 
     def setup(self, call: Call) -> list[str]:
-        """Return lines that run once for each call; raise NotApplicableError if the call is not supported."""
+        """Return lines that run once for each call. Raise NotApplicableError if the call is not supported."""
         raise NotImplementedError
 
     def answer(self, call: Call) -> list[str]:
@@ -73,5 +73,5 @@ def _compiled(lines: Sequence[str], what: str) -> Any:
 
 
 def fed_by_name(call: Call) -> str:
-    """Return a Python expression for a dict from the names of the inputs to their arrays."""
+    """Return a Python expression for a dict that maps the names of the inputs to their arrays."""
     return f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"
