@@ -107,7 +107,7 @@ def faults(path: Path, version: str) -> list[str]:
 
 
 def run(*command: str, cwd: Path = ROOT) -> None:
-    """Print and run a command; raise an error if it fails."""
+    """Print and run a command. Raise an error if it fails."""
     print("$", *command, flush=True)
     subprocess.run(command, cwd=cwd, check=True)
 
@@ -131,7 +131,7 @@ def release(version: str, folder: Path, tag: str) -> None:
 
 
 def main() -> None:
-    """Run the command line; print each problem as one line."""
+    """Run the command line. Print each problem as one line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("version")
     parser.add_argument("folder", type=Path)

@@ -3,7 +3,7 @@
     python .ci/release_checks.py [--only TEXT] [--unrecorded]
 
 Each check is a command, and all checks run even if some fail. A check that passes is recorded in the evidence with its
-date, commit, duration, last line of output, and a digest of the sources; `maxops evidence` prints the record. With
+date, commit, duration, last line of output, and a digest of the sources. `maxops evidence` prints the record. With
 --unrecorded, checks that have passed on these sources are skipped. An interrupted run can thus be resumed, as in
 `make release`.
 """
@@ -58,7 +58,7 @@ def tree() -> str:
 
 
 def run(name: str, command: str) -> tuple[bool, dict[str, Any]]:
-    """Run a check and print its output; return whether it passed, its seconds and its last line."""
+    """Run a check and print its output. Return whether it passed, its seconds and its last line."""
     print(f"\n=== {name}", flush=True)
     began, last = time.monotonic(), ""
     with tempfile.TemporaryDirectory() as place:

@@ -8,7 +8,7 @@
 This is Debian's Python with its own glibc, which is unpacked under build/wheels but not installed. Other architectures
 run under qemu. (Debian has no Python 3.12, so the machine's `python3.12` is used if it exists.) Debian's g++ compiles
 the code, as in `pip install .`. The linker sees only the glibc symbols of version GLIBC, which zig provides, and links
-the C++ library statically, without a second unwinder; auditwheel then determines the manylinux tag.
+the C++ library statically, without a second unwinder. auditwheel then determines the manylinux tag.
 
 `make wheels` and `make check-wheels` install the dependency group `release`, which this script requires. Missing Debian
 packages are installed, which requires root.
@@ -97,7 +97,7 @@ class WheelError(Exception):
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> None:
-    """Run a command with additional environment variables; raise an error if it fails."""
+    """Run a command with additional environment variables. Raise an error if it fails."""
     words = [str(word) for word in command]
     subprocess.run(words, cwd=cwd, env=os.environ | variables, check=True)
 
@@ -134,7 +134,7 @@ def debian_tools(machines: set[Machine]) -> None:
 
 
 def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[str], place: Path) -> Iterator[Path]:
-    """Download `names` with their dependencies, and `alone` without; do not change the system's package lists."""
+    """Download `names` with their dependencies, and `alone` without. Do not change the system's package lists."""
     archives = place / "cache" / "archives"
     for folder in (place / "state" / "lists" / "partial", archives / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -379,7 +379,7 @@ def look_at(files: list[Path]) -> None:
 
 
 def check(path: Path, by: Interpreter) -> tuple[float, str]:
-    """Install a wheel without a compiler and run cibuildwheel's test commands; return seconds and the last line."""
+    """Install a wheel without a compiler and run cibuildwheel's test commands. Return seconds and the last line."""
     everything = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project, tests = everything["project"], everything["tool"]["cibuildwheel"]
     extras = [each for extra in tests["test-extras"] for each in project["optional-dependencies"][extra]]

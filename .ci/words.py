@@ -60,7 +60,7 @@ LOOKED_AT = ("*.py", "*.pyi", "*.cpp", "*.h", "*.def", "*.md", "*.toml", "Makefi
 
 
 def main() -> int:
-    """Print each match; return 1 if there are any."""
+    """Print each match. Return 1 if there are any."""
     listed = subprocess.run(
         ["git", "ls-files", *LOOKED_AT], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

@@ -66,7 +66,7 @@ def file_name(run: Run) -> str:
 
 
 def read(folder: Path) -> list[Run]:
-    """Return the runs in a folder, in the order of the file names; each name must match its run."""
+    """Return the runs in a folder, in the order of the file names. Each name must match its run."""
     runs = []
     for path in sorted(folder.glob("*.json")):
         run, *more = saved.read(path)
@@ -153,7 +153,7 @@ def _gravest(runs: Sequence[Run]) -> list[str]:
 
 
 def _of_runtime(run: Run, where: str) -> list[str]:
-    """Return the part of a page that describes a run; `where` distinguishes equal headings of several runs."""
+    """Return the part of a page that describes a run. `where` distinguishes equal headings of several runs."""
     every = kinds(run)
     wrong = _faults(run)
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
@@ -311,7 +311,7 @@ class Cause:
 
 
 def causes(kinds: Sequence[Kind]) -> list[Cause]:
-    """Group kinds by cause; causes keep the order of the kinds, which starts with the worst verdict."""
+    """Group kinds by cause. Causes keep the order of the kinds, which starts with the worst verdict."""
     found: dict[object, list[Kind]] = {}
     for kind in kinds:
         found.setdefault(_key_of(kind), []).append(kind)

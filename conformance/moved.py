@@ -113,7 +113,7 @@ for _ in sys.stdin:  # a line for each run
 
 
 def install(program: Program, folder: Path, *, moved: bool) -> None:
-    """Install a package into a folder; `moved` replaces its import."""
+    """Install a package into a folder. `moved` replaces its import."""
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), program.package]
     subprocess.run(pip, check=True)
     file = folder / program.file

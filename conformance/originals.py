@@ -268,7 +268,7 @@ def array_api() -> Found | None:
 
 
 def torch_scatter() -> Found | None:
-    """Run torch_scatter's own tests from a checkout; skip tests for other reductions and functions."""
+    """Run torch_scatter's own tests from a checkout. Skip tests for other reductions and functions."""
     checkout = checkout_of("torch_scatter", "pytorch_scatter")
     if checkout is None:
         return None

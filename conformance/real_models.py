@@ -79,7 +79,7 @@ def maxops(*words: object) -> Outcome:
 
 
 def row(package: str, path: Path, sizes: str, folder: Path) -> str:
-    """Return a model's row in the table; print failures to stderr."""
+    """Return a model's row in the table. Print failures to stderr."""
     counted = Counter(node.op_type for node in with_inner(onnx.load(path).graph.node))
     ours = ", ".join(f"{counted[name]} {name}" for name in ("Max", "ReduceMax") if counted[name])
     drawn = ["--seed", 1, *(word for size in sizes.split() for word in ("--size", size))]

@@ -112,7 +112,7 @@ def _is_elsewhere(link: str) -> bool:
 
 
 def main() -> int:
-    """Print all faults of the site; return 1 if there are any."""
+    """Print all faults of the site. Return 1 if there are any."""
     site = Path(sys.argv[1]).resolve()
     found = faults(site) + undocumented(site)
     for fault in found:

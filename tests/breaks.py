@@ -45,7 +45,7 @@ class Break:
         return re.compile(r"\s+".join(re.escape(word) for word in self.old.split()))
 
     def apply(self, root: Path) -> str:
-        """Edit the file and return its old text; raise ValueError unless it contains the text exactly once."""
+        """Edit the file and return its old text. Raise ValueError unless it contains the text exactly once."""
         path = root / "native" / self.file
         text = path.read_text(encoding="utf-8")
         if len(found := self.pattern().findall(text)) != 1:
@@ -448,7 +448,7 @@ class Miniature:
         (self.root / "native" / each.file).write_text(text, encoding="utf-8")
 
     def build(self, isa: str) -> None:
-        """Compile the changed files; raise CalledProcessError with the compiler's output on failure."""
+        """Compile the changed files. Raise CalledProcessError with the compiler's output on failure."""
         place = self.root / f"build-{isa}"
         sets = isa.replace("x86-64-", "x86_64_")
         emulates = "OFF" if HAS_AVX512 else "ON"
@@ -463,7 +463,7 @@ class Miniature:
             shutil.copy(library, self.root / "src" / "maxops" / library.name)
 
     def search(self, isa: str, seconds: float) -> tuple[int, str]:
-        """Run the enumerations; return their exit code and the first line that reports a wrong result."""
+        """Run the enumerations. Return their exit code and the first line that reports a wrong result."""
         paths = os.pathsep.join(str(self.root / part) for part in ("src", "tests"))
         command = [sys.executable, "-m", "exhaustive", "--isa", isa]
         try:

@@ -109,7 +109,7 @@ MISSING = ("could not import", "not installed:")
 
 
 def _look_for_a_missing_package(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """In CI, fail a test that is skipped because a package is missing; elsewhere, report one line for each package.
+    """In CI, fail a test that is skipped because a package is missing. Elsewhere, report one line for each package.
 
     pytest merges skips with the same location and reason, so all skips for a package get the location "tests".
     """

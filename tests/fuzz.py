@@ -137,7 +137,7 @@ def _messages(message: Any) -> list[Any]:
 
 
 def _changes(field: Any, count: int | None) -> Iterator[Callable[[Any], object]]:
-    """Yield the changes of a message's field; `count` is the number of values of a repeated field."""
+    """Yield the changes of a message's field. `count` is the number of values of a repeated field."""
     name = field.name
     values = [] if field.type == FieldDescriptor.TYPE_MESSAGE else _values(field)
     if field.type == FieldDescriptor.TYPE_STRING:
@@ -223,7 +223,7 @@ def _with_message(path: Path, work: Callable[[ModelProto], object]) -> None:
 
 
 def attempt(path: Path) -> Counter[str]:
-    """Pass a file to every entry point and count the outcomes; errors that are not from maxops propagate."""
+    """Pass a file to every entry point and count the outcomes. Errors that are not from maxops propagate."""
     seen: Counter[str] = Counter()
     for entry_point in entry_points(path):
         with warnings.catch_warnings():
@@ -257,7 +257,7 @@ def _work(seed: int, count: int, stop: float, folder: str, results: Any) -> None
 
 
 def fuzz(count: int, seconds: float, seed: int, workers: int) -> Counter[str]:
-    """Try mutants in worker processes and return the counts; raise RuntimeError if a worker fails."""
+    """Try mutants in worker processes and return the counts. Raise RuntimeError if a worker fails."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     stop = time.monotonic() + seconds

@@ -110,7 +110,7 @@ def resident_kib() -> int:
 
 
 def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
-    """Like left_by, with a given number of calls per round; stop after the first round without growth."""
+    """Like left_by, with a given number of calls per round. Stop after the first round without growth."""
     before, after = (array("q", [0] * len(NAMES)) for _ in range(2))
     least = array("q", [2**62] * len(NAMES))
     left: dict[str, int] = {}
@@ -132,7 +132,7 @@ def left_in_rounds(call: Call, times: int, least_bytes: int) -> dict[str, int]:
 
 
 def is_leak(name: str, growth: int, times: int, least_bytes: int) -> bool:
-    """Return whether a count grew as if each call leaked; a count of references may also shrink."""
+    """Return whether a count grew as if each call leaked. A count of references may also shrink."""
     least = times * least_bytes if name == "bytes" else times * 9 // 10
     return growth >= least or (name.startswith("references") and -growth >= least)
 

@@ -1,4 +1,4 @@
-"""Invalid inputs: each error names the place, the actual and the expected value, and the clause; `out` is unchanged."""
+"""Invalid inputs: each error names the place, the actual and the expected value, and the clause. `out` is unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from maxops.errors import (
 
 @dataclass(frozen=True)
 class Bad:
-    """A call that must fail, with an `out` of three elements; its error message must contain each of `says`."""
+    """A call that must fail, with an `out` of three elements. Its error message must contain each of `says`."""
 
     id: str
     call: Callable[..., object]
@@ -77,7 +77,7 @@ ERROR_OF = {short: error for error, shorts in ERRORS.items() for short in shorts
 
 
 def _cases(id: str, operator: str, clauses: str, rows: tuple[tuple[Any, ...], ...]) -> Iterator[Bad]:
-    """Yield the cases of an operator; each row has an id, the call, the clause's short name and parts of the text."""
+    """Yield the cases of an operator. Each row has an id, the call, the clause's short name and parts of the text."""
     for name, call, short, *says in rows:
         clause = f"{clauses}.{short.partition(',')[0]}"
         yield Bad(f"{id}-{name}", call, ERROR_OF[short], operator, clause, tuple(says))

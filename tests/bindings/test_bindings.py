@@ -33,7 +33,7 @@ def _quad() -> Any:
 
 
 def _scaled_float() -> Any:
-    """Return a dtype without a type number, from NumPy's own tests; user-defined dtypes are of this kind."""
+    """Return a dtype without a type number, from NumPy's own tests. User-defined dtypes are of this kind."""
     return np._core._multiarray_umath._get_sfloat_dtype()(1.0)  # type: ignore[attr-defined]
 
 
@@ -115,7 +115,7 @@ def _calls(dtype: Any) -> Iterator[tuple[str, Any, Callable[[Any], Any], type[Ex
 
 
 def _written(value: Any) -> object:
-    """Return the content that a call could have changed; for a scalar, its text, because copies differ in padding."""
+    """Return the content that a call may have changed or, for a scalar, its text, because copies differ in padding."""
     return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 

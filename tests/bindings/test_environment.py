@@ -44,7 +44,7 @@ def report(**variables: str) -> tuple[str, int, str]:
 
 @pytest.fixture
 def configure() -> Iterator[Callable[..., tuple[str, int]]]:
-    """Yield a function that reads the variables as the import does; restore the settings afterwards."""
+    """Yield a function that reads the variables as the import does. Restore the settings afterwards."""
     before = _native.isa(), mo.get_num_threads(), mo.memory_info().limit
 
     def configured(**variables: str) -> tuple[str, int]:

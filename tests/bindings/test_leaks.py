@@ -1,4 +1,4 @@
-"""Memory leaks of calls, for each engine and each kind of error; leaks.py measures them in a separate process."""
+"""Memory leaks of calls, for each engine and each kind of error. leaks.py measures them in a separate process."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ FORMS: list[Callable[[int], Any]] = [
 
 @pytest.mark.parametrize("count", INPUTS)
 def test_many_inputs(count: int) -> None:
-    """Test many inputs of each kind and of mixed kinds, also with named versions; each input has some maxima."""
+    """Test many inputs of each kind and of mixed kinds, also with named versions. Each input has some maxima."""
     versions = [mo.maximum, mo.operator("ONNX", "Max", 13), mo.operator("SONNX", "Max"), mo.operator("ONNX", "Max", 8)]
     for winner in sorted({0, 1, 7, 8, 9, 63, 64, 65, count // 2, count - 2, count - 1} & {*range(count)}):
         for number in range(len(FORMS) + 1):

@@ -23,7 +23,7 @@ LARGE = (4 << 20) // 4  # float32 elements: the smallest output that the cache s
 
 @pytest.fixture(autouse=True)
 def emptied() -> Iterator[None]:
-    """Empty the cache and set its limit to 64 MiB; restore the limit afterwards."""
+    """Empty the cache and set its limit to 64 MiB. Restore the limit afterwards."""
     before = mo.memory_info().limit
     _native.set_cache_limit(0)
     _native.set_cache_limit(64 << 20)

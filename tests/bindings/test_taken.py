@@ -449,7 +449,7 @@ def test_indices_that_are_checked() -> None:
 
 
 def entry(operator: str, **rules: Any) -> Callable[..., Any]:
-    """Return an operator with these rules; it returns "asked" for calls that the core does not handle."""
+    """Return an operator with these rules. It returns "asked" for calls that the core does not handle."""
     made: Callable[..., Any] = core.Entry(lambda *_, **__: "asked", operator, **rules)
     return made
 

@@ -22,7 +22,7 @@ World = frozenset[tuple[Any, ...]]
 
 
 def tensor(form: str, elem_type: int, dims: tuple[int | str, ...] | None) -> TypeProto:
-    """Return a tensor type; a size may be a name, or "" if it is unknown."""
+    """Return a tensor type. A size may be a name, or "" if it is unknown."""
     made = TypeProto()
     part = getattr(made, form)
     part.elem_type = elem_type

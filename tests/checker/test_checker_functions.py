@@ -140,7 +140,7 @@ def attributes(node: NodeProto) -> dict[str, int | str]:
     ids=str,
 )
 def test_attributes_in_a_body(given: Mapping[str, int] | None, outer: object, inner: object) -> None:
-    """Test that a call's attributes take precedence over defaults; without either, an attribute is unknown."""
+    """Test that a call's attributes take precedence over defaults. Without either, an attribute is unknown."""
     nodes = [helper.make_node("Own", ["x"], ["y"], c=5), helper.make_node("Own", ["x"], ["z"])]
     for node, names in zip(nodes, ("de", "ke"), strict=True):
         for name, refers in zip("ab", names, strict=True):

@@ -39,7 +39,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked(path: Path, standard: str | None = None) -> Report | str:
-    """Return the report, or the text of the single error; any other outcome fails the test."""
+    """Return the report, or the text of the single error. Any other outcome fails the test."""
     try:
         return check(path, standard)
     except errors.ModelError as error:

@@ -258,7 +258,7 @@ def test_a_port_without_sizes_is_a_scalars_unless_ranks_are_open(any_rank: str, 
 def test_a_scalar_that_documents_write_as_one_size_of_0(
     port: int, sizes: tuple[int, ...], of: str, tmp_path: Path
 ) -> None:
-    """Test that only num_segments of size 0 is read as a scalar; ids of size 0 are empty."""
+    """Test that only num_segments of size 0 is read as a scalar. Ids of size 0 are empty."""
     name, own = ("ids", 'shape="5"') if port == 1 else ("count", 'shape=""')
     old = f'name="{name}" type="Parameter"><data {own} element_type="i64"/><output><port id="0">'
     assert GOOD.count(old) == 1
@@ -399,7 +399,7 @@ def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
 def test_a_layer_has_so_many_input_ports(
     count: int, number: int, kind: str, standard: str | None, tmp_path: Path
 ) -> None:
-    """Test that a wrong number of input ports is reported once; OpenVINO rejects such an IR."""
+    """Test that a wrong number of input ports is reported once. OpenVINO rejects such an IR."""
     takes = {"Parameter": [0], "Const": [0], "Result": [1]}.get(kind, [2])
     if standard == "onnx" and kind in ("Maximum", "ReduceMax"):
         takes = [1, 2, 3] if kind == "Maximum" else [1, 2]

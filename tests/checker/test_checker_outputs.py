@@ -62,7 +62,7 @@ def _fails(items: Sequence[str], standard: str | None) -> bool:
 def _check(
     reports: dict[str, Report | str], folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> tuple[int, str]:
-    """Run the command on models with these reports, or errors with these texts; return the exit code and stdout."""
+    """Run the command on models with these reports, or errors with these texts. Return the exit code and stdout."""
 
     def given(path: Path, standard: str | None) -> Report:
         found = reports[path.name]

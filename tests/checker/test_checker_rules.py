@@ -827,7 +827,7 @@ def test_a_rule_says_which(clause: str, case: Case, text: str) -> None:
 @pytest.mark.parametrize("keeps", [0, 1])
 @pytest.mark.parametrize("number", [None, "k", 1, 2, 3])
 def test_keepdims_with_unknown_axes(number: Size, keeps: int) -> None:
-    """Test that a rank is invalid only if no axes of this number explain it; ONNX does not define repeated axes."""
+    """Test that a rank is invalid only if no axes of this number explain it. ONNX does not define repeated axes."""
     for row, rank, output in product(REDUCE_MAX_ROWS, (None, 1, 2, 3), (None, *range(5))):
         dims = [None if each is None else (5,) * each for each in (rank, output)]
         known = make(row, value(dims[0]), value((number,), INT64), output=value(dims[1]), keepdims=keeps)

@@ -106,7 +106,7 @@ def test_each_work_has_the_limits_for_itself(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _model(functions: int, levels: int, called: int) -> ModelProto:
-    """Return a model with chains of this many functions that call each other; the graph calls the first few."""
+    """Return a model with chains of this many functions that call each other. The graph calls the first few."""
     text = '<ir_version: 9, opset_import: ["": 17, "d": 1]> g (float[2] x) => (float[2] y) { y = Max(x) '
     text += "".join(f"z{number} = d.f{number}_0(x) " for number in range(called)) + "}"
     for number in range(functions):

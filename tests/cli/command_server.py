@@ -44,7 +44,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Job:
-    """A command and its environment; the outcome lists the new files in the folder `watched`."""
+    """A command and its environment. The outcome lists the new files in the folder `watched`."""
 
     words: Sequence[str]
     watched: str
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def outcomes(folders: tuple[Path, Path], jobs: dict[str, Job]) -> dict[str, Outcome]:
-    """Run jobs one after the other in a separate server; the two folders become a full and a read-only file system."""
+    """Run jobs one after the other in a separate server. The two folders become a full and a read-only file system."""
     message = {"folders": list(map(str, folders)), "jobs": {name: asdict(job) for name, job in jobs.items()}}
     done = subprocess.run(
         [sys.executable, __file__],
@@ -92,7 +92,7 @@ def _mount(place: str, kind: bytes | None, flags: int, data: bytes | None) -> No
 
 
 def _mounted(full: str, read_only: str) -> bool:
-    """Mount both file systems for this process alone; return False if that is not permitted."""
+    """Mount both file systems for this process alone. Return False if that is not permitted."""
     user, group = os.geteuid(), os.getegid()
     try:
         _checked(_LIBC.unshare(_CLONE_NEWNS | (_CLONE_NEWUSER if user else 0)))
@@ -174,7 +174,7 @@ def _files(folder: str) -> set[str]:
 
 
 def _serve() -> Job | None:
-    """Run the jobs; return the job in its own process, and None in the server."""
+    """Run the jobs. Return the job in its own process, and None in the server."""
     message = json.load(sys.stdin)
     full, read_only = message["folders"]
     can_mount = _mounted(full, read_only)

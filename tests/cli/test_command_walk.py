@@ -1,7 +1,7 @@
 """All commands with every error of files and of the machine: one line, exit code 2, and no leftover files.
 
 Exit code 1 means only that outputs differ or that a clause is violated. The files that a command reads and writes are
-slots in its arguments; the tests put each error into each slot in turn.
+slots in its arguments. The tests put each error into each slot in turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ONNX backends with one fault each, for tests of the kit; otherwise, they return NumPy's maximum.
+"""ONNX backends with one fault each, for tests of the kit. Except for the fault, they return NumPy's maximum.
 
 Each backend fails when the first input begins with BAD. `Each` combines all backends, because processes are slow to
 start.
@@ -248,7 +248,7 @@ class Prints(Good):
 
 
 class ForksAndReturns(Good):
-    """Forks; both processes return, or the child raises an error. The parent waits for the child."""
+    """Forks. Both processes return, or the child raises an error. The parent waits for the child."""
 
     @classmethod
     def broken(cls, *arrays: Array) -> object:

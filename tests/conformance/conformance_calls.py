@@ -45,7 +45,7 @@ def plain(operator: str, dtype: DType = dtypes.FLOAT32) -> Asked:
 
 
 def reductions() -> Iterator[tuple[str, Asked]]:
-    """Yield a few ReduceMax calls with axes as attribute, constant and input; some runtimes compile each call."""
+    """Yield a few ReduceMax calls with axes as attribute, constant and input. Some runtimes compile each call."""
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     given = Input("data", dtypes.FLOAT32, (None, None))
     for where, axes, keepdims in (
@@ -93,7 +93,7 @@ def scripted(runtime: Runtime, call: Call, feed: Feed) -> Any:
 
 
 def main(name: str) -> dict[str, Any]:
-    """Run all calls on a runtime, twice in one run and with their scripts; return the results or the error."""
+    """Run all calls on a runtime, twice in one run and with their scripts. Return the results or the error."""
     runtime = runtimes.load(name)
     found: dict[str, Any] = {"version": runtime.version}
     for asked, (call, feed, _) in ASKED.items():

@@ -59,7 +59,7 @@ class SometimesNone(Right):
 
 
 class Ends(Right):
-    """Is killed by a signal for int8, and exits with status 0 for int16; after an error, returns only zeros."""
+    """Is killed by a signal for int8, and exits with status 0 for int16. After an error, returns only zeros."""
 
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:

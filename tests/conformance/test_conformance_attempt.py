@@ -172,7 +172,7 @@ def test_runs_that_differ_in_any_feed_are_each_kept_once(kind: type[Returns], ru
 
 @pytest.mark.parametrize("kind", [Returns, AtOnce])
 def test_feeds_run_in_order_and_then_in_reverse(kind: type[Returns]) -> None:
-    """Test that feeds also run in reverse, to detect state from an earlier feed; batches keep the runtime's order."""
+    """Test that feeds also run in reverse, to detect state from an earlier feed. Batches keep the runtime's order."""
     trial, seen = trial_of(3.0, 4.0, 5.0), []
 
     def one(a: Array, b: Array) -> Array:

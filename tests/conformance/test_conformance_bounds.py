@@ -188,7 +188,7 @@ LARGE = {case.trial_id: case for case in ALL if case.trial_id in LARGE_IDS}
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL], ids=str)
 def test_what_is_planted_is_the_maximum(dtype: DType) -> None:
-    """Test with the reference that planted values are the maxima of small groups; large groups differ only in size."""
+    """Test with the reference that planted values are the maxima of small groups. Large groups differ only in size."""
     for which in ("value", "nan", "zeros", "plain"):
         if which in ("nan", "zeros") and dtype.kind != "float":
             continue

@@ -259,7 +259,7 @@ FAULTS: dict[str, list[Fault]] = {
 
 
 class Faulty(Runtime):
-    """A correct runtime except for a fault; it claims every standard, so that it gets all invalid calls."""
+    """A correct runtime except for a fault. It claims every standard, so that it gets all invalid calls."""
 
     name = "faulty"
     claims = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})

@@ -209,7 +209,7 @@ def test_distinct_values_are() -> None:
 
 
 def sampled() -> list[Case]:
-    """Return a case of the newest rows for each description, with a float and an unsigned type; omit large calls."""
+    """Return a case of the newest rows for each description, with a float and an unsigned type. Omit large calls."""
     found = {}
     is_large = {case.id for case in large.cases()}
     for case in ALL:

@@ -43,7 +43,7 @@ def parts(value: Any) -> Any:
 
 
 def of_arrays(arrays: list[Array]) -> Any:
-    """Return the types, shapes and digests of arrays; equal neighbors are counted."""
+    """Return the types, shapes and digests of arrays. Equal neighbors are counted."""
     alike = groupby(arrays, key=lambda each: (each.dtype, each.shape))
     contents = (repr(each.tolist()).encode() if each.dtype.hasobject else each.tobytes() for each in arrays)
     return (
@@ -53,7 +53,7 @@ def of_arrays(arrays: list[Array]) -> Any:
 
 
 def trial_of(case: Case, family: ModuleType) -> Trial | None:
-    """Return the trial of a case; for large cases, only of one type, because all types take a minute."""
+    """Return the trial of a case. Large cases are limited to one type, because all types take a minute."""
     return case.make() if family is not large or case.dtype.name == "float32" else None
 
 

@@ -40,7 +40,7 @@ def pages(runs: list[Run]) -> dict[str, str]:
 
 
 def sample(run: Run, counts: dict[str, int]) -> list[str]:
-    """Return cases of the run: for each verdict, kinds in turn; conforming cases from the whole run."""
+    """Return cases of the run: kinds in turn for each verdict, and conforming cases from the whole run."""
     chosen: list[str] = []
     for verdict, count in counts.items():
         if verdict == "conforms":

@@ -81,7 +81,7 @@ def _json(path: Path, *runs: Run) -> Path:
 
 
 def _conform(*words: object) -> tuple[int, list[str], list[str]]:
-    """Run the command; return the exit code, and the lines of stdout and of stderr."""
+    """Run the command. Return the exit code, and the lines of stdout and of stderr."""
     result = CliRunner().invoke(app, ["conform", *map(str, words)])
     return result.exit_code, result.stdout.splitlines(), result.stderr.splitlines()
 
@@ -129,7 +129,7 @@ def _spoken(verdicts: tuple[Verdict, ...]) -> str:
 
 @pytest.mark.parametrize("known", EVERY)
 def test_a_baseline_and_each_verdict(known: Verdict, tmp_path: Path) -> None:
-    """Test that a fault is new if the baseline lacks the case or has another verdict; only new faults fail a check."""
+    """Test that a fault is new if the baseline lacks the case or has another verdict. Only new faults fail a check."""
     old, _ = _run((known, "conforms"), "clauses")
     baseline = _json(tmp_path / "old.json", old)
     for now in EVERY:

@@ -95,7 +95,7 @@ def test_libraries_take_each_kind_of_axes_and_rows(name: str, asked: str) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_versions_are_numbers(name: str) -> None:
-    """Test that versions are numbers; a runtime that runs on another one has both versions."""
+    """Test that versions are numbers. A runtime that runs on another one has both versions."""
     assert re.fullmatch(r"(\d+(\.\d+)+|unknown)( in \w+ \d+(\.\d+)+)?", answers(name)["version"])
 
 

@@ -1,4 +1,4 @@
-"""Calls as text: ONNX's text format, IRs, and arrays in Python; each text has the meaning of the call."""
+"""Calls as text: ONNX's text format, IRs, and arrays in Python. Each text has the meaning of the call."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def right(cases: list[Case]) -> dict[str, Outcome]:
 
 @pytest.mark.parametrize("first", OUTCOMES)
 def test_each_verdict_beside_each_other(first: Kind) -> None:
-    """Test that each case has its own verdict; if a type is always rejected, the verdict is that of the type."""
+    """Test that each case has its own verdict. If a type is always rejected, the verdict is that of the type."""
     for kinds in product([first], OUTCOMES, OUTCOMES):
         outcomes = {}
         alone = {}

@@ -252,7 +252,7 @@ def test_a_control_that_ends_the_process_is_no_control() -> None:
 
 
 def test_a_control_that_times_out_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that a call that times out is not used as a sanity call; its timeout depends on that of the trial."""
+    """Test that a call that times out is not used as a sanity call. Its timeout depends on that of the trial."""
     with Process("numpy", seconds=1) as running:
         assert running._sanity_seconds == process_module.SANITY_SECONDS[0]
     monkeypatch.setattr(process_module, "SANITY_SECONDS", (0.1, 60.0))
@@ -360,7 +360,7 @@ def test_nothing_stays_open() -> None:
 
 
 class Spoiled(Runtime):
-    """A runtime that is correct until a trial begins with BAD; then it fails as requested, and breaks one operator."""
+    """A runtime that is correct until a trial begins with BAD. Then it fails as requested, and breaks one operator."""
 
     name = "spoiled"
     wrong = ""

@@ -54,7 +54,7 @@ def returned(outcome: Outcome, trial: Trial) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Return whether a killed process ends soon; the system may take a while."""
+    """Return whether a killed process ends soon. The system may take a while."""
     deadline = time.monotonic() + 30
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -62,7 +62,7 @@ def ends(pid: int) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process is running; a zombie is not."""
+    """Return whether a process is running. A zombie does not count."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] != "Z"

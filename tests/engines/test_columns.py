@@ -220,7 +220,7 @@ def test_ids_with_labels_go_with_rows_without_any(library: str) -> None:
 
 
 def test_labels_that_differ_are_an_error() -> None:
-    """Test labels of rows and of columns; an object without labels matches any labels."""
+    """Test labels of rows and of columns. An object without labels matches any labels."""
     pd = pytest.importorskip("pandas")
     abc, cba = pd.Series([1, 2, 3], index=list("abc")), pd.Series([3, 2, 1], index=list("cba"))
     frame = pd.DataFrame(np.arange(9).reshape(3, 3), index=list("xyz"), columns=list("abc"))

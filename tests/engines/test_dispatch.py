@@ -102,7 +102,7 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
 
 
 def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
-    """Test lookups of single types, of several types, and of subclasses; names of types may come from any iterable."""
+    """Test lookups of single types, of several types, and of subclasses. Names of types may come from any iterable."""
     kind: Any = type("Anew", (Wrapped,), {})
     calls: list[Any] = [lambda: mo.maximum(kind(A)), lambda: mo.maximum(kind(A), B), lambda: mo.maximum(B, 1, kind(A))]
     for number in range(3):

@@ -39,7 +39,7 @@ ITEMS = list(_items())
 
 @pytest.mark.parametrize("adapter", [pytest.param(each, id=each.name) for each in ADAPTERS])
 def test_engine_is_here(adapter: Adapter) -> None:
-    """Test that the engine is available; otherwise, a single skip replaces all its cases."""
+    """Test that the engine is available. If it is not, a single skip replaces all its cases."""
     adapter.need()
 
 

@@ -19,7 +19,7 @@ from maxops.plan import Array
 
 
 def values_by_rank(dtype: DType) -> Array:
-    """Return the values in ascending order; values that are equal in the order are adjacent."""
+    """Return the values in ascending order. Values that are equal in the order are adjacent."""
     words = range(1 << dtype.bits) if dtype.bits <= 16 and dtype.kind != "bool" else pool_words(dtype)
     return of_words(dtype, sorted(words, key=lambda word: reference.order(dtype, word)))
 

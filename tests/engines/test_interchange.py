@@ -25,7 +25,7 @@ UNCHANGED = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
 
 
 class Hooked:
-    """An array with every hook; one of them raises."""
+    """An array with every hook, one of which raises an error."""
 
     def __init__(self, values: Array, hook: str, error: BaseException) -> None:
         self.values, self.hook, self.error = values, hook, error

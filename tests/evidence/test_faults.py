@@ -1,4 +1,4 @@
-"""The tables of faults match the sources that they change; `make faults` runs them."""
+"""The tables of faults match the sources that they change. `make faults` runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the enumerations in one process per core and prints the number of calls; exits with 1 at the first failure."""
+"""Runs the enumerations in one process per core and prints the number of calls. Exits with 1 at the first failure."""
 
 from __future__ import annotations
 

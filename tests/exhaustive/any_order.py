@@ -20,7 +20,7 @@ GUARD = 64
 
 
 def all_ids(most_rows: int = MOST_ROWS) -> Iterator[tuple[int, ...]]:
-    """Yield every sequence of ids; those of six rows have one segment fewer, so that their number stays small."""
+    """Yield every sequence of ids. Those of six rows have one segment fewer, so that their number stays small."""
     for rows in range(most_rows + 1):
         yield from itertools.product(range(-1, 4 if rows == 6 else 5), repeat=rows)
 
@@ -103,7 +103,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
 
 
 def wrong(most_rows: int = MOST_ROWS) -> None:
-    """Test invalid sorted ids: errors name the position and leave `out` unchanged; unchecked ids write only `out`."""
+    """Test invalid sorted ids: errors name the position and leave `out` unchanged. Unchecked ids write only `out`."""
     for ids in all_ids(most_rows):
         place = first_wrong(ids)
         if place is None:

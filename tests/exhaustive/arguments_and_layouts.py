@@ -33,7 +33,7 @@ def _as(array: Array, layout: str) -> Array:
 
 
 def fewer_axes(dtype: Any = np.float32) -> None:
-    """Test inputs of every rank up to that of the output, including scalars; each input in turn has the maxima."""
+    """Test inputs of every rank up to that of the output, including scalars. Each input in turn has the maxima."""
     for full in ((), (3,), (2, 2), (3, 2), (1, 3), (0, 2), (2, 3, 2)):
         tails = [full[start:] for start in range(len(full) + 1)]
         for count in (2, 3):
@@ -441,7 +441,7 @@ def _with_mask(data: Array, offsets: Array, count: int | None, expected: Array, 
 
 
 def _unchecked(is_valid: bool, count: int | None, data: Array, offsets: Array, out: Array) -> Array:
-    """Compute with unchecked offsets; if they are invalid, the content of the output is unspecified."""
+    """Compute with unchecked offsets. If they are invalid, the content of the output is unspecified."""
     segment_max(data, offsets=offsets, num_segments=count, fill_mode="ZERO", check_ids=False, out=out)
     if not is_valid:
         out[...] = 0

@@ -32,7 +32,7 @@ FULL = (
 
 
 def _inputs(full: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], winner: int, dtype: Any) -> list[Array]:
-    """Return inputs of distinct values, of size 1 along axes outside their mask; `winner` has the highest values."""
+    """Return inputs of distinct values, of size 1 along axes outside their mask. `winner` has the highest values."""
     made = []
     for k, mask in enumerate(masks):
         own = tuple(size if kept or size == 0 else 1 for size, kept in zip(full, mask, strict=True))
@@ -50,7 +50,7 @@ def broadcasts(
     most: int = 4,
     of: tuple[tuple[int, ...], ...] = FULL,
 ) -> None:
-    """Test every set of broadcast axes for every input; each input in turn has the highest values."""
+    """Test every set of broadcast axes for every input. Each input in turn has the highest values."""
     for full in of:
         all_masks = list(itertools.product((True, False), repeat=len(full)))
         for count in range(1, most + 1):
@@ -101,7 +101,7 @@ def _beside_scalar(full: tuple[int, ...], winner: int, dtype: Any, layout: str) 
 
 
 def more_inputs(dtype: Any = np.float32) -> None:
-    """Test five to nineteen inputs, more than a kernel folds in one pass; each input in turn has the highest values."""
+    """Test five to nineteen inputs, more than a kernel folds in one pass. Each input in turn has the highest values."""
     for full in ((3,), (9,), (2, 3)):
         for count in range(5, 20):
             for winner in range(count):

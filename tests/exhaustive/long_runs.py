@@ -113,7 +113,7 @@ def wrong_ids() -> Iterator[tuple[int, ...]]:
 
 
 def wrong() -> None:
-    """Test that invalid ids raise an error if checked; otherwise, exactly the rows of the output are written."""
+    """Test that invalid ids raise an error if checked. If not, exactly the rows of the output are written."""
     for ids in wrong_ids():
         wide, place = np.array(ids, np.int64), any_order.first_wrong(ids)
         data = np.arange(len(ids), dtype=np.int8)

@@ -33,7 +33,7 @@ GAPS = (1, 2, 3, 4, 5, 6, 15, 16, 17, 18, 19, 20, 21, 31, 33, 47, 48, 49, 61, 62
 
 
 def _values(dtype: Any) -> Array:
-    """Return values in ascending order; values with the same result are adjacent."""
+    """Return values in ascending order. Values with the same result are adjacent."""
     if np.dtype(dtype).kind in "iu":
         ends = np.iinfo(dtype)
         middle = ends.max // 2

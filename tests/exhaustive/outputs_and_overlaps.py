@@ -137,7 +137,7 @@ def in_place(dtype: Any = np.float32) -> None:
 
 
 def streamed(dtype: Any = np.float64) -> None:
-    """Test new outputs with tasks longer than one streamed piece; the other input may be a column or a row."""
+    """Test new outputs with tasks longer than one streamed piece. The other input may be a column or a row."""
     for count, shape in itertools.product(
         (1, 3), (*((rows, 2) for rows in range(9, 42, 4)), (40,), (3, 20), (2, 40), (5, 9), (3, 6, 2))
     ):

@@ -31,7 +31,7 @@ def orders(rank: int, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def laid(values: Array, order: tuple[int, ...], *, apart: bool = False) -> Array:
-    """Return the values with this order of axes in memory, outermost first; `apart` adds gaps and reverses axes."""
+    """Return the values with this order of axes in memory, outermost first. `apart` adds gaps and reverses axes."""
     inner = values.transpose(order)
     if apart:
         room = np.full([2 * size for size in inner.shape], np.float32(np.inf))
@@ -44,9 +44,9 @@ def laid(values: Array, order: tuple[int, ...], *, apart: bool = False) -> Array
 
 
 def broadcasts(rank: int, every: int = 1) -> None:
-    """Test Max of two and three inputs; each axis is broadcast in one of four ways.
+    """Test Max of two and three inputs. Each axis is broadcast in one of four ways.
 
-    Only every `every`-th combination is tested; `every` is odd, so that each axis takes all four ways.
+    Only every `every`-th combination is tested. `every` is odd, so that each axis takes all four ways.
     """
     ways = list(itertools.product(((1, 2), (2, 1), (2, 2), (1, 1)), repeat=rank))
     layouts = list(orders(rank, 8))

@@ -54,7 +54,7 @@ def tied(every: Array) -> Array:
 
 @cache
 def groups(count: int, width: int) -> tuple[Any, ...]:
-    """Return groups of `width` columns as indices of the last axis; the last group wraps around to the first column."""
+    """Return groups of `width` columns as indices of the last axis. The last group wraps around to the first column."""
     if width == 1:
         return tuple(range(count))
     return tuple([(start + k) % count for k in range(width)] for start in range(0, count, width))

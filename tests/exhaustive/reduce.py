@@ -1,4 +1,4 @@
-"""Tests ReduceMax along all axes of all shapes up to rank four with sizes up to four; each element is a maximum once.
+"""Tests ReduceMax along all axes of all shapes up to rank four with sizes up to four. Each element is a maximum once.
 
 Longer shapes up to rank two test the loops for the tails of long rows.
 """
@@ -69,7 +69,7 @@ def every(
     most_rank: int = 4,
     of: Callable[[], Iterator[tuple[int, ...]]] | None = None,
 ) -> None:
-    """Test values and indices; the maximum is at every position in turn, and other elements are distinct and negative.
+    """Test values and indices. The maximum is at every position in turn, and other elements are distinct and negative.
 
     For the indices, each output has its maximum at a different position, and some later elements are equal to it.
     """

@@ -1,4 +1,4 @@
-"""The enumerations by name; each runs in a separate process."""
+"""The enumerations by name. Each runs in a separate process."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def fail(call: str, expected: object, actual: object, **inputs: object) -> NoRet
 
 
 def made(maxops: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """Call a function that is not one of FUNCTIONS; a recorder of calls that replaces `maxops` records it, too."""
+    """Call a function that is not one of FUNCTIONS. A recorder of calls that replaces `maxops` records it, too."""
     record = getattr(maxops, "call", None)
     return function(*inputs, **options) if record is None else record(function, *inputs, **options)
 

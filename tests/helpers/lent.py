@@ -8,7 +8,7 @@ from maxops.plan import Array
 
 
 class Lent:
-    """An array with only the two methods of DLPack, on a device of any type; 1 is the CPU."""
+    """An array with only the two methods of DLPack, on a device of any type. Type 1 is the CPU."""
 
     def __init__(self, values: Array, device: int = 1) -> None:
         self.values, self.device = values, device

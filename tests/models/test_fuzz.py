@@ -1,4 +1,4 @@
-"""Some mutants of the fuzzer, and a test that it can fail; `make fuzz` runs a million mutants."""
+"""Some mutants of the fuzzer, and a test that it can fail. `make fuzz` runs a million mutants."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def by_if(operator: str) -> str:
 
 
 def by_loop(operator: str) -> str:
-    """Return a Loop like `by_scan`; its state is compared, because onnx's evaluator stacks scan outputs incorrectly."""
+    """Return a Loop like `by_scan`. Its state is compared, because onnx's evaluator stacks scan outputs incorrectly."""
     body = operator.replace("(a", "(la")
     return (
         "k = Constant <value = int64 {1}> () t = Constant <value = bool {1}> () b = Loop (k, t, a) <body = l "
@@ -181,7 +181,7 @@ def test_every_way_to_run(place: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("opset", OPSETS)
 def test_outputs_of_a_scan_without_a_shape(opset: int, name: str) -> None:
-    """Test outputs without shapes on ONNX Runtime; onnx's evaluator is skipped, because it stacks them incorrectly."""
+    """Test outputs without shapes on ONNX Runtime. onnx's evaluator is skipped, because it stacks them incorrectly."""
     text, expected = operator_on_a(name, opset)
     main = (
         "f0, b3 = Scan <num_scan_inputs = 1, body = l (float[2,3] a, float[2,3] each) => (float[2,3] a2, float s) "

@@ -676,7 +676,7 @@ def test_data_sets_of_sequences_and_optionals(kind: str, tmp_path: Path) -> None
 
 
 def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:
-    """Test models with other operators, whose declared shapes may be wrong; otherwise, declarations are enforced."""
+    """Test models with other operators, whose declared shapes may be wrong. In all other models, they are enforced."""
     text = OPSET_18 + "g (float[n] x) => (float[n] y) { t = Max(x, x) y = Unsqueeze(t, t) }"
     made = parser.parse_model(text.replace("Unsqueeze(t, t)", "Unsqueeze(t, axes)"))
     made.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))

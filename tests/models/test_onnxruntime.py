@@ -377,7 +377,7 @@ g (int64 n, float[2] a, float[k,2] rows) => (float[2] y, float[k,1] all) {
 
 
 def test_inside_a_loop() -> None:
-    """Test a Loop; test_model_functions.py tests other nested graphs and functions."""
+    """Test a Loop. test_model_functions.py tests other nested graphs and functions."""
     rows, a = mixed(dtypes.FLOAT32, (7, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
     best, each = maxops_onnxruntime.session(parser.parse_model(LOOP)).run(
         None, {"n": np.array(7), "a": a, "rows": rows}
@@ -410,7 +410,7 @@ def test_arguments_reach_the_session() -> None:
 
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "bytes"])
 def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Path) -> None:
-    """Test that the entry in the caller's options is restored; without one, an empty entry remains."""
+    """Test that the entry in the caller's options is restored. Without one, an empty entry remains."""
     options = ort.SessionOptions()
     name = "session.model_external_initializers_file_folder_path"
     options.add_session_config_entry(name, "of the user")
@@ -510,7 +510,7 @@ def test_from_many_threads_at_once() -> None:
 
 @pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
 def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
-    """Test a model on onnx's reference evaluator and with `maxops run`; onnx.checker must accept it."""
+    """Test a model on onnx's reference evaluator and with `maxops run`. onnx.checker must accept it."""
     model = mx.rewrite(max_model(dtype, [(3,), (3,)]))
     mx.register()
     onnx.checker.check_model(model, full_check=True)

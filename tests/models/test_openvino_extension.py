@@ -132,7 +132,7 @@ def test_every_type_in_its_own_bits(dtype: DType, open_shapes: bool) -> None:
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_saved_and_loaded(tmp_path: Path, dtype: DType, save: Any) -> None:
-    """Test saved models on a Core with the extension and with maxops's reader; constants keep their bits."""
+    """Test saved models on a Core with the extension and with maxops's reader. Constants keep their bits."""
     data = parameter("data", [-1, 7], dtype)
     limit = mixed(dtype, (7,), 2)
     ids = parameter("ids", [-1], dtypes.INT32)
@@ -205,7 +205,7 @@ def test_names_and_the_original_stay() -> None:
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_between_operators_of_openvino(dtype: DType) -> None:
-    """Test values that pass between operators of maxops and OpenVINO; maxops's operators are exact."""
+    """Test values that pass between operators of maxops and OpenVINO. maxops's operators are exact."""
     a, b = parameter("a", [4], dtype), parameter("b", [4], dtype)
     x, y = mixed(dtype, (4,), 1, nans=0.0), np.zeros(4, dtype.numpy)
     shared = constant(np.ones(4, dtype.numpy))
@@ -283,14 +283,14 @@ def assert_beside_openvino(got: list[Array], x: Array) -> None:
 
 @pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
 def test_a_hint_of_precision_changes_no_bit_of_ours(precision: str) -> None:
-    """Test that the plugin may compute other operators in the hinted type; the products here are exact in each."""
+    """Test that the plugin may compute other operators in the hinted type. The products here are exact in each."""
     model = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8])))
     x = kept_by_no_shorter_type((8, 8), 1)
     assert_beside_openvino(run(model, x, INFERENCE_PRECISION_HINT=precision), x)
 
 
 def test_all_that_ours_reads_and_gives_is_marked() -> None:
-    """Test that inputs and outputs of maxops operators are marked; the effect of marks depends on the processor."""
+    """Test that inputs and outputs of maxops operators are marked. The effect of marks depends on the processor."""
     for dtype in NUMBERS:
         model = maxops.openvino.rewrite(three(dtype, open_shapes=True))
         assert all(map(_is_marked, model.get_ops())), dtype
@@ -442,7 +442,7 @@ def test_auto_broadcast_none() -> None:
 
 
 def segments(count: int | str | None = None, rows: int = -1, kind: DType = dtypes.INT64) -> Any:
-    """Return a model of SegmentMax; `count` is num_segments: None, "input" or a constant."""
+    """Return a model of SegmentMax. `count` is num_segments: None, "input" or a constant."""
     data, ids = parameter("data", [rows, 2]), parameter("ids", [rows], kind)
     more = [parameter("count", [], dtypes.INT64)] if count == "input" else []
     third = [opset.constant(np.int64(count))] if isinstance(count, int) else more

@@ -48,7 +48,7 @@ def test_the_given_model_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("rewritten", [mx.rewrite, mx.portable])
 def test_a_size_of_minus_one_is_open(rewritten: Callable[[ModelProto], ModelProto]) -> None:
-    """Test that a size of -1 is unknown; onnx's inference would use the number."""
+    """Test that a size of -1 is unknown. onnx's inference would use the number."""
     model = parser.parse_model(TWO.replace("m = Max(x, x)", "f = Flatten <axis = 0> (x) m = Max(f, f)"))
     for dim in model.graph.input[0].type.tensor_type.shape.dim:
         dim.dim_value = -1

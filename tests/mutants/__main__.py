@@ -4,7 +4,7 @@
 
 Each file is tested with a random sample of mutants, which doubles if the detection rate is close to the minimum. The
 tests of a mutant are those that table.py lists for the file and that reach the change, with some cases of each test
-function. They run for 3 seconds; if the rate is too low, survivors get 15 seconds and then 60. Prints a rate for each
+function. They run for 3 seconds. If the rate is too low, survivors get 15 seconds and then 60. Prints a rate for each
 file, and the survivors. The exit code is 1 if a rate is below 85 %. Equivalent mutants count as survivors.
 """
 

@@ -3,7 +3,7 @@
     PYTHONPATH=tests python -m mutants.faults [WORD ...]      faults whose file or effect contains a word; default: all
 
 Each fault is one edit of one file, in a copy of the tree. The tests that table.py lists for the file run until one
-fails; this test must pass without the fault. Prints a line for each fault. The exit code is 1 if one is not detected.
+fails. This test must pass without the fault. Prints a line for each fault. The exit code is 1 if one is not detected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Builds the native core with all mutants of one file in one build; an environment variable enables one of them.
+"""Builds the native core with all mutants of one file in one build. An environment variable enables one of them.
 
 places_native.py finds the places, and wraps them in the switches of switches.h. Kernels and their drivers are built as
-the miniature, on which the short enumerations run after the tests; other files have the ordinary constants.
+the miniature, on which the short enumerations run after the tests. Other files have the ordinary constants.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Build:
         self.run("cmake", "-S", str(tree), "-B", str(self.place), *(f"-D{each}" for each in options))
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a build tool; errors of the compiler are returned, and others raised."""
+        """Run a build tool. Errors of the compiler are returned, and others raised."""
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode and command[1] != "--build":
             raise RuntimeError(done.stdout + done.stderr)
         return done
 
     def mutants(self) -> list[Mutant]:
-        """Find the places, wrap them, build, and return the mutants; omit places that do not compile."""
+        """Find the places, wrap them, build, and return the mutants. Omit places that do not compile."""
         import numpy as np  # noqa: PLC0415
 
         from . import places_native as places  # noqa: PLC0415  (it needs libclang)
@@ -126,7 +126,7 @@ class Build:
 
 
 def prepared(file: str, trees: Sequence[Path]) -> tuple[list[Mutant], Sequence[str]]:
-    """Build the mutants of a native file into trees; return the mutants, and a command that runs after the tests."""
+    """Build the mutants of a native file into trees. Return the mutants, and a command that runs after the tests."""
     build = Build(trees[0], file.removeprefix("native/"))
     mutants = build.mutants()
     for tree in trees[1:]:

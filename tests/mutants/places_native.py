@@ -1,6 +1,6 @@
 """Finds the places of native sources that can be mutated, and wraps each of them in a switch.
 
-libclang finds operators, conditions, constants and statements; switches.h has the switches. A place is a range of a
+libclang finds operators, conditions, constants and statements. switches.h has the switches. A place is a range of a
 file's text, so a template, or code that is compiled for three instruction sets, has each place only once. Constant
 expressions (constexpr, template arguments, array bounds, static_assert, if constexpr, cases, default arguments) and the
 text of macros are omitted and counted.
@@ -63,7 +63,7 @@ class Found:
 
 
 def resource_dir() -> str:
-    """Return the folder of the compiler's own headers, which libclang lacks; headers of a newer clang do not work."""
+    """Return the folder of the compiler's own headers, which libclang lacks. Headers of a newer clang do not work."""
     version: Any = conf.lib.clang_getClangVersion
     version.restype, version.errcheck = _CXString, _CXString.from_result
     newest = int("".join(re.findall(r"version (\d+)", version())))
@@ -329,7 +329,7 @@ def _parentheses(text: bytes, start: int) -> tuple[int, int]:
 
 
 def _between_semicolons(text: bytes, first: int, last: int) -> tuple[int, int]:
-    """Return the range of the condition of a `for`; it is empty for a range-based `for`."""
+    """Return the range of the condition of a `for`. It is empty for a range-based `for`."""
     depth, semicolons = 0, []
     for at in range(first, last):
         depth += {40: 1, 41: -1, 123: 1, 125: -1}.get(text[at], 0)
@@ -342,7 +342,7 @@ def _between_semicolons(text: bytes, first: int, last: int) -> tuple[int, int]:
 
 
 def wrapped(text: bytes, places: Iterable[tuple[int, Place]]) -> bytes:
-    """Return a file's text with each place wrapped; `places` has the number of each place's first mutant."""
+    """Return a file's text with each place wrapped. `places` has the number of each place's first mutant."""
     # At the same offset, ends come first, the innermost first, then cuts, then beginnings, the outermost first.
     edits: list[tuple[tuple[int, int, int, int], int, bytes]] = []
     for number, place in places:
@@ -361,7 +361,7 @@ def wrapped(text: bytes, places: Iterable[tuple[int, Place]]) -> bytes:
 
 
 def numbered(places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
-    """Yield each place with the number of its first mutant; numbers begin at 1."""
+    """Yield each place with the number of its first mutant. Numbers begin at 1."""
     number = 1
     for place in sorted(places, key=lambda each: (each.file, each.start, -each.end, each.level)):
         yield number, place
@@ -374,6 +374,6 @@ def line_starts(text: bytes) -> list[int]:
 
 
 def is_on_line(starts: list[int], place: Place, line: int) -> bool:
-    """Return whether a place begins or ends on a line; the first line is 1."""
+    """Return whether a place begins or ends on a line. The first line is 1."""
     first, last = starts[line - 1], starts[line]
     return first <= place.start < last or first < place.end <= last

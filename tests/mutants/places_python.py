@@ -195,7 +195,7 @@ class Finder:
         self.add("operator", f"{SPELLED[type(op)]} -> {SPELLED[other]}", node, slot, other())
 
     def condition(self, test: ast.expr, slot: Slot, *, loop: bool = False) -> None:
-        """Add the changes of a condition; a negation that equals the replacement of its only operator is omitted."""
+        """Add the changes of a condition. A negation that equals the replacement of its only operator is omitted."""
         alone = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], NEGATED)
         if not alone and not isinstance(test, ast.UnaryOp):
             self.add("condition", "negated", test, slot, ast.UnaryOp(ast.Not(), test))

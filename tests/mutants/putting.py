@@ -22,7 +22,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def put_in(path: Path, was: str, source: str) -> bool:
-    """Replace the code of an imported module's functions with that of another source; return False on failure."""
+    """Replace the code of an imported module's functions with that of another source. Return False on failure."""
     old, new = (list(codes(compile(text, str(path), "exec", dont_inherit=True))) for text in (was, source))
     if [each.co_qualname for each in old] != [each.co_qualname for each in new]:
         return False

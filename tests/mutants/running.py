@@ -192,7 +192,7 @@ class Server(Plugin):
         return True
 
     def answer(self, session: Any, order: Sequence[str], change: Mapping[str, Any], watched: bool, stop: bool) -> int:
-        """Run tests with a mutant, in a child; return 1 if a test fails, and CANNOT if the mutant cannot be applied."""
+        """Run tests with a mutant, in a child. Return 1 if a test fails, and CANNOT if the mutant cannot be applied."""
         gc.unfreeze()
         if change and not self.put(**change):
             return CANNOT
@@ -211,7 +211,7 @@ class Server(Plugin):
         return int(bool(failed)) or (more_notices(self.more) if change else 0)
 
     def put(self, file: str, source: str, first: int, number: int) -> bool:
-        """Apply a mutant; return False if that is impossible."""
+        """Apply a mutant. Return False if that is impossible."""
         if number:
             switch_on(first, number)
             return True
@@ -250,7 +250,7 @@ def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch |
 
 
 def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Watch | None, *more: str) -> int:
-    """Run tests in a child; return pytest's exit code, and write the results to found.json in the tree."""
+    """Run tests in a child. Return pytest's exit code, and write the results to found.json in the tree."""
     plugin = Plugin(order, watch)
     code = pytest_main(tree, files, plugin, watch, *more)
     found = plugin.baseline
@@ -261,7 +261,7 @@ def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Wat
 
 
 def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
-    """Fork a child that runs act() in a tree, in its own process group; return its id."""
+    """Fork a child that runs act() in a tree, in its own process group. Return its id."""
     (tree / "found.json").unlink(missing_ok=True)
     sys.stdout.flush()
     if pid := os.fork():
@@ -305,7 +305,7 @@ def end(pid: int) -> None:
 
 
 def finished(tree: Path) -> Baseline:
-    """Return the results that a child wrote; empty if it wrote none."""
+    """Return the results that a child wrote, which are empty if it wrote none."""
     path = tree / "found.json"
     return Baseline(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else Baseline()
 
@@ -391,7 +391,7 @@ def sampled(tests: Sequence[str], cases: int) -> list[str]:
 
 
 class Runner:
-    """Runs mutants on trees; each tree runs one mutant at a time."""
+    """Runs mutants on trees. Each tree runs one mutant at a time."""
 
     def __init__(
         self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = (), cases: int = CASES
@@ -460,7 +460,7 @@ class Runner:
         return self.can_serve and self.imported.isdisjoint(keys) and any(self.found.reached.get(key) for key in keys)
 
     def tests_of(self, mutant: Mutant, limit: float, *, anew: bool) -> list[str]:
-        """Return the tests that reach a mutant; if none is known, all, because a subprocess of a test may reach it."""
+        """Return the tests that reach a mutant. If none is known, return all, because a subprocess may reach it."""
         reached = {
             name for key in mutant.places() for name in self.found.reached.get(key, ()) if name in self.found.seconds
         }
@@ -480,13 +480,13 @@ class Runner:
         return Run(mutant, order, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected)
 
     def noticed_by(self, folder: Path, mutant: Mutant, order: Sequence[str]) -> int:
-        """Run the tests in a child, and the additional command if all pass; return the first nonzero exit code or 0."""
+        """Run the tests in a child, and the additional command if all pass. Return the first nonzero exit code or 0."""
         if mutant.number:
             os.environ[SWITCH] = f"{mutant.first} {mutant.number}"
         return run_tests(folder, self.files_of(order), order, None, "-x") or more_notices(self.more)
 
     def fates(self, mutants: Sequence[Mutant], limit: float) -> dict[Mutant, str]:
-        """Run each mutant with a limit on the seconds of tests; return "survived", or "killed: " and the reason."""
+        """Run each mutant with a limit on the seconds of tests. Return "survived", or "killed: " and the reason."""
         todo = [(each, not self.can_put_in(each)) for each in mutants]
         fates: dict[Mutant, str] = {}
         free, running = list(self.trees), dict[Tree, Run]()

@@ -93,7 +93,7 @@ def tests_of(file: str) -> list[str]:
 
 
 def files(patterns: Sequence[str]) -> list[str]:
-    """Return the files that match the patterns; without patterns, all files to mutate."""
+    """Return the files that match the patterns or, without patterns, all files to mutate."""
     found = (path for kind in ("native/**/*.cpp", "native/**/*.h", "src/maxops/**/*.py") for path in ROOT.glob(kind))
     every = sorted(path.relative_to(ROOT).as_posix() for path in found)
     if not patterns:

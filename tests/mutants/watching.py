@@ -27,7 +27,7 @@ class Watch(Protocol):
         """Stop recording a test."""
 
     def found(self) -> dict[str, list[str]]:
-        """Return the tests that reach each key; the test "" means code that runs outside of tests."""
+        """Return the tests that reach each key. The test "" means code that runs outside of tests."""
 
 
 class Lines:
@@ -87,7 +87,7 @@ class Differences:
         self.is_imported = False
 
     def start(self) -> None:
-        """Start recording; the first call comes before the import, when no module exists yet."""
+        """Start recording. The first call comes before the import, when no module exists yet."""
         if self.is_imported:
             for switch in Switch.all():
                 switch.first, switch.count, switch.chosen = 0, 0xFFFFFFFF, 0

@@ -44,7 +44,7 @@ def outcome(function: Any, *args: Any, **more: Any) -> Any:
 
 
 def agree(got: Any, expected: Any) -> bool:
-    """Return whether two outcomes are equal; errors only need the same kind, because NumPy has its own classes."""
+    """Return whether two outcomes are equal. Errors only need the same kind, because NumPy has its own classes."""
     if issubclass(expected[0], Exception):
         bases = [base for base in (TypeError, ValueError) if issubclass(expected[0], base)] or [expected[0]]
         return issubclass(got[0], bases[0])

@@ -15,7 +15,7 @@ from maxops.errors import SegmentIdsError
 
 
 def test_ids_that_another_thread_changes_stay_in_bounds(isa: str) -> None:
-    """Test that ids are read once for both check and use; the output ends before inaccessible memory."""
+    """Test that ids are read once for both check and use. The output ends before inaccessible memory."""
     code = f"""
 import ctypes, mmap, threading, time
 import numpy as np, maxops as mo

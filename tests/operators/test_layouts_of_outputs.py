@@ -21,7 +21,7 @@ ORDERS = list(permutations(range(3)))
 
 @pytest.fixture(params=["numpy", "torch"])
 def give(request: pytest.FixtureRequest) -> Give:
-    """Return an array or the tensor that shares its memory; the core accepts both."""
+    """Return an array or the tensor that shares its memory. The core accepts both."""
     if request.param == "numpy":
         return lambda array: array
     torch: Any = pytest.importorskip("torch")

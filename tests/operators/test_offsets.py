@@ -41,7 +41,7 @@ def _of(lengths: Any) -> Array:
 def _assert_right(
     data: Array, offsets: Array, count: int | None = None, given: Array | None = None, named: Array | None = None
 ) -> None:
-    """Check values, first rows and empty segments, checked and unchecked; `given` and `named` have other layouts."""
+    """Check values, first rows and empty segments, checked and unchecked. `given` and `named` have other layouts."""
     lengths = np.diff(offsets)
     ids = np.repeat(np.arange(len(lengths)), lengths)
     segments = len(lengths) if count is None else count

@@ -171,7 +171,7 @@ def test_rows_of_every_length_and_number(dtype: DType) -> None:
 
 @each_type
 def test_columns_of_every_length_and_number(dtype: DType) -> None:
-    """Test columns, which are reduced 8 rows at a time, then 4 or 1; the last rows may be read twice."""
+    """Test columns, which are reduced 8 rows at a time, then 4 or 1. The last rows may be read twice."""
     data = mixed(dtype, (26, 150), 10, nans=0.004)
     for n in (*range(1, 70), 127, 128, 129, 150):
         together, guarded = data[:, :n].copy(), Guarded(dtype, (n,))

@@ -188,7 +188,7 @@ def test_many_axes_that_do_not_merge() -> None:
 
 @each_type
 def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
-    """Test blocks of 8192 bytes; negative floats have their own loop, and NaN and True end the search early."""
+    """Test blocks of 8192 bytes. Negative floats have their own loop, and NaN and True end the search early."""
     size = dtype.numpy.itemsize
     block = 8192 // size
     lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)

@@ -126,7 +126,7 @@ def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...]
 
 @each_type
 def test_every_type(dtype: DType, isas: list[str]) -> None:
-    """Test ranks of each type; types with few values wrap around, which hides some errors."""
+    """Test ranks of each type. Types with few values wrap around, which hides some errors."""
     chosen = random.Random(dtype.name)
     for _ in range(60):
         word = run_words.any_word(chosen, 300)

@@ -64,7 +64,7 @@ def test_the_callers_output_is_not_touched(num_segments: int | None) -> None:
 
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 def test_long_runs_are_galloped_over(dtype: DType) -> None:
-    """Test runs that end around the end of each stretch that is skipped; stretches double from 64 rows on."""
+    """Test runs that end around the end of each stretch that is skipped. Stretches double from 64 rows on."""
     lengths = [
         length + step
         for length in (1, 63, 64, 65, 1024, 4_096, 4_160, 4_224, 4_288, 4_544, 6_016, 9_000)

@@ -67,7 +67,7 @@ def test_nan_at_every_place(dtype: DType) -> None:
 @each_float
 @each_mode
 def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
-    """Test maxima such as -3, -Inf, -0 and NaN, which must not be replaced; LOWEST is finite."""
+    """Test maxima such as -3, -Inf, -0 and NaN, which must not be replaced. LOWEST is finite."""
     data = np.array([-3, -np.inf, -0.0, np.nan]).astype(dtype.numpy)
     result = mo.segment_max(data, np.array([0, 1, 3, 5]), 7, fill_mode=mode)
     fill = 0 if mode == "ZERO" else dtype.lowest_finite_bits

@@ -56,7 +56,7 @@ def test_few_rows_of_every_width(dtype: DType, rows: int) -> None:
 
 @each_width
 def test_single_rows_at_the_ends_of_an_id_type(dtype: DType) -> None:
-    """Test ids near the maximum of their type, which are past the output; incrementing them must not wrap around."""
+    """Test ids near the maximum of their type, which are past the output. Incrementing them must not wrap around."""
     data = mixed(dtype, 64, 5)
     for ids_as in (np.int32, np.int64):
         ids = (np.iinfo(ids_as).max - 63 + np.arange(64)).astype(ids_as)

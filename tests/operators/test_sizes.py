@@ -88,7 +88,7 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str,
 @on_each_source
 @each_type
 def test_maximum_of_rows(kind: type, isa: str) -> None:
-    """Test rows of every length with gaps, and a repeated row; each input in turn has the maxima."""
+    """Test rows of every length with gaps, and a repeated row. Each input in turn has the maxima."""
     for length in _lengths(kind, 20_000):
         for rows in (1, 3):
             apart = _values((rows, length + 3), kind)[:, :length]

@@ -59,7 +59,7 @@ def _assert_right(
     named: Array | None = None,
     expected: Expected | None = None,
 ) -> None:
-    """Check values, first rows and empty segments; `given` and `named` are data and ids in other layouts."""
+    """Check values, first rows and empty segments. `given` and `named` are data and ids in other layouts."""
     given_data, given_ids = data if given is None else given, ids if named is None else named
     correct, indices, without = _expected(data, ids, count) if expected is None else expected
     for mode in ("ZERO", "LOWEST"):
@@ -143,7 +143,7 @@ def test_ids_that_are_in_order_after_all(threads: int) -> None:
 
 @each_width
 def test_initial(dtype: DType) -> None:
-    """Test `initial` in its canonical bits; the index is -1 if no row equals the maximum."""
+    """Test `initial` in its canonical bits. The index is -1 if no row equals the maximum."""
     data, ids = mixed(dtype, (500, 3), 4), _ids(500, 40)
     for word in (dtype.lowest_bits, 0, 0x31, *([dtype.infinity_bits + 1] if dtype.kind == "float" else [])):
         initial = of_words(dtype, [word])[0]

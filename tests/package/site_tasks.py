@@ -175,7 +175,7 @@ def by_links(chromium: Browser, task: Task) -> float:
 
 
 def by_search(chromium: Browser, task: Task) -> tuple[int, float]:
-    """Do a task by search; return the position of the result and the seconds."""
+    """Do a task by search. Return the position of the result and the seconds."""
     chromium.start()
     begun = time.monotonic()
     chromium.search(task.search)

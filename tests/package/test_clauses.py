@@ -21,7 +21,7 @@ NAMES = clauses.by_name()
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """Return the text of each page; making all of them takes seconds."""
+    """Return the text of each page. Making all of them takes seconds."""
     made: dict[str, str] = clauses.pages()
     return made
 

@@ -1,4 +1,4 @@
-"""Imports follow the layers in design.md; the test reads the source, so imports inside functions count, too."""
+"""Imports follow the layers in CONTRIBUTING.md. The test reads the source, so imports inside functions count, too."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def commands(page: Path) -> list[str]:
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.stem
 )
 def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
-    """Test that the commands and options exist; other tests run some of them."""
+    """Test that the commands and options exist. Other tests run some of them."""
     group: Any = typer.main.get_command(app.app)
     for each in commands(page):
         name, *words = shlex.split(each)[1:] or [""]
@@ -126,7 +126,7 @@ def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
 def test_calls_of_the_table_of_tasks_run(tmp_path: Path) -> None:
-    """Test the calls whose packages are installed; another test covers the commands."""
+    """Test the calls whose packages are installed. Another test covers the commands."""
     path = str(tmp_path / "larger.onnx")
     text = '<ir_version: 8, opset_import: ["": 13]> f (float[n] a, float[n] b) => (float[n] c) { c = Max(a, b) }'
     onnx.save(onnx.parser.parse_model(text), path)

@@ -68,7 +68,7 @@ def test_a_tree_that_is_not_ready(script: ModuleType, tmp_path: Path, file: str,
 
 
 def test_this_tree_is_ready_for_its_version(script: ModuleType) -> None:
-    """Test that all files agree on the version; between releases, changes are under [Unreleased]."""
+    """Test that all files agree on the version. Between releases, changes are under [Unreleased]."""
     version = script.tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     found = [each for each in script.disagreements(version, ROOT) if "[Unreleased]" not in each]
     assert found == []
@@ -121,7 +121,7 @@ def test_a_wheel_for_one_system_alone(script: ModuleType, tmp_path: Path) -> Non
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Return a repository with the script and the tag v1.2.3, whose files are ready; the working tree is newer."""
+    """Return a repository with the script and the tag v1.2.3, whose files are ready. The working tree is newer."""
     folder = tree(tmp_path / "repository")
     (folder / ".ci").mkdir()
     (folder / ".ci" / "release.py").write_bytes(SCRIPT.read_bytes())

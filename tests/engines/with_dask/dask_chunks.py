@@ -24,7 +24,7 @@ def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> Chunks:
 
 
 def lazy(array: Array, chunks: Any = -1, *, unknown: bool = False) -> Any:
-    """Return the array in these chunks; if `unknown`, without their sizes along the first axis."""
+    """Return the array in these chunks. If `unknown`, their sizes along the first axis are unknown."""
     import dask.array as da  # noqa: PLC0415  (not everywhere)
 
     result = da.from_array(array, chunks=chunks)

@@ -1,4 +1,4 @@
-"""Tests Dask's `array.query-planning`, which Dask reads on import; test_dask.py runs this file in a new process."""
+"""Tests Dask's `array.query-planning`, which Dask reads on import. test_dask.py runs this file in a new process."""
 
 from __future__ import annotations
 

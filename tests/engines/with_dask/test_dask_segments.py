@@ -171,7 +171,7 @@ def test_a_huge_id_is_an_error_before_any_work_on_it() -> None:
 @pytest.mark.parametrize("bounds", ["offsets", "ids"])
 @pytest.mark.parametrize("unknown", [False, True])
 def test_whether_a_result_fits_goes_by_its_own_rows_and_columns(bounds: str, unknown: bool) -> None:
-    """Test that the limit applies to the result's own size; a block's rows times segments would be terabytes."""
+    """Test that the limit applies to the result's own size. A block's rows times segments would be terabytes."""
     rows = 1 << 20
     data, names = lazy(np.zeros(rows, np.int8), rows, unknown=unknown), np.arange(rows + (bounds == "offsets"))
     named = lazy(names, len(names), unknown=True)

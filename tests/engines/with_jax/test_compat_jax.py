@@ -47,7 +47,7 @@ AXES: list[Any] = [None, 0, -1, (0, 1), ()]
 
 @pytest.mark.parametrize("number", range(len(AXES)), ids=lambda number: str(AXES[number]))
 def test_max(number: int) -> None:
-    """Test each array with each axis; `keepdims`, `initial`, `where` and the function vary from call to call."""
+    """Test each array with each axis. `keepdims`, `initial`, `where` and the function vary from call to call."""
     axis = AXES[number]
     for turn, array in enumerate((*FEW[:3], np.zeros((2, 0, 3), np.int32), np.zeros((0, 2), np.float32)), number):
         keepdims, initial = turn % 2 == 0, (1, 3)[turn // 2 % 2]

@@ -316,7 +316,7 @@ WRONG: dict[str, tuple[list[int], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_ids_under_jit_have_the_same_text(name: str, lowering: str) -> None:
-    """Test the text of errors; other devices do not check ids, and return an unspecified result of the right shape."""
+    """Test the text of errors. Other devices do not check ids, and return an unspecified result of the right shape."""
     values, options = WRONG[name]
     ids, data = np.array(values), np.zeros((6, 2), np.float32)
     where = "offsets" if name in ("begin", "down", "end") else "segment_ids"

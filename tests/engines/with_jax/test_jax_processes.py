@@ -16,7 +16,7 @@ PACKAGE = Path(mo.__file__).parent
 
 
 def run(package: Path, code: str, **environment: str) -> str:
-    """Run a program that first imports JAX, NumPy and maxops, with warnings as errors; return its output."""
+    """Run a program that first imports JAX, NumPy and maxops, with warnings as errors. Return its output."""
     start = (
         f"import sys, warnings\nsys.path[:0] = {[str(package), *sys.path]!r}\nimport jax, numpy as np, maxops as mo\n"
     )

@@ -48,7 +48,7 @@ EVERY = pytest.mark.parametrize("count", [6, pytest.param(10**6, marks=pytest.ma
 
 
 def check_mapped(trials: list[Trial], lowering: str, count: int) -> None:
-    """Compare mapped functions with loops, with the mapped axis last in the results; all are compiled together.
+    """Compare mapped functions with loops, with the mapped axis last in the results. All are compiled together.
 
     Both lowerings have the same batching rules, so fewer trials suffice for the one that takes longer to compile.
     """
@@ -151,7 +151,7 @@ FORMULAS: dict[Any, Array] = {}  # results of the formula, which are independent
 
 
 def check_nested(every: list[tuple[str, ...]], *, whole: bool) -> None:
-    """Check nested transforms, compiled together; the formula is computed once for both lowerings."""
+    """Check nested transforms, compiled together. The formula is computed once for both lowerings."""
     new = [names for names in every if (names, whole) not in FORMULAS]
 
     def run(ours: list[Any], formulas: list[Any]) -> Any:

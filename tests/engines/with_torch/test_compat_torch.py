@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:index_reduce:UserWarning", "igno
 
 
 def drawn(shape: tuple[int, ...], dtype: Any, seed: int, *, nans: bool = False) -> Any:
-    """Return small integers with many ties; some floats are infinite or NaN."""
+    """Return small integers with many ties. Some floats are infinite or NaN."""
     random = np.random.default_rng(seed)
     values = random.integers(-3, 4, shape).astype(np.float64)
     if nans and dtype.is_floating_point:
@@ -82,7 +82,7 @@ def test_reductions(shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def scattering(shape: tuple[int, ...], dim: int, dtype: Any) -> list[tuple[Any, Any, Any]]:
-    """Return inputs, indices and sources of one rank; the index has the shape of the source, or is smaller."""
+    """Return inputs, indices and sources of one rank. The index has the shape of the source, or is smaller."""
     cases = []
     for smaller in (0, 1):
         sizes = [max(size - smaller, 0) for size in shape]

@@ -28,7 +28,7 @@ def scripted(name: str) -> Any:
 
 
 def by_loops(src: Any, index: Any, dim: int, count: int, out: Any = None) -> tuple[Any, Any]:
-    """Compute the results one element after the other; index has the shape of src, with -1 for no segment."""
+    """Compute the results one element after the other. The index has the shape of src, with -1 for no segment."""
     shape = list(src.shape)
     shape[dim] = count
     values = torch.zeros(shape, dtype=src.dtype) if out is None else out.clone()

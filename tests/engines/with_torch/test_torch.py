@@ -35,7 +35,7 @@ def test_the_table_through_the_dispatcher(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_torch_still_says_whether_it_watches() -> None:
-    """Test that torch still has the functions that report tracing; without them, every call would be slow."""
+    """Test that torch still has the functions that report tracing. Without them, every call would be slow."""
     x = torch.ones(2)
     assert not dispatch.needs_dispatch(x)
     assert torch.vmap(lambda row: torch.tensor(dispatch.modes_are_active()).expand(row.shape))(torch.ones(1, 2)).all()

@@ -124,7 +124,7 @@ def test_every_short_row(length: int, flushes: bool) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4])
 def test_every_short_list_of_ids(length: int) -> None:
-    """Test unsorted ids, some of them dropped; test_unchecked_offsets.py tests offsets."""
+    """Test unsorted ids, some of them dropped. test_unchecked_offsets.py tests offsets."""
     data = spread(F32, 2 * length).reshape(length, 2)
     for ids in product(range(-1, 3), repeat=length):
         named = np.array(ids, np.int64)
@@ -246,7 +246,7 @@ def test_results_that_no_memory_holds(count: int) -> None:
 
 
 def test_graphs_and_batches() -> None:
-    """Test graphs and batches; test_torch_gradients.py tests gradients on this path."""
+    """Test graphs and batches. test_torch_gradients.py tests gradients on this path."""
     ids = torch.tensor([0, 0, 2])
 
     def run(x: Any) -> Any:

@@ -77,7 +77,7 @@ def _everything(a: Any, b: Any, ids: Any) -> Any:
 
 
 def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
-    """Test any number of rows; onnxruntime needs `portable`, because SegmentMax is an operator of maxops."""
+    """Test any number of rows. onnxruntime needs `portable`, because SegmentMax is an operator of maxops."""
     runtime = pytest.importorskip("onnxruntime")
     model = _exported(_everything, _float(3, 4), _float(3, 4), IDS, dynamic=True)
     onnx.checker.check_model(model, full_check=True)

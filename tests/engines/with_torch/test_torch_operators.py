@@ -39,7 +39,7 @@ BOOLS = (False, True)
 
 
 def call(name: str, data: Any, *others: Any, ties: Any = "even", **options: Any) -> Any:
-    """Call an operator; SegmentMax has 5 segments by default."""
+    """Call an operator. SegmentMax has 5 segments by default."""
     if name == "maximum":
         return torch.ops.maxops.maximum([data, *others], ties)
     if name == "segment_max":
@@ -90,7 +90,7 @@ def test_tensors_of_other_kinds_are_refused(name: str, device: str) -> None:
 
 
 def look(results: Any) -> list[tuple[Any, ...]]:
-    """Return the properties of results that do not need data; an axis of size 1 may have any stride."""
+    """Return the properties of results that do not need data. An axis of size 1 may have any stride."""
     return [
         (part.shape, [step for step, size in zip(part.stride(), part.shape, strict=True) if size != 1], part.dtype)
         for part in (results if type(results) is tuple else (results,))
@@ -106,7 +106,7 @@ def layouts(array: Any) -> Iterator[Any]:
 
 
 def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
-    """Test shapes, strides and types for each option; reductions are contiguous, also along an axis of size 1."""
+    """Test shapes, strides and types for each option. Reductions are contiguous, also along an axis of size 1."""
     for x in [*layouts(mixed(dtypes.FLOAT32, (4, 3), 1)), *layouts(mixed(dtypes.FLOAT32, (4, 1, 3), 1))]:
         meta = x.to("meta")
         for others in ([], [x[:1]], [x.mT.contiguous().mT, x], [x.new_ones(2, 1, 1, 3)]):

@@ -278,7 +278,7 @@ def test_only_elements_have_gradients(call: str, name: str) -> None:
 
 
 def watching(see: Callable[[str], None] = lambda _: None) -> Any:
-    """Return a mode of torch's dispatcher that receives every call; `see` gets the names of operators."""
+    """Return a mode of torch's dispatcher that receives every call. `see` gets the names of operators."""
     from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
 
     class Watching(TorchDispatchMode):
@@ -307,7 +307,7 @@ def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
 @pytest.mark.parametrize("dispatched", BOOLS, ids=["plain", "dispatched"])
 @pytest.mark.parametrize("call", TAKEN)
 def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
-    """Test that values and version are unchanged; an axis of size 1 may have a stride of 0."""
+    """Test that values and version are unchanged. An axis of size 1 may have a stride of 0."""
     function, taken = TAKEN[call]
     with watching() if dispatched else torch.no_grad():
         for out, words in (

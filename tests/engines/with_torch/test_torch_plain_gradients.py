@@ -25,7 +25,7 @@ VALUES = -1.0, -0.0, 0.0, NAN
 
 
 def _gradients(call: Callable[..., Any], tensors: Sequence[Any], grad: Any, *, graph: bool) -> list[Any]:
-    """Return the gradients of tensors; with `graph`, torch's operators compute them."""
+    """Return the gradients of tensors. With `graph`, torch's operators compute them."""
     tensors = [tensor.detach().requires_grad_() for tensor in tensors]
     result = call(*tensors)
     result = result[0] if isinstance(result, tuple) else result
@@ -223,7 +223,7 @@ def test_more_ties_than_16_bits_count(way: str, dtype: str, ties: Ties, spread: 
 @TIES
 @TYPES
 def test_layouts_and_sizes(dtype: str, ties: Ties) -> None:
-    """Test layouts of data and gradients; torch's operators handle those that the core does not, and large calls."""
+    """Test layouts of data and gradients. Torch's operators handle those that the core does not, and large calls."""
     kind = getattr(torch, dtype)
     ids = torch.tensor([0, 0, 1, 3])
     random = functools.partial(torch.randn, dtype=kind)
@@ -339,7 +339,7 @@ def test_each_set_of_gradients_that_are_needed(way: str, inner: int, ties: Ties)
 
 
 def test_arrays_in_place_of_tensors() -> None:
-    """Test arrays of large calls, and NumPy scalars; Python handles unaligned arrays."""
+    """Test arrays of large calls, and NumPy scalars. Python handles unaligned arrays."""
     assert _native.spread(False, 1, 1, 1, None, False, np.array(3.0), np.float64(2), np.float64(3)) == (2.0,)
     odd = np.zeros(33, np.uint8)[1:].view(np.float64)
     even = np.zeros(4)

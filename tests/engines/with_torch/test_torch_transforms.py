@@ -148,7 +148,7 @@ def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) ->
 
 
 def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that data with a batch axis is one call; only other batched arguments need one call per member."""
+    """Test that data with a batch axis is one call. Only other batched arguments need one call per member."""
 
     def fail(*_: Any) -> Any:
         raise AssertionError("one by one")
