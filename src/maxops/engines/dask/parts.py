@@ -244,7 +244,7 @@ def cut(
         return part
 
     def below(segment: Any) -> Any:
-        """Return the number of segments of the class that are less than the given segment."""
+        """Return the number of segments of the class that come before the given segment."""
         rounds, rest = np.divmod(segment, rows * among)
         return rounds * rows + np.clip(rest - chosen * rows, 0, rows)
 
