@@ -54,6 +54,8 @@ def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     Raises ModelError if the file cannot be read, is not well formed, or contains unsupported operators. If the model
     violates a clause of a specification, `load` or `Model.run` raises the error for this clause.
     """
+    if isinstance(path, ModelProto):
+        raise ModelError("expected the path of a model file, got a ModelProto; pass it to maxops.onnx.from_proto")
     path = Path(path)
     return _model(read(path), str(path), path, on)
 
