@@ -104,7 +104,7 @@ def test_models_of_wrong_types(act: Callable[[Any], object], given: object) -> N
     with pytest.raises(ModelError, match=rf"must be an onnx\.ModelProto, got {type(given).__name__}; read files with"):
         act(given)
     with pytest.raises(ModelError, match=r"path of a model file, got a ModelProto; .*from_proto"):
-        load(MAX)  # type: ignore[arg-type]
+        load(MAX)
 
 
 def _move_to_constant(proto: ModelProto) -> None:
