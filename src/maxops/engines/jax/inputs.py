@@ -169,8 +169,8 @@ def reject_traced(row: Spec, name: str, value: object, error: type[MaxopsError])
     """Raise an error if an option is traced, because its value determines the shape of the result."""
     if is_tracer(value):
         raise error(
-            f"{row.name} {name} must be known under jax.jit and similar transformations, because the shape of the result "
-            "depends on this argument; list it in static_argnames",
+            f"{row.name} {name} must be known under jax.jit and similar transformations, because the shape of the "
+            "result depends on this argument; list it in static_argnames",
             row.clause(name),
         )
 
