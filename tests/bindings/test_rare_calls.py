@@ -215,6 +215,21 @@ def test_settings_that_are_wrong(call: Callable[[], object], error: type[Excepti
     assert (NATIVE.get_num_threads(), NATIVE.cache_info()[0], NATIVE.isa()) == before
 
 
+def test_ids_that_the_core_does_not_check() -> None:
+    ids = np.array([0, 1])
+    right = [ids, False, True, True, None, 2]
+    wrong: list[Any] = [(0, each) for each in ([0, 1], ids.astype(complex), ids.reshape(1, 2), ids.astype(np.int8))]
+    wrong += [(1, 2), (2, 2), (3, 2), (4, "x"), (5, "x")]
+    calls = [[*right[:place], each, *right[place + 1 :]] for place, each in wrong]
+    for arguments in ([], [ids[:0], True, True, True, None, 2], *calls):
+        with pytest.raises(
+            TypeError, match=r"check_indices\(\) expects a 1-D array of int32, int64 or uint64, and its"
+        ):
+            NATIVE.check_indices(*arguments)
+    with pytest.raises(TypeError, match="does not accept arrays of int32 or int64"):
+        NATIVE.widened(ids)
+
+
 LONG_LOOK = """
 import signal
 import numpy as np
@@ -253,7 +268,8 @@ for name, look in LOOKS.items():
 
 def test_a_signal_ends_a_look_at_ids() -> None:
     """Test that a signal ends the validation of ids, which would otherwise take hours."""
-    assert run(LONG_LOOK).splitlines() == re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE)
+    looks = re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE)
+    assert run(LONG_LOOK, warnings="error").splitlines() == looks
 
 
 LOCKED = """
@@ -275,7 +291,8 @@ except mo.errors.OutputError as error:
 
 
 def test_an_output_that_is_read_only_when_its_values_are_there() -> None:
-    assert run(LOCKED) == "reduce_max out is read-only; pass a writeable array [maxops.reduce_max.out] 0\n"
+    expected = "reduce_max out is read-only; pass a writeable array [maxops.reduce_max.out] 0\n"
+    assert run(LOCKED, warnings="error") == expected
 
 
 def test_a_planned_call_says_that_memory_ended() -> None:

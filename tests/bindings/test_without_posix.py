@@ -57,12 +57,12 @@ LIMITS = {
 
 
 def test_the_operators() -> None:
-    assert run(WITHOUT + ARRAYS) == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
+    assert run(WITHOUT + ARRAYS, warnings="error") == "[3. 5. 3.] [5.] [5. 2.]\nTrue\n"
 
 
 def test_commands() -> None:
     """Test that commands that need resource limits report that these are unavailable."""
-    done = json.loads(run(WITHOUT + COMMANDS, json.dumps([*WELL, *LIMITS.values()])))
+    done = json.loads(run(WITHOUT + COMMANDS, json.dumps([*WELL, *LIMITS.values()]), warnings="error"))
     assert done[: len(WELL)] == [[0, ""]] * len(WELL)
     for what, (code, said) in zip(LIMITS, done[len(WELL) :], strict=True):
         assert code == 2

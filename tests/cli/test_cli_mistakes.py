@@ -556,11 +556,9 @@ def test_pages_say_how_a_wheel_is_installed() -> None:
     assert [page.name for page in pages if 'install "maxops[' in page.read_text(encoding="utf-8")] == ["install.md"]
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh"])
+@pytest.mark.parametrize("shell", [*filter(shutil.which, ["sh", "bash", "dash", "zsh"])])
 def test_the_line_for_a_wheel_brings_what_the_command_needs(shell: str, tmp_path: Path) -> None:
     """Test the command as documented, with wheels for maxops, for another version of Python and for a dependency."""
-    if shutil.which(shell) is None:
-        return  # all systems have sh
     _wheel(tmp_path, "maxops", "Provides-Extra: onnx\nRequires-Dist: maxops_extra ; extra == 'onnx'\n")
     _wheel(tmp_path, "maxops", "", "cp27-cp27m-win32")
     (tmp_path / "index").mkdir()

@@ -225,6 +225,7 @@ def test_every_reduction_of_few_rationals(shape: tuple[int, ...]) -> None:
             assert (indices.dtype, indices.shape, indices.tolist()) == (np.int64, places.shape, places.tolist())
             assert_identical(np.asarray(mo.reduce_max(data, axes, **options), object), expected)
         same, zeros = mo.reduce_max(data, noop_with_empty_axes=True, return_indices=True)
+        assert not np.shares_memory(same, data)
         assert_identical(np.asarray(same, object), data)
         assert zeros.dtype == np.int64
         assert zeros.shape == shape
