@@ -26,7 +26,7 @@ VALUES: list[Any] = [
     X, Y, 3, 2.5, True, np.float64(0.5), np.int8(4), [1, 2, 3], np.array([[7], [-1]], np.int16), np.arange(3) > 1,
     np.array([1, 2, 3j]), np.array(["2020"] * 3, "M8[Y]"), np.ma.masked_array([1, 2, 3], [False, True, False]),
     np.float16(1e-5), np.array([2**63 + 1, 1, 0], np.uint64), np.array([1, 2, 3], object), np.full(3, 0.1, ">f4"),
-    np.array([[1, 2, 3]]).view(np.matrix),
+    np.array([[1, 2, 3]]).view(np.matrix), np.arange(3).astype(ml_dtypes.bfloat16),
 ]  # fmt: skip
 
 
