@@ -215,6 +215,8 @@ CASES = [
          "index_types", "num_segments must have dtype int8"),
         ("num_huge", lambda out: segment(f4, ids, 2**62), "shape,too-large", "4611686018427387904", "memory"),
         ("num_huge_array", lambda out: segment(f4, ids, np.int64(2**62)), "shape,too-large", "memory"),
+        ("num_huge_uint64", lambda out: segment(f4, ids, np.uint64(2**63)), "shape,too-large", "9223372036854775808"),
+        ("num_huge_and_ids", lambda out: segment(f4, np.array([-1, 0, 2]), 2**70), "ids", "got -1 at position 0"),
         ("num_past_64_bits", lambda out: segment(f4, ids, 2**70), "shape,too-large", "memory"),
         ("num_past_64_bits_of_nothing", lambda out: segment(np.ones((3, 0), "f4"), ids, 2**70), "shape,too-large"),
         ("ids_huge", lambda out: segment(f4, np.array([0, 1, 2**62])), "shape,too-large", "memory"),

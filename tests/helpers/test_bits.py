@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
+from math import isfinite
 
 import numpy as np
 import pytest
@@ -125,6 +127,14 @@ def test_ranks_follow_the_reference(dtype: DType) -> None:
     assert ordered == sorted(ordered)
     steps = np.diff(ranks(values)[by_rank]) > 0
     assert steps.tolist() == [a < b for a, b in pairwise(ordered)]
+
+
+@each_float
+def test_ranks_of_the_reference_hold_exact_values(dtype: DType) -> None:
+    smallest = Fraction(float(of_words(dtype, [1])[0]))
+    for value in filter(isfinite, map(float, spread(dtype, 500))):
+        word = words(np.array(value, dtype.numpy)).item()
+        assert reference.order(dtype, word)[1] * smallest == Fraction(value)
 
 
 @each_type
