@@ -125,6 +125,10 @@ def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: i
             found = shrink(case, trial, judgement, run)
             assert found is not None, case.id
             assert needed[needs](list(found.trial.feeds[0])), case.id
+            expected, feed = found.trial.expected, trial.feeds[judgement.feed]
+            assert expected is not None
+            assert sum(each.size for each in found.trial.feeds[0]) <= sum(each.size for each in feed), case.id
+            assert needs != "nothing" or expected[0].size == 1, case.id
             tried += 1
     assert tried >= 5
 

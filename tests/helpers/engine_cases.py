@@ -150,7 +150,7 @@ def _reduce_cases() -> Iterator[Case]:
         for spelled in ([2], range(2), deque([0, -1]), *arrays):
             kind = f"{type(spelled).__name__}-{getattr(spelled, 'ndim', 1)}-{np.asarray(spelled).dtype}"
             yield _reduce_case(f"axes-{kind}", data, spelled, dtype=dtype)
-        yield _reduce_case("noop", data, dtype=dtype, noop_with_empty_axes=True)
+        yield _reduce_case("noop-pool", pool(dtype)[np.newaxis], dtype=dtype, noop_with_empty_axes=True)
         yield _reduce_case("noop-indices", data, dtype=dtype, noop_with_empty_axes=True, return_indices=True)
         few = as_dtype(dtype, np.random.default_rng(3).integers(0, 4, (4, 6)))
         yield _reduce_case("initial", few, 1, dtype=dtype, initial=3, return_indices=True)
