@@ -287,6 +287,7 @@ def test_axes_that_change_until_backward() -> None:
 
 
 @TIES
+@pytest.mark.usefixtures("torch_way")
 def test_imaginary_parts_of_conjugates(ties: Ties) -> None:
     """Test lazy conjugates, whose negation torch applies on reading."""
     for call in (
