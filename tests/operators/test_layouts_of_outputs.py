@@ -25,8 +25,6 @@ def give(request: pytest.FixtureRequest) -> Give:
     if request.param == "numpy":
         return lambda array: array
     torch: Any = pytest.importorskip("torch")
-    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
-        pytest.skip("torch before 2.10 has no table of C functions")
     if _native.is_miniature:
         pytest.skip("the miniature leaves all but a few bytes to Python")
     mo.maximum(torch.ones(1))  # the first call registers the engine
