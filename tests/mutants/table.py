@@ -10,8 +10,8 @@ from .running import ROOT
 
 CALLS = (
     "calls planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
-    "segment_max real integer_lists operator_versions changed_arrays types interchange engines portable_elsewhere "
-    "id_types long_values doctests"
+    "segment_max segment_axis scatter real integer_lists operator_versions changed_arrays types interchange engines "
+    "portable_elsewhere id_types unchecked_offsets long_values clauses doctests"
 )
 # Patterns of files, and names of test files without "test_" and ".py", which may be patterns as well.
 TABLE = (
@@ -39,7 +39,7 @@ TABLE = (
     ("src/maxops/engines/torch/plain.py", "torch_plain_gradients torch_gradients torch_small_calls"),
     ("src/maxops/engines/torch/dispatch.py", "torch torch_small_calls torch_gradients torch_transforms"),
     ("src/maxops/engines/[dt]*/__init__.py", "imports extras engines torch torch_trace dask doctests"),
-    ("src/maxops/engines/torch/*", "torch* engines extras imports doctests"),
+    ("src/maxops/engines/torch/*", "torch* exported engines extras imports doctests"),
     ("src/maxops/engines/jax/*", "jax* engines extras imports doctests"),
     ("src/maxops/engines/dask/*", "dask* cluster engines xarray* extras imports doctests"),
     ("src/maxops/engines/xarray.py", "xarray* engines doctests"),
@@ -48,6 +48,7 @@ TABLE = (
     ("src/maxops/engines/interchange.py", "interchange dispatch engines rare_calls contracts torch"),
     ("src/maxops/engines/native.py", f"environment memory bindings out_of_memory {CALLS}"),
     ("src/maxops/engines/*", f"{CALLS} dispatch columns cupy"),
+    ("src/maxops/compat/*", "compat_* extras imports doctests"),
     ("src/maxops/plan/*", CALLS),
     ("src/maxops/ops.py", CALLS),
     ("src/maxops/calls.py", CALLS),
@@ -61,14 +62,18 @@ TABLE = (
     ("src/maxops/onnx/suite.py", "onnx_backend conformance_folder cli"),
     (
         "src/maxops/onnx/*",
-        "model* onnx_* rewrite structure long_values checker_onnx checker_malformed extras imports doctests",
+        "model* onnx_* scatter_models rewrite structure long_values checker_onnx checker_malformed extras imports "
+        "doctests",
     ),
     ("src/maxops/onnxruntime/*", "onnxruntime model_versions extras imports"),
     ("src/maxops/openvino/*", "openvino* rewrite long_values checker_ir extras imports doctests"),
     ("src/maxops/checker/*", "checker* long_values extras imports doctests"),
     ("src/maxops/conformance/page/*", "conformance_page* conformance_texts"),
     ("src/maxops/conformance/*", "conformance_[!p]* conformance_page imports"),  # without the tests in a browser
-    ("src/maxops/cli/*", "cli* command_walk conformance_command conformance_options checker_command program paths"),
+    (
+        "src/maxops/cli/*",
+        "cli* command_walk conformance_command conformance_options checker_command program terminal paths",
+    ),
     ("src/maxops/threads.py", "threads rare_calls doctests"),
     ("src/maxops/threadpool_controller.py", "threads extras"),
     ("src/maxops/evidence/*", "evidence"),
@@ -77,7 +82,10 @@ TABLE = (
     ("src/maxops/spec.py", f"{CALLS} model operator_versions checker_rules conformance_cases"),
 )  # fmt: skip
 # The tests of files that any call may use.
-OTHERS = f"{CALLS} cli program package extras counted environment conformance_saved larger_than_memory out_of_memory"
+OTHERS = (
+    f"{CALLS} cli program package without_posix extras counted environment conformance_saved larger_than_memory "
+    "out_of_memory"
+)
 # Files without branches, and files of benchmarks and tests, which are not part of a call.
 LEFT_OUT = (
     "src/maxops/bench/*", "*/__main__.py", "native/testing/*", "native/limits.cpp", "*_abi.h", "native/kernels/isa.h",
