@@ -16,8 +16,8 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits
 from helpers.lent import Lent
-from maxops import errors
-from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops import errors, spec
+from maxops.calls import MaxCall, ReduceCall, SegmentCall, of_node
 from maxops.engines import base, table
 from maxops.plan import Array
 
@@ -80,6 +80,15 @@ def test_a_registered_engine_gets_every_option(engine: WrappedEngine) -> None:
     assert mo.reduce_max(Wrapped(A), keepdims=False, out=out).values is out
     mo.segment_max(Wrapped(A), IDS, fill_mode="ZERO", dim="x")
     assert engine.calls[1].dim == "x"
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=repr)
+def test_a_request_of_a_standard_gets_to_no_engine_but_numpy(engine: WrappedEngine, row: spec.Spec) -> None:
+    attributes = {"reduction": "max"} if row.is_scatter else {}
+    call = of_node(row, [Wrapped(A) for _ in row.inputs] or [Wrapped(A)], attributes)
+    with pytest.raises(errors.DTypeError, match="must be a NumPy array, got Wrapped"):
+        mo.run(call)
+    assert engine.calls == []
 
 
 def test_any_array_argument_decides(engine: WrappedEngine) -> None:

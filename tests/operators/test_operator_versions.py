@@ -87,11 +87,16 @@ def test_help_tells_what_an_operator_is(of: mo.Operator) -> None:
     text = pydoc.plain(pydoc.render_doc(of))
     assert of.spec.name in text
     assert vars(of)["__name__"] == of.spec.name
-    if of.standard != "maxops":
+    signature = inspect.signature(of)
+    if of.standard == "maxops":
+        assert signature == inspect.signature(getattr(mo, of.name).__wrapped__)
+    else:
         assert all(clause.id in text for clause in of.clauses)
         assert all(str(dtype) in text for dtype in of.types)
-        parameters = inspect.signature(of).parameters
-        assert [*parameters][len(of.spec.inputs) or 1 :] == [*of.spec.attributes, "out"]
+        assert [*signature.parameters][len(of.spec.inputs) or 1 :] == [*of.spec.attributes, "out"]
+        required = {name for name, is_optional in of.spec.inputs if not is_optional} or {"inputs"}
+        expected = required | {"fill_mode"} & {*of.spec.attributes}
+        assert {name for name, each in signature.parameters.items() if each.default is each.empty} == expected
     assert repr(of) == f"<{of.standard} {of.spec.name}>"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,9 +12,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import maxops as mo
+from helpers.bits import assert_same_bits
 from maxops import dtypes, reference, spec
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
-from maxops.errors import EmptyReductionError, MaxopsError
+from maxops.errors import AttributeValueError, AxesError, EmptyReductionError, MaxopsError
 from maxops.plan import (
     Array,
     abstract,
@@ -62,6 +65,29 @@ def test_the_identity_has_no_initial() -> None:
     with pytest.raises(MaxopsError) as raised:
         plan_reduce_max(ReduceCall(DATA, noop_with_empty_axes=True, initial=1))
     assert raised.value.clause == "maxops.reduce_max.noop_with_empty_axes"
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (), (0, 1), [], [1], np.array([0]), np.array([], np.int64)], ids=repr)
+def test_axis_in_the_function_without_its_native_entry(axis: Any) -> None:
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    expected = np.max(data, axis=axis if axis is None or isinstance(axis, int) else tuple(axis))
+    assert_same_bits(mo.reduce_max.__wrapped__(data, axis=axis), np.asarray(expected))
+
+
+@pytest.mark.parametrize("axis", [None, 0, ()], ids=repr)
+def test_axis_beside_what_it_replaces(axis: Any) -> None:
+    others: list[tuple[str, Any]] = [("axes", ()), ("axes", 0), ("dim", "x")]
+    for name, value in others:
+        with pytest.raises(AxesError) as raised:
+            mo.reduce_max(DATA, axis=axis, **{name: value})
+        assert str(raised.value) == (
+            f"reduce_max got both {name} {value!r} and axis {axis!r}; pass only one of them [maxops.reduce_max.axes]"
+        )
+    flags: list[tuple[Any, str]] = [(True, f"got both noop_with_empty_axes and axis {axis!r};"), (2, "1 or 0, got 2")]
+    for noop, text in flags:
+        with pytest.raises(AttributeValueError, match=re.escape(text)) as refused:
+            mo.reduce_max(DATA, axis=axis, noop_with_empty_axes=noop)
+        assert refused.value.clause == "maxops.reduce_max.noop_with_empty_axes"
 
 
 @pytest.mark.parametrize(
