@@ -11,7 +11,7 @@ from .running import ROOT
 CALLS = (
     "calls planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
     "segment_max segment_axis scatter real integer_lists operator_versions changed_arrays types interchange engines "
-    "portable_elsewhere id_types unchecked_offsets long_values clauses doctests"
+    "portable_elsewhere id_types unchecked_offsets long_values dispatch clauses doctests"
 )
 # Patterns of files, and names of test files without "test_" and ".py", which may be patterns as well.
 TABLE = (
@@ -47,7 +47,7 @@ TABLE = (
     ("src/maxops/engines/cupy.py", "cupy engines"),
     ("src/maxops/engines/interchange.py", "interchange dispatch engines rare_calls contracts torch"),
     ("src/maxops/engines/native.py", f"environment memory bindings out_of_memory {CALLS}"),
-    ("src/maxops/engines/*", f"{CALLS} dispatch columns cupy"),
+    ("src/maxops/engines/*", f"{CALLS} columns cupy"),
     ("src/maxops/compat/*", "compat_* extras imports doctests"),
     ("src/maxops/plan/*", CALLS),
     ("src/maxops/ops.py", CALLS),
