@@ -14,7 +14,7 @@ import maxops as mo
 from helpers.bits import STORED, Array, assert_same_bits, mixed, of_words, swapped
 from maxops import reference
 from maxops.dtypes import BOOL, FLOAT32, INT8, DType
-from maxops.errors import AttributeValueError, DTypeError, IndicesError, OutputError, OutputTooLargeError, ShapeError
+from maxops.errors import AttributeValueError, IndicesError, MaxopsError, OutputError, OutputTooLargeError
 
 ELEMENTS, ND = mo.operator("ONNX", "ScatterElements", 18), mo.operator("ONNX", "ScatterND", 18)
 
@@ -176,17 +176,54 @@ def test_an_index_of_each_axis_has_bounds_of_its_own() -> None:
         scatter_nd(np.zeros((0, 2), np.float32), np.array([0]), np.zeros(2, np.float32))
 
 
-def test_types_that_do_not_go_together() -> None:
-    data = np.zeros(3, np.float32)
-    with pytest.raises(DTypeError, match=r"updates must have the same dtype as data \(float32\), got float64"):
-        scatter_elements(data, np.array([0]), np.zeros(1))
-    for index in (np.uint64, np.int8, np.bool):
-        with pytest.raises(DTypeError, match=f"indices must have dtype int32 or int64, got {np.dtype(index)}"):
-            scatter_elements(data, np.zeros(1, index), data[:1])
-    with pytest.raises(DTypeError, match="indices must have dtype int64, got int32"):
-        scatter_nd(data, np.zeros((1, 1), np.int32), data[:1])
-    with pytest.raises(ShapeError, match=r"updates must have shape \(1,\) for indices of shape \(1,\), got \(3,\)"):
-        scatter_elements(data, np.array([0]), data)
+def floats(*shape: int) -> Array:
+    return np.zeros(shape, np.float32)
+
+
+def ints(*shape: int, of: Any = np.int64) -> Array:
+    return np.zeros(shape, of)
+
+
+A_LIST = "must be a NumPy array, got list; convert it with np.asarray(...) [T]"
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "text"),
+    [
+        (ELEMENTS, (floats(), ints(), floats()), "data must have rank 1 or more, got rank 0 [data]"),
+        (ND, (floats(), ints(0), floats()), "data must have rank 1 or more, got rank 0 [data]"),
+        (ELEMENTS, (floats(3, 2), ints(2), floats(2)),
+         "indices must have the same rank as data (2), got shape (2,) [indices.shape]"),
+        (ELEMENTS, (floats(3, 2), ints(1, 3), floats(1, 3)),
+         "indices of shape (1, 3) must have at most 2 elements along axis 1 for data of shape (3, 2) [indices.size]"),
+        (ELEMENTS, (floats(3), ints(1), floats(3)),
+         "updates must have shape (1,) for indices of shape (1,), got (3,) [updates.shape]"),
+        (ND, (floats(3, 2), ints(), floats()),
+         "indices must have rank 1 or more, and their last axis must have at most 2 elements (the rank of data), "
+         "got shape () [indices.shape]"),
+        (ND, (floats(3, 2), ints(1, 3), floats(1)),
+         "indices must have rank 1 or more, and their last axis must have at most 2 elements (the rank of data), "
+         "got shape (1, 3) [indices.shape]"),
+        (ND, (floats(3, 2), ints(4, 1), floats(4)),
+         "updates must have shape (4, 2) for indices of shape (4, 1) and data of shape (3, 2), got (4,) "
+         "[updates.shape]"),
+        (ELEMENTS, (floats(3), ints(1), np.zeros(1)),
+         "updates must have the same dtype as data (float32), got float64 [T]"),
+        *((ELEMENTS, (floats(3), ints(1, of=dtype), floats(1)),
+           f"indices must have dtype int32 or int64, got {np.dtype(dtype)}; convert it with .astype(np.int64) [T_IDX]")
+          for dtype in (np.uint64, np.int8, np.bool)),
+        (ND, (floats(3), ints(1, 1, of=np.int32), floats(1)),
+         "indices must have dtype int64, got int32; convert it with .astype(np.int64) [T_IDX]"),
+        (ELEMENTS, ([0], ints(1), floats(1)), f"data {A_LIST}"),
+        (ELEMENTS, (floats(1), [0], floats(1)), f"indices {A_LIST}"),
+        (ELEMENTS, (floats(1), ints(1), [0]), f"updates {A_LIST}"),
+    ],
+    ids=lambda value: value.partition("[")[2] if isinstance(value, str) else "",
+)  # fmt: skip
+def test_arguments_that_do_not_go_together(operator: Any, arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(MaxopsError) as caught:
+        operator(*arguments, reduction="max")
+    assert str(caught.value) == f"{operator.spec.name} {text.replace('[', f'[ONNX.{operator.spec.name}.')}"
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "MAX", None, 1, np.array(["max", "x"])], ids=repr)
