@@ -487,3 +487,8 @@ def test_negative_ids(options: dict[str, Any], fails: bool) -> None:
             check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)
     else:
         check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)
+
+
+@pytest.mark.parametrize("count", [2**63 - 1, 2**63, 2**70], ids=["2^63-1", "2^63", "2^70"])
+def test_ids_below_a_number_of_segments_that_the_core_cannot_hold(count: int) -> None:
+    check_segment_ids(spec.SEGMENT_MAX, np.array([0, 2**63 - 2]), out_of_range="error", num_segments=count)
