@@ -261,3 +261,9 @@ def test_indices_that_no_memory_holds() -> None:
     updates = np.broadcast_to(np.zeros(1, np.float32), (1 << 45,))
     with pytest.raises(OutputTooLargeError, match=r"indices of shape \(35184372088832,\): Unable to allocate"):
         scatter_elements(np.zeros(3, np.float32), places, updates)
+
+
+def test_a_result_that_no_memory_holds() -> None:
+    data = np.broadcast_to(np.zeros(1, np.float32), (1 << 45,))
+    with pytest.raises(OutputTooLargeError, match=r"output of shape .* needs .* GiB, but this machine has "):
+        scatter_elements(data, np.array([0]), np.ones(1, np.float32))
