@@ -11,7 +11,7 @@ from .running import ROOT
 CALLS = (
     "calls planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
     "segment_max segment_axis scatter real integer_lists operator_versions changed_arrays types interchange engines "
-    "portable_elsewhere id_types unchecked_offsets long_values dispatch clauses doctests"
+    "portable_elsewhere id_types unchecked_offsets long_values dispatch clauses imports doctests"
 )
 # Patterns of files, and names of test files without "test_" and ".py", which may be patterns as well.
 TABLE = (
