@@ -165,7 +165,7 @@ def test_a_quota_of_a_container_limits_the_cpus(
         assert usable_cpus() == 1
         monkeypatch.setattr(os, "cpu_count", lambda: 8)
     else:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+        monkeypatch.setattr(os, "sched_getaffinity", {0: set(range(8))}.get, raising=False)  # 0: this process
     assert usable_cpus() == expected
 
 
@@ -183,6 +183,22 @@ def test_an_openmp_number_that_is_none_is_a_warning(text: str, configure: Callab
     with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS=.* is not a number of threads"):
         assert configure(OMP_NUM_THREADS=text)[1] == min(usable_cpus(), 1024)
     assert configure(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="2")[1] == 2  # the second variable has priority
+
+
+@pytest.mark.parametrize(("memory", "limit"), [(1 << 24, 1 << 20), (1 << 34, 1 << 30), (1 << 40, 1 << 30)])
+def test_the_default_cache_is_a_part_of_the_memory(
+    memory: int, limit: int, configure: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "LARGEST_OUTPUT", memory)
+    monkeypatch.setattr(_native, "set_largest_output", lambda _: None)
+    configure()
+    assert mo.memory_info().limit == limit
+
+
+def test_a_build_for_other_machines_is_an_error_on_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "isas", list)
+    with pytest.raises(ImportError, match="not built for any instruction set that this machine supports"):
+        _configure({})
 
 
 def test_one_cpu_is_one_thread() -> None:

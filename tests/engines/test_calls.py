@@ -84,10 +84,16 @@ def test_attributes_that_are_inputs() -> None:
 def test_calls_of_nodes() -> None:
     assert of_node(ONNX, [1, 2], {"keepdims": 0}, out=3) == ReduceCall(1, 2, keepdims=0, out=3, row=ONNX)
     assert of_node(OPENVINO, [1, 2, 3], {"fill_mode": "ZERO"}) == SegmentCall(1, 2, 3, "ZERO", row=OPENVINO)
-    for row, counts in ((ONNX, (0, 3)), (OPENVINO, (0, 1, 4)), (spec.find("ONNX", "ReduceMax", 13, None), (0, 2))):
-        for count in counts:
-            with pytest.raises(errors.InputCountError, match="inputs"):
-                of_node(row, [1] * count, {})
+
+
+@pytest.mark.parametrize("row", [row for row in spec.ALL if row.inputs], ids=repr)
+def test_nodes_with_too_few_or_too_many_inputs(row: spec.Spec) -> None:
+    most = len(row.inputs)
+    least = sum(not is_optional for _, is_optional in row.inputs)
+    for count in {*range(most + 2)} - {*range(least, most + 1)}:
+        with pytest.raises(errors.InputCountError, match=rf"^{row.name} expects {least} .*, got {count}") as caught:
+            of_node(row, [1] * count, {})
+        assert caught.value.clause == row.clause("inputs")
 
 
 # ------------------------------------------------------------------------------------------------ engines

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import pickle
+from dataclasses import FrozenInstanceError
 from functools import cache
 from typing import Any
 
@@ -195,6 +197,24 @@ def test_64_bits_under_any_name_of_c(name: str) -> None:
 def test_other_types_have_no_row(name: str) -> None:
     assert dtypes.of(np.dtype(name)) is None
     assert dtypes.of(np.dtype([("a", np.float32)])) is None
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_a_row_of_a_type_is_that_of_numpy(dtype: DType) -> None:
+    is_real = dtype is dtypes.REAL
+    kinds = {"i": "int", "u": "uint", "b": "bool", "O": "real"}  # the kind of bfloat16 is "V"
+    assert dtype.kind == kinds.get(dtype.numpy.kind, "float")
+    assert dtype.name == ("real" if is_real else dtype.numpy.name)
+    assert dtype.bits == (0 if is_real else 8 * dtype.numpy.itemsize)
+    assert dtype.exponent_bits == (ml_dtypes.finfo(dtype.numpy).nexp if dtype.kind == "float" else 0)
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    with pytest.raises(FrozenInstanceError):
+        dtype.bits = 1  # type: ignore[misc]
+
+
+def test_short_names_of_types() -> None:
+    assert dtypes.short_names(dtypes.ALL[2:]) == "float32, float64, int8 to int64, uint8 to uint64, bool, real"
+    assert dtypes.short_names(dtypes.ALL[5:11]) == "int16, int32, int64, uint8, uint16, uint32"
 
 
 def _schemas(operator: str) -> dict[int, Any]:

@@ -50,8 +50,9 @@ RATIONALS = np.array([Fraction(1, 3), Fraction(1, 2)], object)
 def test_rationals() -> None:
     assert reference.maximum(RATIONALS, RATIONALS[::-1]).tolist() == [Fraction(1, 2)] * 2
     assert reference.reduce_max(RATIONALS, (0,), initial=np.array(1, object)).tolist() == [1]
-    found = reference.segment_max(RATIONALS, np.array([1, 1]), 2, "ZERO").tolist()
-    assert [(each, type(each)) for each in found] == [(0, Fraction), (Fraction(1, 2), Fraction)]
+    for mode in ("ZERO", "LOWEST"):
+        found = reference.segment_max(RATIONALS, np.array([1, 1]), 2, mode).tolist()
+        assert [(each, type(each)) for each in found] == [(0, Fraction), (Fraction(1, 2), Fraction)]
     with pytest.raises(ValueError, match="empty"):  # has no lowest value
         reference.reduce_max(RATIONALS[:0], (0,))
 
@@ -101,6 +102,7 @@ def test_equal_zeros_and_nans_are_the_first_of_their_kind() -> None:
 
 
 def test_what_does_not_broadcast() -> None:
+    assert broadcast([(1,), (0,)]) == reference.maximum(np.zeros(1), np.zeros(0)).shape == (0,)
     with pytest.raises(MismatchError) as raised:
         broadcast([(1, 4), (2, 4), (3, 4)])
     error = raised.value
