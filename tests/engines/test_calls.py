@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from maxops import errors, spec
-from maxops.calls import MaxCall, ReduceCall, SegmentCall, check_attributes, of_node
+from maxops.calls import MaxCall, ReduceCall, ScatterCall, SegmentCall, check_attributes, of_node
 from maxops.engines.base import Row, check_options, segments_along
 from maxops.plan import faults
 
@@ -62,6 +62,10 @@ def test_a_call_of_segment_max() -> None:
     assert mapped.arrays == [(name, (name, value)) for name, value in call.arrays]
     assert mapped.scalars == [(name, (name, value)) for name, value in call.scalars]
     assert mapped.axis == 1
+
+
+def test_a_call_of_a_scatter() -> None:
+    assert ScatterCall(1, 2.0, "x").arrays == [("data", 1), ("indices", 2.0), ("updates", "x")]
 
 
 def test_attributes_that_are_inputs() -> None:
