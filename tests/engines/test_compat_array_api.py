@@ -12,7 +12,7 @@ from helpers.bits import assert_same_bits, mixed
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
 from maxops import dtypes, errors
-from maxops.compat import array_api
+from maxops.compat import array_api, at_once
 
 each_adapter = pytest.mark.parametrize(
     "adapter", [pytest.param(each, id=each.name) for each in ADAPTERS if each.is_here and "xarray" not in each.name]
@@ -50,6 +50,12 @@ def test_argmax_of_no_elements(adapter: Adapter) -> None:
         assert adapter.take(array_api.argmax(empty, axis=1)).shape == (0, 2)
         with pytest.raises(errors.AxesError):
             array_api.argmax(empty, axis=3)
+
+
+def test_only_simple_calls_are_native() -> None:
+    maximum = at_once("maximum")
+    assert_same_bits(maximum(DATA, DATA[:1]), np.maximum(DATA, DATA[:1]))
+    assert maximum(DATA, "x") is maximum(DATA, ties="last") is None
 
 
 @each_adapter

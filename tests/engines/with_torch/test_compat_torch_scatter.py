@@ -129,6 +129,10 @@ def test_what_differs() -> None:
             for out in (None, torch.zeros(3, shape[1])):
                 with pytest.raises(SegmentIdsError, match=rf"between 0 and 2, got {place} at position \(0, 1\)"):
                     compat.scatter_max(torch.ones(shape), index, 0, out, 3)
+    with pytest.raises(SegmentIdsError, match=r"less than num_segments \(2\), got 5 at position 2;"):
+        torch.vmap(lambda src, index: compat.scatter_max(src, index, dim_size=2))(
+            torch.ones(2, 3), torch.tensor([[0, 1, 5], [0, 0, 0]])
+        )
     with pytest.raises(SegmentIdsError, match="must be non-decreasing"):
         compat.segment_max_coo(nan, torch.tensor([1, 0, 1]))
     for function in (compat.scatter, compat.segment_coo, compat.segment_csr):
