@@ -66,7 +66,7 @@ def test_groups_are_as_flox_has_them(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_for_dask_arrays(name: str, method: str | None) -> None:
     rng = np.random.default_rng(2)
-    for dtype in ("f4", "i8"):
+    for dtype in ("f4", "i8", "c16"):
         data, by = _data(dtype, rng), rng.integers(0, 7, 40)
         by = np.sort(by) if method == "blockwise" else by
         for columns in (13, 40):
@@ -80,9 +80,12 @@ def test_results_are_maxops_own() -> None:
     values = np.array([-0.0, 0.0, -np.nan, -np.nan, 0.0, -0.0], np.float32)
     by = np.array([0, 0, 1, 1, 2, 2])
     for data in (values, da.from_array(values, chunks=1), da.from_array(values, chunks=4)):
-        for own in (compat.max, compat.nanmax):
-            found = np.asarray(flox.groupby_reduce(data, by, func=own)[0])
-            assert found.view(np.uint32).tolist() == [0, 0x7FC00000, 0]
+        for name in NAMES:
+            for found in (
+                flox.groupby_reduce(data, by, func=getattr(compat, name))[0],
+                compat.groupby_reduce(data, by, func=name)[0],
+            ):
+                assert np.asarray(found).view(np.uint32).tolist() == [0, 0x7FC00000, 0]
 
 
 @pytest.mark.parametrize("dtype", [int, float])
