@@ -75,7 +75,7 @@ TABLE = (
         "src/maxops/cli/*",
         "cli* command_walk conformance_command conformance_options checker_command program terminal paths",
     ),
-    ("src/maxops/threads.py", "threads rare_calls doctests"),
+    ("src/maxops/threads.py", "threads without_posix rare_calls doctests"),
     ("src/maxops/threadpool_controller.py", "threads extras"),
     ("src/maxops/evidence/*", "evidence"),
     ("src/maxops/bench/*", "bench conformance_runtimes"),

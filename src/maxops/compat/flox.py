@@ -72,7 +72,7 @@ def _grouped(
 def _merged(*arrays: Any, nan: NanRule, axis: Any = None, keepdims: bool = True, **options: Any) -> Any:
     """Merge the maxima of blocks. `arrays` is one array, merged along axes, or ids and an array, merged by id."""
     if len(arrays) > 1:
-        return _grouped(*arrays, nan=nan, axis=-1 if axis is None else axis, **options)
+        return _grouped(*arrays, nan=nan, axis=axis, **options)
     (array,) = arrays
     if type(array) is not np.ndarray or dtypes.of(array.dtype) in (None, dtypes.REAL):
         return (np.max if nan == "propagate" else np.nanmax)(array, axis=axis, keepdims=keepdims)
