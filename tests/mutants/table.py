@@ -48,7 +48,8 @@ TABLE = (
     ("src/maxops/engines/interchange.py", "interchange dispatch engines rare_calls contracts torch"),
     ("src/maxops/engines/native.py", f"environment memory bindings out_of_memory {CALLS}"),
     ("src/maxops/engines/*", f"{CALLS} columns cupy"),
-    ("src/maxops/compat/jax.py", "compat_jax doctests"),  # apart, because processes with JAX's threads cannot fork
+    # Without other tests, because processes with JAX's threads cannot fork.
+    ("src/maxops/compat/jax.py", "compat_jax extras imports doctests"),
     ("src/maxops/compat/*", "compat_[!j]* extras imports doctests"),
     ("src/maxops/plan/*", CALLS),
     ("src/maxops/ops.py", CALLS),

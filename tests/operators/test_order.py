@@ -244,6 +244,7 @@ def test_row_is_that_of_onnx(row: spec.Spec) -> None:
         assert [each.name for each in schema.inputs] == [name for name, _ in row.inputs]
         types = schema.inputs[1].types
         assert {f"tensor({dtype.onnx})" for dtype in row.index_dtypes} == set(types)
+        assert dict(row.rules)["T_IDX"][0] == f"indices is {' or '.join(map(str, row.index_dtypes))}"
     parameters = inspect.signature(mo.operator("ONNX", row.operator, row.version)).parameters
     for name, attribute in schema.attributes.items():
         default = pytest.importorskip("onnx").helper.get_attribute_value(attribute.default_value)

@@ -83,9 +83,11 @@ def test_nan_is_ignored() -> None:
         same(compat.nanmax(data, axis), jnp.nanmax(data, axis))
         same(jax.jit(partial(compat.nanmax, axis=axis))(data), jnp.nanmax(data, axis))
         more: dict[str, Any] = {"keepdims": True, "where": np.array([True, False, True])}
-        for initial in (1, np.nan):
+        for initial in (1, -1, np.nan):
             more["initial"] = initial
             same(compat.nanmax(data, axis, **more), jnp.nanmax(data, axis, **more))
+            same(compat.nanmax(data, axis, initial=initial), jnp.nanmax(data, axis, initial=initial))
+            same(compat.max(data, axis, initial=initial), jnp.max(data, axis, initial=initial))
     same(compat.nanmax(FEW[1]), jnp.nanmax(FEW[1]))
     same(jax.grad(compat.nanmax)(data[0]), np.array([0, 1, 0], np.float32))
     with pytest.raises(ValueError, match="zero-size array to reduction operation nanmax"):
