@@ -76,14 +76,15 @@ def test_axes_of_every_kind_of_integer(axis: Any) -> None:
 
 
 def test_nan_is_ignored() -> None:
-    data = np.array([[np.nan, 2, -np.inf], [np.nan, np.nan, np.nan], [1, np.nan, 3]], np.float32)
+    nan, inf = np.nan, np.inf
+    data = np.array([[nan, 2, -inf], [nan, nan, nan], [1, nan, inf], [-inf, nan, -inf]], np.float32)
     same(compat.fmax(data, data[0]), jnp.fmax(data, data[0]))
     same(compat.fmax(data[0], 1), jnp.fmax(data[0], 1))
     for axis in (None, 0, -1, (0, 1)):
         same(compat.nanmax(data, axis), jnp.nanmax(data, axis))
         same(jax.jit(partial(compat.nanmax, axis=axis))(data), jnp.nanmax(data, axis))
         more: dict[str, Any] = {"keepdims": True, "where": np.array([True, False, True])}
-        for initial in (1, -1, np.nan):
+        for initial in (1, -1, -inf, nan):
             more["initial"] = initial
             same(compat.nanmax(data, axis, **more), jnp.nanmax(data, axis, **more))
             same(compat.nanmax(data, axis, initial=initial), jnp.nanmax(data, axis, initial=initial))
