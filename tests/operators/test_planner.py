@@ -71,7 +71,8 @@ def test_the_identity_has_no_initial() -> None:
 def test_axis_in_the_function_without_its_native_entry(axis: Any) -> None:
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     expected = np.max(data, axis=axis if axis is None or isinstance(axis, int) else tuple(axis))
-    assert_same_bits(mo.reduce_max.__wrapped__(data, axis=axis), np.asarray(expected))
+    function: Any = mo.reduce_max
+    assert_same_bits(function.__wrapped__(data, axis=axis), np.asarray(expected))
 
 
 @pytest.mark.parametrize("axis", [None, 0, ()], ids=repr)

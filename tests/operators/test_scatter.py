@@ -210,17 +210,17 @@ A_LIST = "must be a NumPy array, got list; convert it with np.asarray(...) [T]"
         (ELEMENTS, (floats(3), ints(1), np.zeros(1)),
          "updates must have the same dtype as data (float32), got float64 [T]"),
         *((ELEMENTS, (floats(3), ints(1, of=dtype), floats(1)),
-           f"indices must have dtype int32 or int64, got {np.dtype(dtype)}; convert it with .astype(np.int64) [T_IDX]")
+           f"indices must have dtype int32 or int64, got {np.dtype(dtype)}; convert it to int64 [T_IDX]")
           for dtype in (np.uint64, np.int8, np.bool)),
         (ND, (floats(3), ints(1, 1, of=np.int32), floats(1)),
-         "indices must have dtype int64, got int32; convert it with .astype(np.int64) [T_IDX]"),
+         "indices must have dtype int64, got int32; convert it to int64 [T_IDX]"),
         (ELEMENTS, ([0], ints(1), floats(1)), f"data {A_LIST}"),
         (ELEMENTS, (floats(1), [0], floats(1)), f"indices {A_LIST}"),
         (ELEMENTS, (floats(1), ints(1), [0]), f"updates {A_LIST}"),
     ],
     ids=lambda value: value.partition("[")[2] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_arguments_that_do_not_go_together(operator: Any, arguments: tuple[Any, ...], text: str) -> None:
+def test_types_that_do_not_go_together(operator: Any, arguments: tuple[Any, ...], text: str) -> None:
     with pytest.raises(MaxopsError) as caught:
         operator(*arguments, reduction="max")
     assert str(caught.value) == f"{operator.spec.name} {text.replace('[', f'[ONNX.{operator.spec.name}.')}"
