@@ -1,14 +1,16 @@
 """Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
 
-from maxops import errors, program
+from maxops import program
 from maxops.version import version as __version__
 
 try:
+    from maxops import errors
+    from maxops import threadpool_controller as _threadpool_controller  # noqa: F401  (for threadpoolctl)
     from maxops.engines.native import get_num_threads, memory_info, set_num_threads
-except errors.ConfigurationError as _error:  # invalid environment variables
-    program.end_command(_error)
+except Exception as _error:  # such as invalid environment variables, or a broken NumPy
+    if program.is_command():
+        program.end_command(_error)
     raise
-from maxops import threadpool_controller as _threadpool_controller  # noqa: F401  (for threadpoolctl)
 from maxops.engines.table import register_engine
 from maxops.ops import Operator, maximum, operator, operators, reduce_max, run, segment_max
 from maxops.threads import num_threads

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 
+_CANNOT_MAP = "failed to map segment"  # the words of the dynamic loader if there is not enough memory for a library
+
 
 @contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
@@ -36,6 +38,15 @@ def missing_package(error: Exception) -> str:
     if getattr(found, "__file__", None) or (found is None and not isinstance(error, ModuleNotFoundError)):
         return ""
     return package
+
+
+def cause_of(error: Exception) -> str:
+    """Describe an error whose cause is not in maxops: memory, a warning or another package. Return "" otherwise."""
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _CANNOT_MAP in str(error)):
+        return f"out of memory: {error}".rstrip(": ")
+    if isinstance(error, Warning):
+        return f"{error} (a warning, which Python raises as an error because of -W or PYTHONWARNINGS)"
+    return broken_package_text(error)
 
 
 def broken_package_text(error: Exception) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import traceback
 from pathlib import PurePath
-from typing import TextIO
+from typing import NoReturn, TextIO
+
+from maxops.extras import cause_of
 
 # The exit codes; docs/reference/commands.md explains each.
 FAILED = 1  # completed, but outputs differ, a clause is violated, or a result is wrong
@@ -27,11 +30,15 @@ def is_command() -> bool:
     return re.fullmatch(r"(-\w*m)?maxops", sys.orig_argv[-len(sys.argv)]) is not None
 
 
-def end_command(error: Exception) -> None:
-    """If maxops runs as a command, print the error and exit. This function is for errors during the import."""
-    if is_command():
-        print_line(f"maxops: error: {error}")
-        sys.exit(BAD_USE)
+def end_command(error: Exception, message: str = "") -> NoReturn:
+    """Print an error or another message, and exit. An error without a known cause is a bug in maxops."""
+    is_ours = type(error).__module__ == "maxops.errors"  # not isinstance, because a broken NumPy prevents its import
+    code, message = BAD_USE, message or (str(error) if is_ours else cause_of(error))
+    if not message:
+        traceback.print_exception(error)
+        code, message = OUR_FAULT, "this is a bug in maxops; please report it with the traceback above"
+    print_line(f"maxops: error: {' '.join(message.split())}")
+    raise SystemExit(code) from error
 
 
 def print_line(line: str) -> None:

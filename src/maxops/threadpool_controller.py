@@ -10,14 +10,22 @@ without threadpoolctl.
 
 from __future__ import annotations
 
+import warnings
+
 from maxops import _native
 from maxops.engines.native import MOST_THREADS, get_num_threads, set_num_threads
 from maxops.version import version
 
 try:
     from threadpoolctl import LibController, register
-except ImportError:  # not installed, or older
-    pass
+except Exception as error:  # noqa: BLE001  (a broken package may raise any exception)
+    if not isinstance(error, ImportError) or error.name != "threadpoolctl":  # which is neither missing nor older
+        warnings.warn(
+            f"threadpoolctl does not control the threads of maxops, because its import failed: {type(error).__name__}: "
+            f"{error}; reinstall it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 else:
 
     class _Controller(LibController):  # type: ignore[misc]

@@ -509,3 +509,18 @@ def test_threadpoolctl_sees_and_sets_the_number() -> None:
 def test_maxops_does_without_threadpoolctl(module: str) -> None:
     code = f"import sys, types; sys.modules['threadpoolctl'] = {module}; import maxops; print(maxops.get_num_threads())"
     assert programs.run(code, warnings="error", MAXOPS_NUM_THREADS="3") == "3\n"
+
+
+@pytest.mark.parametrize("error", ["AttributeError('of it')", "ModuleNotFoundError('of it', name='other')"])
+def test_a_broken_threadpoolctl_is_a_warning(error: str, tmp_path: Path) -> None:
+    (tmp_path / "threadpoolctl.py").write_text(f"raise {error}", encoding="utf-8")
+    code = """
+import sys, warnings
+sys.path.insert(0, sys.argv[1])
+with warnings.catch_warnings(record=True) as caught:
+    import maxops
+print(*(each.message for each in caught))
+"""
+    said = programs.run(code, str(tmp_path))
+    assert said.startswith("threadpoolctl does not control the threads of maxops, because its import failed: ")
+    assert "of it; reinstall it" in said

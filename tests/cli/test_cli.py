@@ -784,6 +784,16 @@ def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Pa
     assert done.stderr == "maxops: error: the maxops command requires 'junitparser'; run pip install \"maxops[onnx]\"\n"
 
 
+def test_a_broken_package_of_a_report_is_told_before_anything_runs(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise AttributeError('of it')", encoding="utf-8")
+    hidden = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from maxops.cli import main; main()"
+    # the missing folder would be the error of the last check before the run
+    command = [sys.executable, "-c", hidden, "bench", "--quick", "--html", str(place / "missing/r.html")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("maxops: error: the package 'matplotlib' cannot be imported: AttributeError: of it")
+
+
 def test_other_missing_module_is_no_message_about_extras() -> None:
     done = without("maxops.cli.app")
     assert done.returncode == 70  # 1 would mean that outputs differ

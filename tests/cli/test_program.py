@@ -72,6 +72,35 @@ def test_what_the_command_does_not_understand_is_one_line(start: Start, started:
     assert done.stderr.count("\n") == 1
 
 
+# The text of a module that hides an installed package, and the start of the command's error.
+BROKEN = {
+    ("numpy", "raise AttributeError('of numpy')"): "the package 'numpy' cannot be imported: AttributeError: of",
+    ("numpy", "raise MemoryError"): "out of memory\n",
+    ("typer", "raise MemoryError('of typer')"): "out of memory: of typer\n",
+    ("typer", "raise ImportError('x.so: failed to map segment from shared object')"): "out of memory: x.so: ",
+    ("typer", "raise DeprecationWarning('of typer')"): "of typer (a warning, ",
+}
+
+
+@pytest.mark.parametrize(("module", "text"), BROKEN)
+@pytest.mark.parametrize("started", [["{folder}/maxops"], ["-m", "maxops"]], ids=" ".join)
+def test_a_broken_package_is_one_line(
+    start: Start, started: list[str], module: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    done = start([*started, "operators"])
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith(f"maxops: error: {BROKEN[module, text]}")
+
+
+@pytest.mark.parametrize("started", STARTS[-1:], ids=" ".join)
+def test_a_warning_that_python_raises_is_one_line(start: Start, started: list[str]) -> None:
+    done = start([*started, "operators"], OMP_NUM_THREADS="abc")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("maxops: error: OMP_NUM_THREADS='abc' is not a number of threads")
+
+
 @pytest.mark.parametrize("started", [["{folder}/maxops"], ["-m", "maxops"]], ids=" ".join)
 def test_the_command_starts(start: Start, started: list[str]) -> None:
     done = start([*started, "operators"], MAXOPS_NUM_THREADS="1")

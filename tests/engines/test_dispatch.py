@@ -239,8 +239,14 @@ def test_ties_that_are_none(ties: Any) -> None:
             function(A, ties=ties)
 
 
+INTERFACE = type("Interface", (), {"__array_interface__": A.__array_interface__})()
+STRUCT = type("Struct", (), {"__init__": lambda self: setattr(self, "__array_struct__", A.__array_struct__)})()
+
+
 @pytest.mark.parametrize(
-    "unknown", [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab")], ids=lambda x: type(x).__name__
+    "unknown",
+    [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab"), INTERFACE, STRUCT],
+    ids=lambda x: type(x).__name__,
 )
 def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
     with pytest.raises(errors.DTypeError) as caught:

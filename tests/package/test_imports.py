@@ -19,8 +19,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["_version", "counted", "physical_memory", "shown", "typing"],
-            ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
+            ["_version", "counted", "extras", "physical_memory", "shown", "typing"],
+            ["errors", "json_text", "program", "version", "_native", "_limits", "_xla"],
             ["dtypes", "posix"],
             ["order", "spec"],
             ["shapes", "sizes", "calls"],

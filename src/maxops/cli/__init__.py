@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
-from maxops.extras import broken_package_text, missing_package
-from maxops.program import BAD_USE, INTERRUPTED, OUR_FAULT, print_line
+from maxops.extras import missing_package
+from maxops.program import INTERRUPTED, end_command, print_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -29,16 +28,10 @@ def main() -> None:
     except KeyboardInterrupt:  # during the import
         print_line("maxops: interrupted")
         raise SystemExit(INTERRUPTED) from None
-    except Exception as error:
-        if (package := missing_package(error)) in EXTRA:
-            message, code = f'the maxops command requires {package!r}; run pip install "maxops[onnx]"', BAD_USE
-        elif message := broken_package_text(error):
-            code = BAD_USE
-        else:
-            traceback.print_exc()
-            message, code = "this is a bug in maxops; please report it with the traceback above", OUR_FAULT
-        print_line(f"maxops: error: {message}")
-        raise SystemExit(code) from error
+    except Exception as error:  # noqa: BLE001  (end_command raises SystemExit)
+        package = missing_package(error)
+        missing = f'the maxops command requires {package!r}; run pip install "maxops[onnx]"'
+        end_command(error, missing if package in EXTRA else "")
 
 
 def _open_closed_streams() -> None:

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 import maxops
 from maxops import _native
 from maxops.errors import MaxopsError
-from maxops.extras import broken_package_text
+from maxops.extras import broken_package_text, cause_of
 from maxops.program import BAD_USE, CLOSED_PIPE, INTERRUPTED, discard, print_line
 from maxops.shown import printable
 from maxops.version import version
@@ -175,7 +175,7 @@ def _code_of(command: Callable[[], None]) -> int:
     except MaxopsError as error:
         message = str(error)
     except MemoryError as error:
-        message = f"out of memory: {error}"
+        message = cause_of(error)
     except BrokenPipeError:
         code = CLOSED_PIPE
     except SystemExit as end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from maxops.cli.progress import counting_bar
 from maxops.cli.table import show, show_json
 from maxops.counted import counted
 from maxops.engines.native import MOST_THREADS
+from maxops.extras import needed
 from maxops.json_text import in_lines
 from maxops.program import FAILED
 
@@ -84,8 +85,9 @@ def bench(
 ) -> None:
     """Benchmark the operators against other libraries. Each result is first compared with the expected bits."""
     # fmt: on
-    if html_file is not None and find_spec("matplotlib") is None:
-        raise typer.BadParameter('plots require matplotlib; run pip install "maxops[bench]"', param_hint="--html")
+    if html_file is not None:
+        with needed("--html", "bench"):  # raises now if matplotlib is missing or broken
+            import_module("matplotlib.figure")
     if form == "json" and json_file is not None:
         raise typer.BadParameter("--format json writes to stdout and cannot be combined with --json")
     given_options = {

@@ -50,6 +50,7 @@ def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
 
 PYTHON_SCALARS = (bool, int, float, Fraction)
 WITH_ASTYPE = "with .astype(...) or, in PyTorch, .to(...)"
+_ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__")  # that np.asarray reads
 
 
 def how_to_convert(value: object) -> str:
@@ -72,7 +73,7 @@ def how_to_convert(value: object) -> str:
     for method in ("toarray", "todense", "collect", "compute"):  # sparse arrays, lazy tables and Dask collections
         if hasattr(type(value), method):
             return f"convert it with .{method}()"
-    is_array = hasattr(type(value), "__array__") or isinstance(value, (array, memoryview))
+    is_array = isinstance(value, (array, memoryview)) or any(hasattr(value, name) for name in _ARRAY_PROTOCOLS)
     if isinstance(value, Iterable) and not isinstance(value, Sequence) and not is_array:
         return "convert it with np.asarray(list(...))"
     if isinstance(value, Sequence) or is_array:
