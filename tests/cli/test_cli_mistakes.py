@@ -302,6 +302,33 @@ def test_an_empty_file_name_is_not_the_current_folder(command: str, param: Any) 
     assert line.endswith(f": expected a file name, got an empty string; see maxops {command} --help")
 
 
+OUTPUTS = {
+    "run": "{model} --seed 1",
+    "maximum": "{x}",
+    "reduce-max": "{x}",
+    "segment-max": "{x} {ids} --fill-mode ZERO",
+    "check": "{model}",
+    "conform": "numpy",
+    "bench": "--quick",
+    "evidence": "",
+}
+
+
+@pytest.mark.parametrize(("command", "words"), OUTPUTS.items())
+def test_options_of_outputs_without_an_output_are_not_passed_over(
+    command: str, words: str, filled: dict[str, Path]
+) -> None:
+    names = {name for param in options(GROUP.commands[command]) for name in param.opts}
+    for option in names & {"--overwrite", "--parents"}:
+        line = line_of(command, *words.format(**filled).split(), option)
+        assert line == f"{option} has no effect without an output file; see maxops {command} --help"
+
+
+def test_the_options_of_outputs_are_tested() -> None:
+    found = {name for name, command in GROUP.commands.items() for param in options(command) if param.name == "parents"}
+    assert {*OUTPUTS} == found - {"rewrite"}  # which always has an output
+
+
 @pytest.mark.parametrize("words", ["--list --types", "--list --sizes", "--random 1 --libraries", "--list"])
 def test_empty_names_of_cases_are_not_all_cases(words: str) -> None:
     assert "got an empty string" in line_of("bench", *words.split(), "")

@@ -26,6 +26,11 @@ from maxops.conformance.result import Run
         (["--list", "--select", "SONNX"], "--select has no effect with --list"),
         (["--save", "folder", "--ignore", "SONNX"], "--ignore has no effect with --save"),
         (["--list", "--baseline", "known.json"], "--baseline has no effect with --list"),
+        (["--list", "numpy"], "RUNTIME has no effect with --list"),
+        (["--list", "--timeout", "1"], "--timeout has no effect with --list"),
+        (["--list", "--save", "folder"], "--list has no effect with --save"),
+        (["--save", "folder", "--format", "json"], "--format has no effect with --save"),
+        (["--from", "run.json", "--timeout", "1"], "--timeout has no effect with --from"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -184,9 +184,9 @@ def test_the_command_repeats_a_call(command: Callable[..., Any], tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--random", "1", "--quick"], "--quick cannot be combined with --random"),
-        (["--random", "1", "--sizes", "1"], "--sizes cannot be combined with --random"),
-        (["--random", "1", "--from", "run.json"], "--from cannot be combined with --random"),
+        (["--random", "1", "--quick"], "--quick has no effect with --random"),
+        (["--random", "1", "--sizes", "1"], "--sizes has no effect with --random"),
+        (["--random", "1", "--from", "run.json"], "--from has no effect with --random"),
         (["--random", "0"], "expected more than 0 and at most"),
         (["--seed", "3"], "--seed and --only-call require --random"),
         (["--only-call", "3"], "--seed and --only-call require --random"),

@@ -203,8 +203,8 @@ class _Target:
         if self.form == "json" and self.output is not None:
             raise typer.BadParameter("json has no effect with --output", param_hint="--format")
         streams.check_inputs(files)
-        if self.output is not None:
-            streams.check_outputs([self.output], files, overwrite=self.overwrite, parents=self.parents)
+        outputs = [self.output] if self.output else []
+        streams.check_outputs(outputs, files, overwrite=self.overwrite, parents=self.parents)
         of_data = len(files) - indexing
         name = f"maxops.{self.command.replace('-', '_')}"
         return [

@@ -19,6 +19,7 @@ from maxops.bench.grid import OPERATORS, Case, label
 from maxops.bench.libraries import LIBRARIES, supports
 from maxops.bench.timing import Json
 from maxops.cli import streams
+from maxops.cli.options import reject_unused
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import show, show_json
 from maxops.counted import counted
@@ -43,6 +44,7 @@ def _check_seconds(seconds: float | None) -> float | None:
 
 # fmt: off
 def bench(
+    context: typer.Context,
     operators: Annotated[_LIST, typer.Argument(metavar="OP", help=_OPERATORS)] = None,
     types: Annotated[_LIST, Option(metavar="TYPE,...", help=_TYPES)] = None,
     library: Annotated[_LIST, Option("--libraries", metavar="LIBRARY,...", help=_LIBRARIES)] = None,
@@ -50,7 +52,9 @@ def bench(
     sizes: Annotated[
         _LIST, Option(metavar="N,...", help="Numbers of elements as written in case ids, such as 1,1e3. Default: all.")
     ] = None,
-    only: Annotated[str, Option("--only", metavar="TEXT", help="Run only cases whose id contains this text.")] = "",
+    only: Annotated[
+        str | None, Option("--only", metavar="TEXT", help="Run only cases whose id contains this text.")
+    ] = None,
     seconds: Annotated[
         float | None,
         Option(metavar="N", callback=_check_seconds,
@@ -90,12 +94,12 @@ def bench(
             import_module("matplotlib.figure")
     if form == "json" and json_file is not None:
         raise typer.BadParameter("--format json writes to stdout and cannot be combined with --json")
-    given_options = {
-        "OP": operators, "--types": types, "--libraries": library, "--quick": quick, "--sizes": sizes, "--only": only,
-        "--seconds": seconds, "--threads": threads, "--compare": other, "--random": random, "--list": listed,
-        "--from": earlier, "--json": json_file, "--html": html_file, "--markdown": markdown_file,
-    }  # fmt: skip
-    _check_together({option for option, value in given_options.items() if value})
+    kinds = {"--random": random, "--from": earlier, "--compare": other, "--list": listed}
+    for kind, value in kinds.items():
+        if value:
+            reject_unused(context, kind, _KINDS[kind] | {"--format"})
+    if only == "":
+        raise typer.BadParameter("expected a part of a case id, got an empty string", param_hint="--only")
     json_file = streams.STREAM if form == "json" else json_file
     reports = {json_file: report.as_text, html_file: page.html, markdown_file: report.markdown}
     given = [file for file in (json_file, html_file, markdown_file) if file is not None]
@@ -112,7 +116,7 @@ def bench(
         _report_tables(run, random_calls.headline(run), random_calls.tables(run), json_file, parents)
         _fail(random_calls.failures(run), "{} bit for bit", "call does not match NumPy", "calls do not match NumPy")
         return
-    cases = _cases(operators or [], types or [], sizes or [], only, quick=quick)
+    cases = _cases(operators or [], types or [], sizes or [], only or "", quick=quick)
     if listed and form == "json":
         show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
     elif listed:
@@ -144,21 +148,15 @@ def bench(
         _fail(compare.different(run), "the two installations return different bits in {}", "case", "cases")
 
 
-# The options that apply to each kind of run, in addition to --format, --overwrite and --parents.
+# The options that apply to each kind of run, in addition to --format.
 _CASES = {"OP", "--types", "--sizes", "--only", "--quick"}
+_FILES = {"--json", "--overwrite", "--parents"}
 _KINDS = {
-    "--random": {"OP", "--types", "--libraries", "--seconds", "--threads", "--json"},
-    "--from": {"--json", "--html", "--markdown"},
-    "--compare": {*_CASES, "--seconds", "--threads", "--json"},
+    "--random": {"OP", "--types", "--libraries", "--seconds", "--threads", "--seed", "--only-call", *_FILES},
+    "--from": {"--html", "--markdown", *_FILES},
+    "--compare": {*_CASES, "--seconds", "--threads", *_FILES},
     "--list": _CASES,
 }
-
-
-def _check_together(given: set[str]) -> None:
-    """Reject options that would have no effect."""
-    for kind, taken in _KINDS.items():
-        if kind in given and (unused := given - taken - {kind}):
-            raise typer.BadParameter(f"{min(unused)} cannot be combined with {kind}")
 
 
 def _quiet(threads: int | None) -> int:

@@ -85,9 +85,8 @@ def check(
     streams.check_inputs(models)
     failed: dict[Path, MaxopsError] = {}
     found = list(dict.fromkeys(path for given in models for path in _models(given, failed)))
-    if output is not None:
-        inputs = (file for path in found for file in streams.model_files(path))
-        streams.check_outputs([output], inputs, overwrite=overwrite, parents=parents)
+    inputs = (file for path in found for file in streams.model_files(path))
+    streams.check_outputs([output] if output else [], inputs, overwrite=overwrite, parents=parents)
     reports: list[Report] = []
     with counting("maxops check", len(found)) as advance:
         for path in found:

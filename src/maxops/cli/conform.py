@@ -16,6 +16,7 @@ from maxops.atomic_files import atomic_write, check_writable
 from maxops.cli import conform_reports, streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import default_form
+from maxops.cli.options import reject_unused
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import show, show_json
 from maxops.conformance import compare, limits, saved
@@ -31,6 +32,13 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 
 MAX_CLAUSES = 8  # maximum number of clauses in an error
 MAX_CASE_TEXT = 60  # maximum number of characters of a case name next to the progress bar
+_FILES = ("--json", "--junit", "--html", "--compare", "--baseline", "--overwrite", "--parents")
+# The options and arguments that have an effect with each of these options.
+_USED = {
+    "--list": ("--only", "--quick", "--format"),
+    "--save": ("--only", "--quick", "--parents"),
+    "--from": ("RUNTIME", "--format", "--select", "--ignore", *_FILES),
+}
 
 
 def _check_seconds(seconds: float) -> float:
@@ -151,8 +159,8 @@ def conform(
     files = [file for file in reports.values() if file is not None]
     if listed or save is not None:
         # --select and --ignore filter findings; --only filters cases
-        unused = {"--from": earlier, "--compare": old, "--baseline": baseline, "--select": select, "--ignore": ignore}
-        _reject_unused("--list" if save is None else "--save", {**reports, **unused})
+        kind = "--list" if save is None else "--save"
+        reject_unused(context, kind, _USED[kind])
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen, form) if save is None else _save(chosen, save, parents=parents)
         return
@@ -174,7 +182,7 @@ def conform(
         import_module("maxops.conformance.junit")  # raises now if its dependency is missing
     failed: list[MaxopsError] = []
     if earlier:
-        _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != limits.REPEATS})
+        reject_unused(context, "--from", _USED["--from"])
         runs = _read(saved_files)
         if old is not None or baseline is not None:
             _require_distinct(runs, "--from")
@@ -361,13 +369,6 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
         )
     for why, count in left_out.items():
         print(f"{counted(count, 'case was', 'cases were')} not written: {why}")
-
-
-def _reject_unused(option: str, others: dict[str, object]) -> None:
-    """Raise an error for options that have no effect together with another option."""
-    for name, value in others.items():
-        if value:
-            raise typer.BadParameter(f"{name} has no effect with {option}")
 
 
 def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:

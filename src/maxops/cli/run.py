@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,6 +50,12 @@ def _complete_runtime(incomplete: str) -> list[str]:
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
     return [name for name in whole_model.known() if name.startswith(incomplete)]
+
+
+def _check_tolerance(tolerance: float) -> float:
+    if not 0 <= tolerance < inf:
+        raise typer.BadParameter(f"expected a finite number of at least 0, got {tolerance}")
+    return tolerance
 
 
 def run(
@@ -120,8 +127,8 @@ def run(
     tolerance: Annotated[
         float,
         typer.Option(
-            min=0,
             metavar="X",
+            callback=_check_tolerance,
             help="With --whole, treat floats as equal if they differ by at most X, or by X "
             "times their magnitude if the magnitude is above 1.",
         ),
@@ -166,8 +173,10 @@ def run(
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     files = [] if output is None else _files(output, places.values(), loaded)
-    if output is not None:
-        sources = chain(streams.model_files(file), (path for _, path in named))
+    sources = chain(streams.model_files(file), (path for _, path in named))
+    if output is None:
+        streams.check_outputs([], sources, overwrite=overwrite, parents=parents)
+    else:
         _check_output(output, files, len(folders), sources, overwrite, parents)
     compare = None
     if against is not None:
@@ -261,7 +270,7 @@ def _write(
     """Write the outputs to their folders. First check the file names, because those of sequences are known only now."""
     arrays = {output / place / file_name(name): each for place, of in by_place.items() for name, each in of.items()}
     if not streams.is_stream(output):
-        streams.check_outputs(list(arrays), inputs, overwrite=overwrite, parents=parents, folder=output)
+        streams.check_outputs(list(arrays) or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
         write_npy(arrays, make_folders=True)
     elif len(arrays) == 1:
         write_npy({output: next(iter(arrays.values()))}, make_folders=False)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from maxops import dtypes
 from maxops.cli import random_inputs, streams
 from maxops.cli.files import as_bfloat16, read_npy, read_npz
@@ -76,9 +78,12 @@ def split_argument(argument: str) -> tuple[str, Path]:
     file.
     """
     parts = argument.split("=")
-    splits = [("=".join(parts[:number]), Path("=".join(parts[number:]))) for number in range(len(parts))]
-    there = (split for split in splits if os.path.isfile(split[1]) or streams.is_pipe(split[1]))
-    return next(there, splits[min(1, len(splits) - 1)])
+    splits = [("=".join(parts[:number]), "=".join(parts[number:])) for number in range(len(parts))]
+    there = (split for split in splits if os.path.isfile(split[1]) or streams.is_pipe(Path(split[1])))
+    name, file = next(there, splits[min(1, len(splits) - 1)])
+    if not file:
+        raise typer.BadParameter(f"expected NAME=FILE or a file name, got {argument!r}", param_hint="--input")
+    return name, Path(file)
 
 
 def _argument(name: str, path: Path) -> str:

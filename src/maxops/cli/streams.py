@@ -51,10 +51,15 @@ def check_outputs(
 ) -> None:
     """Reject outputs that would replace an input, or whose folder does not exist, before any work is done.
 
+    Without outputs, reject the options --overwrite and --parents, which have no effect.
+
     `folder` is the output folder from the command line, in which the command may create folders, or None. The inputs
     are compared only with existing outputs.
     """
     existing: list[Path] = []
+    outputs = list(outputs)
+    if not outputs and (overwrite or parents):
+        raise typer.BadParameter(f"{'--overwrite' if overwrite else '--parents'} has no effect without an output file")
     for path in outputs:
         if is_stream(path):
             continue
