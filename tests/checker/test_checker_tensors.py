@@ -48,7 +48,7 @@ def segment() -> TensorProto:
 
 
 NUMBER = "must be a number of bytes with at most 19 decimal digits, got"
-LENGTH = "must be 8 bytes for dtype float32 and dimensions (2,), got"
+LENGTH = "of dtype float32 and dimensions (2,) must have 8 bytes of external data, got"
 # Faulty tensors with their errors. The model's folder has w.bin of 8 bytes, a folder, and a link to the outside.
 FAULTS: dict[str, tuple[TensorProto, str]] = {
     "negative size": (of_sizes(-1, 2), "has negative size -1"),
@@ -323,7 +323,11 @@ def test_external_data_of_types_that_no_max_takes(tmp_path: Path) -> None:
     made = tensor(location="w.bin", length="2")
     for kind, size, expected in (
         (TensorProto.INT4, 3, ""),
-        (TensorProto.FLOAT8E5M2, 3, "must be 3 bytes for dtype float8e5m2 and dimensions (3,), got 2"),
+        (
+            TensorProto.FLOAT8E5M2,
+            3,
+            "of dtype float8e5m2 and dimensions (3,) must have 3 bytes of external data, got 2",
+        ),
     ):
         made.data_type, made.dims[:] = kind, [size]
         onnx.save(model(initializers=[made]), tmp_path / "m.onnx")

@@ -352,10 +352,13 @@ _external("external_folder", {"location": "."}, "not regular file")
 _external("external_missing", {"location": "nowhere.bin"}, "not regular file")
 _external("external_without_location", {}, "empty")
 _external("external_offset_past_end", {"location": "good.bin", "offset": 999}, "offset (999) exceeds file size (16)")
-_external("external_length_past_end", {"location": "good.bin", "length": 99}, "length (99) exceeds", "16 bytes")
-_external("external_huge_length", {"location": "good.bin", "length": 2**62}, "exceeds", "16 bytes")
-_external("external_negative_offset", {"location": "good.bin", "offset": -1}, "non-negative")
-_external("external_offset_no_number", {"location": "good.bin", "offset": "one"}, "'one'")
+for _id, _length in {"short": 9, "past_end": 99, "huge": 2**62}.items():
+    _external(
+        f"external_length_{_id}", {"location": "good.bin", "length": _length}, "must have 16 bytes", f"got {_length}"
+    )
+for _id, _text in {"negative": "-1", "word": "one", "empty": "", "spaced": " 0", "other_digits": "\u0660"}.items():
+    for _key in ("offset", "length"):
+        _external(f"external_{_key}_{_id}", {"location": "good.bin", _key: _text}, f"{_key} must be a number", _text)
 _external("external_too_short", {"location": "good.bin", "offset": 8}, "(4,)")
 _external("external_key_mistyped", {"location": "good.bin", "ofset": 0}, "'ofset'", "location, offset, length")
 _of_bytes(

@@ -18,6 +18,7 @@ from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Container, OtherType
 from maxops.plan import Array
+from maxops.shown import shown
 from maxops.sizes import Dims, Size
 
 # The number of each dtype in TensorProto.DataType. The dtype `real` is not part of ONNX.
@@ -111,7 +112,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None, *, any
 
 
 def check_keys(tensor: TensorProto, where: str) -> None:
-    """Reject unknown or repeated keys of external data, and values that are not UTF-8."""
+    """Reject unknown or repeated keys of external data, and invalid values."""
     # onnx only warns about an unknown key. It would ignore a misspelled `offset`, and read from byte 0.
     keys = [entry.key for entry in tensor.external_data]
     for key in keys:
@@ -123,6 +124,11 @@ def check_keys(tensor: TensorProto, where: str) -> None:
     for entry in tensor.external_data:
         if not isinstance(entry.value, str):  # protobuf returns invalid UTF-8 as bytes
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
+        if entry.key in ("offset", "length") and not re.fullmatch("[0-9]{1,19}", entry.value):
+            raise ModelError(
+                f"{where} has external data whose {entry.key} must be a number of bytes with at most 19 decimal "
+                f"digits, got {shown(entry.value)}"
+            )
 
 
 def bits_of(elem_type: int) -> int:
@@ -148,15 +154,23 @@ def _is_packed(number: int) -> bool:
 def check_size(tensor: TensorProto, where: str, *, external: bool) -> None:
     """Check that the data of a TensorProto has the size that its dimensions and its type require.
 
-    The check runs before an array is allocated. The size of external data is checked later, when the data is read.
+    The check runs before an array is allocated. Only the length of external data is checked, because the size of the
+    file is checked when the data is read.
     """
     dims, number = tuple(tensor.dims), tensor.data_type
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has negative dimensions: {dims}")
     if tensor.HasField("segment"):
         raise ModelError(f"{where} is a segment of a tensor; maxops reads only whole tensors")
+    kind = DTYPES.get(number) or type_name(number)
     if external:
-        return  # the file's size is checked when it is read
+        length = next((int(entry.value) for entry in tensor.external_data if entry.key == "length"), 0)
+        if length and number != TensorProto.STRING and length != bytes_of(number, dims):
+            raise ModelError(
+                f"{where} of dtype {kind} and dimensions {dims} must have {bytes_of(number, dims)} bytes of external "
+                f"data, got {length}"
+            )
+        return
     field = helper.tensor_dtype_to_field(number)
     stored = getattr(tensor, field)
     is_raw = tensor.HasField("raw_data") and number != TensorProto.STRING
@@ -167,7 +181,6 @@ def check_size(tensor: TensorProto, where: str, *, external: bool) -> None:
         expected, actual = prod(dims) * parts, len(stored)
     if actual != expected:
         unit = "bytes" if is_raw else f"values in {field}"
-        kind = DTYPES.get(number) or type_name(number)
         raise ModelError(f"{where} of dtype {kind} and dimensions {dims} must have {expected} {unit}, got {actual}")
     if not is_raw and field not in ("float_data", "double_data", "string_data"):
         _check_range(np.asarray(stored), number, where)
