@@ -57,6 +57,8 @@ def run(call: Call | ScatterCall) -> Any:
     >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
     array([4, 5])
     """
+    if not isinstance(call, Call | ScatterCall):
+        raise TypeError(f"run() expects a request, such as maxops.calls.MaxCall([x, y]), got {type(call).__name__}")
     if isinstance(call, ScatterCall) or call.row.standard != "maxops":
         return engine.run(call)
     return table.run(call)

@@ -12,7 +12,7 @@ STANDARDS = {"onnx": "ONNX", "sonnx": "SONNX", "sonnx-draft": "SONNX draft", "op
 
 def known(standard: str | None) -> str | None:
     """Return the name in `maxops.spec` of a standard, or None if no standard is requested."""
-    if standard is None or standard in STANDARDS:
+    if standard is None or standard in [*STANDARDS]:  # not every object can be a key
         return None if standard is None else STANDARDS[standard]
     raise UnknownOperatorError(f"standard must be one of {', '.join(STANDARDS)}, got {standard!r}")
 

@@ -126,6 +126,8 @@ def xarray_reduce(obj: Any, *by: Any, func: Any, skipna: bool | None = None, **o
     if not isinstance(func, str) or func not in _HERE:
         return theirs()
     arrays = obj.data_vars.values() if hasattr(obj, "data_vars") else [obj]
+    if not all(hasattr(array, "dtype") for array in arrays):
+        return theirs()
     are_floats = {array.dtype.kind in "cfO" for array in arrays}  # flox skips NaN in floats by default
     if len(are_floats) > 1 or any(array.dtype == dtypes.BOOL.numpy for array in arrays):
         return theirs()

@@ -250,7 +250,8 @@ def index_reduce(
         index = index.reshape(1)
     if (result := _scattered_at_once(input, index, source, dim, include_self)) is not None:
         return result
-    if not (_go_together(input, source, dim) and _sizes_beside(input, dim) == _sizes_beside(source, dim)):
+    is_here = isinstance(index, torch.Tensor) and _go_together(input, source, dim)
+    if not (is_here and _sizes_beside(input, dim) == _sizes_beside(source, dim)):
         return torch.index_reduce(input, dim, index, source, reduce, include_self=include_self)
     try:
         return _scattered(input, index, source, dim, include_self)
@@ -335,6 +336,8 @@ def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
 
 def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
     """Return whether `index` has the rank of `input`, and is no larger than `src` or, except along `dim`, `input`."""
+    if not isinstance(index, torch.Tensor):
+        return False
     sizes = enumerate(zip(index.shape, src.shape, input.shape, strict=False))
     return index.dim() == input.dim() and all(
         size <= most and (size <= beside or axis == dim % input.dim()) for axis, (size, most, beside) in sizes

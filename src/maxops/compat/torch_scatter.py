@@ -19,6 +19,8 @@ receives the gradient. Differences:
 
 from __future__ import annotations
 
+from typing import Any
+
 from maxops.extras import needed
 
 with needed("maxops.compat.torch_scatter", "torch"):
@@ -27,7 +29,7 @@ with needed("maxops.compat.torch_scatter", "torch"):
 import maxops.engines.torch  # noqa: F401  (registers the operators)
 from maxops import ops
 from maxops.compat import at_once, index_error
-from maxops.errors import SegmentIdsError
+from maxops.errors import DTypeError, SegmentIdsError
 
 __all__ = [
     "scatter",
@@ -124,6 +126,13 @@ def _along(
     return values, indices
 
 
+def _check_tensors(**arguments: Any) -> None:
+    """Raise an error for an argument that is not a tensor. TorchScript itself checks the types."""
+    for name, value in arguments.items():
+        if not isinstance(value, torch.Tensor) and not (name == "out" and value is None):
+            raise DTypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+
+
 def _expanded(index: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
     """Expand an index to the shape of the data. The dimensions of the index are the first ones of the data."""
     while index.dim() < src.dim():
@@ -158,6 +167,8 @@ def scatter_max(
 
     Source: torch_scatter 2.1, `scatter_max`.
     """
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        _check_tensors(src=src, index=index, out=out)
     dim = dim + src.dim() if dim < 0 else dim
     if index.dim() > 1:
         index = _expanded(index, src)
@@ -178,6 +189,8 @@ def segment_max_coo(
 
     Source: torch_scatter 2.1, `segment_max_coo`.
     """
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        _check_tensors(src=src, index=index, out=out)
     dim = index.dim() - 1
     if dim > 0:
         index = _expanded(index.expand(src.shape[: dim + 1]), src)
@@ -203,6 +216,8 @@ def segment_max_csr(
 
     Source: torch_scatter 2.1, `segment_max_csr`.
     """
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        _check_tensors(src=src, indptr=indptr, out=out)
     dim = indptr.dim() - 1
     rows = src.size(dim)
     if not torch.jit.is_scripting() and dim == 0 and out is None:  # type: ignore[attr-defined]

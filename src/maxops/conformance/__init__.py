@@ -6,7 +6,7 @@ The result is a `Run`, which `saved` writes, `compare` compares, and `page`, `ju
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from maxops.conformance import limits
 from maxops.conformance.case import Case
@@ -64,4 +64,7 @@ def conform(
 
 
 def _patterns(only: str | Sequence[str]) -> list[str]:
-    return [only] if isinstance(only, str) else list(only)
+    patterns = [only] if isinstance(only, str) or not isinstance(only, Iterable) else list(only)
+    if not all(isinstance(each, str) for each in patterns):
+        raise TypeError(f"only must be a pattern or a list of patterns, got {only!r}")
+    return patterns

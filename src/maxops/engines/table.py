@@ -78,15 +78,19 @@ def register_engine(
     A call runs on an engine that accepts the types of all its arrays. If several engines support the same type, the
     engine that was registered last takes precedence.
 
-    Raises ConfigurationError for invalid types, and for an engine without ``run``.
+    Raises ConfigurationError for invalid types or names, and for an engine without ``run``.
     """
-    listed = (types,) if isinstance(types, (str, type)) else tuple(types)
+    listed, others = (
+        tuple(each) if isinstance(each, Iterable) and not isinstance(each, (str, type)) else (each,)
+        for each in (types, beside)
+    )
     if not listed or not all(isinstance(kind, type) or (isinstance(kind, str) and ":" in kind) for kind in listed):
         raise ConfigurationError(f"types of engine {name!r} must be classes or 'module:class' strings, got {types!r}")
     if not isinstance(engine, str) and not callable(getattr(engine, "run", None)):
         raise ConfigurationError(f"engine {name!r} must have a function run(call)")
-    others = frozenset([beside] if isinstance(beside, str) else beside)
-    row = Row(name, listed, engine, others, _OUT | _DIM)
+    if not all(isinstance(each, str) for each in (name, *others)):
+        raise ConfigurationError(f"name and beside of an engine must be strings, got {name!r} and {beside!r}")
+    row = Row(name, listed, engine, frozenset(others), _OUT | _DIM)
     _rows[:] = [row, *(row for row in _rows if row.name != name)]
     _known.clear()
     _found.clear()

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto
 from onnx.backend.base import Backend as BaseBackend
 from onnx.backend.base import BackendRep, namedtupledict
 
-from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
+from maxops.errors import ConfigurationError, MaxopsError, ModelError, ModelInputError
 from maxops.model import Model, Value
 from maxops.onnx import nodes
 from maxops.onnx.load import from_proto, known_opset
@@ -97,6 +97,8 @@ class Backend(BaseBackend):
         given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)
         cls._check_device(device)
+        if not isinstance(node, NodeProto):
+            raise ModelError(f"the node must be an onnx.NodeProto, got {type(node).__name__}")
         node = canonical_node(node)
         label = nodes.label(node)
         opset = _opset(given, label)
@@ -115,7 +117,7 @@ class Backend(BaseBackend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Return whether the device is a CPU."""
-        return device.partition(":")[0] == "CPU"
+        return isinstance(device, str) and device.partition(":")[0] == "CPU"
 
     @classmethod
     def _check_device(cls, device: str) -> None:

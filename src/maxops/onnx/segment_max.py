@@ -38,10 +38,7 @@ def segment_max_node(
 
     A model with this node must import the operator set ("maxops", 1). Raises ModelError for an invalid fill mode.
     """
-    if fill_mode.upper() not in FILL_MODES:
-        raise ModelError(
-            f"{NAME} fill_mode must be {' or '.join(FILL_MODES)}, got {fill_mode!r}", ROW.clause("fill_mode")
-        )
+    _check_fill_mode(fill_mode)
     inputs = [data, segment_ids, *([num_segments] if num_segments else [])]
     return helper.make_node(NAME, inputs, [output], name=name or None, domain=DOMAIN, fill_mode=fill_mode)
 
@@ -55,9 +52,19 @@ def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) ->
 
     With `num_segments`, the function has an input for the number of segments. On onnx's reference evaluator, its
     results are bit-identical to those of maxops for all valid segment ids. On other runtimes, the results of ScatterND
-    and Where may differ. See docs/integrations/onnx.md.
+    and Where may differ. See docs/integrations/onnx.md. Raises ModelError for another dtype or fill mode.
     """
+    if not isinstance(dtype, DType):
+        raise ModelError(f"the dtype must be one of maxops.dtypes, such as maxops.dtypes.FLOAT32, got {dtype!r}")
+    _check_fill_mode(fill_mode)
     return _Body(dtype, fill_mode.upper(), num_segments).function()
+
+
+def _check_fill_mode(fill_mode: object) -> None:
+    if not isinstance(fill_mode, str) or fill_mode.upper() not in FILL_MODES:
+        raise ModelError(
+            f"{NAME} fill_mode must be {' or '.join(FILL_MODES)}, got {fill_mode!r}", ROW.clause("fill_mode")
+        )
 
 
 class _Body:

@@ -36,10 +36,16 @@ def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     move the nodes of a model to this domain. This function requires onnxruntime 1.21 or newer. Repeated calls with the
     same options have no effect.
     """
+    _check_options(options)
     if options not in _registered:
         options.register_custom_ops_library(_native.__file__)
         _registered.add(options)
     return options
+
+
+def _check_options(options: object) -> None:
+    if not isinstance(options, onnxruntime.SessionOptions):
+        raise TypeError(f"the options must be an onnxruntime.SessionOptions, got {type(options).__name__}")
 
 
 def session(
@@ -67,6 +73,7 @@ def session(
     folder = None if path is None else follow_links(proto, path)
     if sess_options is None:
         return session_with(onnxruntime.SessionOptions(), proto, folder, **arguments)
+    _check_options(sess_options)
     before = _entry(sess_options, _DATA_FOLDER)
     try:
         return session_with(sess_options, proto, folder, **arguments)

@@ -219,6 +219,8 @@ class SegmentMax(_MaxOperator):
 
 def register(core: Any) -> None:
     """Register the custom operators with an `openvino.Core`."""
+    if not isinstance(core, ov.Core):
+        raise TypeError(f"the core must be an openvino.Core, got {type(core).__name__}")
     for operator in (Maximum, ReduceMax, SegmentMax, Convert):
         core.add_extension(operator)
 
