@@ -231,11 +231,14 @@ _saved("constant_without_value", "node 'c' (Constant)", "exactly one attribute",
 _saved("constant_with_two_values", "node 'c' (Constant)", "2: value_float, value_int")(
     lambda: model([node("Constant", [], "y", "c", value_float=1.0, value_int=1)])
 )
-_saved("constant_string", "node 'c' (Constant)", "unsupported attribute 'value_string'")(
-    lambda: model([node("Constant", [], "y", "c", value_string="a")])
+_saved("constant_string", "node 'c' (Constant)", "unsupported type string")(
+    lambda: model([node("Constant", [], "a", "c", value_string="a"), node("Max", ["a"], "y")])
 )
-_saved("constant_strings", "node 'c' (Constant)", "unsupported attribute 'value_strings'")(
-    lambda: model([node("Constant", [], "y", "c", value_strings=["a"])])
+_saved("constant_strings", "node 'c' (Constant)", "unsupported type string")(
+    lambda: model([node("Constant", [], "a", "c", value_strings=["a"]), node("Max", ["a"], "y")])
+)
+_saved("constant_string_that_is_not_text", "node 'c' (Constant): the value", "utf-8")(
+    lambda: model([node("Constant", [], "a", "c", value_string=b"\xff"), node("Max", ["x"], "y")])
 )
 _saved("constant_sparse", "node 'c' (Constant)", "unsupported attribute 'sparse_value'")(
     lambda: model(

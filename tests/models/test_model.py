@@ -436,9 +436,10 @@ def test_only_the_values_of_max_operators_need_a_type_of_maxops() -> None:
     string = partial(value, dims=(2,), elem_type=TensorProto.STRING)
     nodes = [node("Max", ["x"], "y"), node("Identity", ["s"], "t"), node("Constant", [], "c", value=tensor("", words))]
     weights = [tensor("s", words), tensor("unused", np.array([1j], np.complex64))]
-    outputs: list[str | onnx.ValueInfoProto] = ["y", *map(string, ("s", "t", "c"))]
+    nodes += [node("Constant", [], "d", value_strings=["a", "b"]), node("Constant", [], "e", value_string="a")]
+    outputs: list[str | onnx.ValueInfoProto] = ["y", *map(string, ("s", "t", "c", "d")), string("e", dims=())]
     result = from_proto(model(nodes, ["x", string("s")], outputs, weights)).run({"x": X})
-    assert [result[name].tolist() for name in ("s", "t", "c")] == [["a", "b"]] * 3
+    assert [result[name].tolist() for name in ("s", "t", "c", "d", "e")] == [["a", "b"]] * 4 + ["a"]
     given = {"x": X, "s": words[::-1]}
     assert from_proto(model(nodes, ["x", string("s")], outputs, weights)).run(given)["t"].tolist() == ["b", "a"]
 

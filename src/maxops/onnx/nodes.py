@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from onnx.checker import ValidationError
 from onnx.onnx_cpp2py_export.checker import CheckerContext
 
@@ -30,6 +30,7 @@ PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_int": ("i", np.int64),
     "value_ints": ("ints", np.int64),
 }
+_STRING_CONSTANTS = ("value_string", "value_strings")
 
 
 def label(node: NodeProto) -> str:
@@ -159,8 +160,13 @@ def constant(node: NodeProto, where: str, folder: Path | None, *, any_type: bool
     attribute: AttributeProto = node.attribute[0]
     if attribute.name == "value":
         return to_array(attribute.t, f"{where}: the value", folder, any_type=any_type)
+    if attribute.name in _STRING_CONSTANTS:
+        is_one = attribute.name == "value_string"
+        strings = [attribute.s] if is_one else attribute.strings
+        text = TensorProto(data_type=TensorProto.STRING, dims=[] if is_one else [len(strings)], string_data=strings)
+        return to_array(text, f"{where}: the value", any_type=any_type)
     if attribute.name not in PLAIN_CONSTANTS:
-        listed = ", ".join(["value", *PLAIN_CONSTANTS])
+        listed = ", ".join(["value", *PLAIN_CONSTANTS, *_STRING_CONSTANTS])
         raise ModelError(f"{where}: unsupported attribute {attribute.name!r}; supported attributes: {listed}")
     array = plain_constant(attribute)
     array.flags.writeable = False
