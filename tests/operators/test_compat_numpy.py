@@ -225,6 +225,36 @@ def test_mixed_types_are_converted_first(block: int | None, dtype: DType, monkey
 
 PAIRS: list[tuple[Any, Any]] = [(compat.max, np.max), (compat.amax, np.amax)]
 PAIRS += [(compat.maximum.reduce, np.maximum.reduce)]
+# The outputs of methods, for a result of shape (2,) or, from `reduce`, of shape ().
+OUTPUTS: dict[str, Callable[[Any], Any]] = {
+    "array": np.zeros,
+    "none": lambda shape: None,
+    "tuple": lambda shape: (np.zeros(shape),),
+    "none-in-tuple": lambda shape: (None,),
+    "empty-tuple": lambda shape: (),
+    "list": lambda shape: [np.zeros(shape)],
+    "ellipsis": lambda shape: ...,
+    "matrix": lambda shape: np.zeros((1, 1)).view(np.matrix),
+}
+
+
+@pytest.mark.parametrize("pair", BOTH, ids=["maximum", "fmax"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_outputs_of_methods_by_position_and_by_name(pair: tuple[Any, Any], dtype: str, kind: str) -> None:
+    data = np.array([3, 5], dtype)
+    for method, before, shape in (
+        ("reduce", (data, 0, None), ()),
+        ("reduceat", (data, [0, 1], 0, None), (2,)),
+        ("accumulate", (data, 0, None), (2,)),
+    ):
+        functions = tuple(getattr(each, method) for each in pair)
+        check(functions, *before, OUTPUTS[kind](shape))
+        check(functions, *before[:-1], out=OUTPUTS[kind](shape))
+        if kind != "none":  # which is a default by position
+            check(functions, *before, OUTPUTS[kind](shape), out=np.zeros(shape))
+
+
 INDICES: list[tuple[Any, Any]] = [(compat.argmax, np.argmax), (compat.nanargmax, np.nanargmax)]
 REDUCTIONS = [*PAIRS, *INDICES, (compat.fmax.reduce, np.fmax.reduce), (compat.nanmax, np.nanmax)]
 REDUCEAT = compat.maximum.reduceat, np.maximum.reduceat
@@ -443,6 +473,7 @@ BESIDE: dict[str, Any] = {
     "out-none-in-tuple": lambda m: m.fmax(np.ones(3), 2, out=(None,)),
     "out-in-tuple-positional": lambda m: m.maximum(np.ones(3), np.ones(3), (np.zeros(3),)),
     "out-in-tuple-large": lambda m: m.maximum(LARGE, LARGE.astype("f4"), (np.zeros(20000),)),
+    "out-ellipsis-positional": lambda m: m.maximum(np.ones(3), np.ones(3), ...),
     "out-none-in-tuple-positional": lambda m: m.fmax(np.ones(3), 2, (None,)),
     "out-twice": lambda m: m.maximum(np.ones(3), np.ones(3), np.zeros(3), out=None),
 }  # fmt: skip

@@ -190,7 +190,7 @@ def _element_wise(
     name: str, nan: NanRule, /, *inputs: Any, out: Any = _NOT_GIVEN, where: Any = True, dtype: Any = None, **more: Any
 ) -> Any:
     """Run a call of `maximum` or `fmax` that the native core does not handle."""
-    if len(inputs) == 3 and (out is not _NOT_GIVEN or isinstance(inputs[2], tuple)):
+    if len(inputs) == 3 and (out is not _NOT_GIVEN or isinstance(inputs[2], tuple) or inputs[2] is ...):
         more = more if out is _NOT_GIVEN else more | {"out": out}
         return getattr(_numpys, name)(*inputs, **more)  # NumPy raises its own error
     if len(inputs) == 3:
@@ -240,6 +240,14 @@ def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
     return has_nan or bool(np.count_nonzero(array.view(row.word) == 1 << row.bits - 1))
 
 
+def _by_position(given: Any, out: Any) -> Any:
+    """Return an `out` that was passed by position. As in NumPy, only a keyword may be a tuple or "..."."""
+    if out is not None or not isinstance(given, np.ndarray):
+        twice = ", and out by keyword" if out is not None else ""
+        raise TypeError(f"a positional out must be an array, got {type(given).__name__}{twice}")
+    return given
+
+
 class _Maximum(_native.Ufunc):
     """A replacement for `numpy.maximum` or `numpy.fmax`. Attributes not defined here are those of NumPy's function.
 
@@ -268,15 +276,19 @@ class _Maximum(_native.Ufunc):
         array: Any,
         axis: Any = 0,
         dtype: Any = None,
-        out: Any = None,
+        _out: Any = None,
         keepdims: bool = False,
         initial: Any = _NOT_GIVEN,
         where: Any = True,
+        *,
+        out: Any = None,
     ) -> Any:
         """Return the maximum along the given axis. The default is the first axis.
 
         Source: NumPy 2.4, `numpy.ufunc.reduce`.
         """
+        if _out is not None:
+            out = _by_position(_out, out)
         if axis is not None and type(axis) is not int:
             axis = _integers(axis)
         if type(keepdims) is not bool:
@@ -309,11 +321,15 @@ class _Maximum(_native.Ufunc):
             return _reduced(ops.maximum(data, first, nan=self._nan), out)
         return _reduced(ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=first, nan=self._nan), out)
 
-    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    def reduceat(
+        self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, _out: Any = None, *, out: Any = None
+    ) -> Any:
         """Return the maximum of each slice between consecutive indices.
 
         Source: NumPy 2.4, `numpy.ufunc.reduceat`.
         """
+        if _out is not None:
+            out = _by_position(_out, out)
         out = _from_tuple(out)
         if dtype is None and out is None and type(array) is _ARRAY:
             result = _native.reduceat(array, indices, axis, self._nan)
@@ -342,11 +358,13 @@ class _Maximum(_native.Ufunc):
             offsets -= first
         return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
-    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, _out: Any = None, *, out: Any = None) -> Any:
         """Return the running maximum along an axis.
 
         Source: NumPy 2.4, `numpy.ufunc.accumulate`.
         """
+        if _out is not None:
+            out = _by_position(_out, out)
         out = _from_tuple(out)
         row, data, _ = _common(array, dtype=dtype)
         if row is None or row.kind != "float" or not _holds(out, row):
@@ -419,8 +437,9 @@ def max(
     Source: NumPy 2.4, `numpy.max`.
     """
     is_array = type(a) is _ARRAY or type(a) in _LITERALS
-    if where is not _NOT_GIVEN or not is_array or isinstance(out, tuple):  # NumPy rejects tuples here
+    if where is not _NOT_GIVEN or not is_array:
         return _pass_on(_numpys.max, a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+    # as in NumPy, by position, so that a tuple is rejected
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
 
@@ -467,7 +486,7 @@ def nanmax(
     """
     if where is not _NOT_GIVEN or type(a) is not _ARRAY or _dtypes.of(a.dtype) in (None, REAL):
         return _pass_on(_numpys.nanmax, a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
-    result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
+    result = fmax.reduce(a, axis, keepdims=keepdims is not _NOT_GIVEN and keepdims, initial=initial, out=out)
     if a.dtype.kind not in "biu" and np.isnan(result).any():
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
     return result
