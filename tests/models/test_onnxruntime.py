@@ -572,6 +572,27 @@ def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
     assert_same_bits(loaded.run({"x": np.array([9, -9, 9, -9], np.float32)})["y"], got)
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["called", "called-in-a-function"])
+def test_a_function_with_the_name_of_a_contrib_operator(inside: bool) -> None:
+    """Test that ONNX Runtime, which prefers its own operators to functions, never changes a result silently."""
+    calls = "z = own.outer(x)" if inside else "z = com.microsoft.{name}(x)"
+    outer = (
+        '<domain: "own", opset_import: ["": 18, "com.microsoft": 1]> outer (x) => (z) { z = com.microsoft.{name}(x) }'
+    )
+    text = '<ir_version: 10, opset_import: ["": 18, "com.microsoft": 1, "own": 1]> f (float[n] x) => (float[n] y) '
+    text += f"{{ {calls} y = Max(z, z) }} {outer * inside}"
+    text += '<domain: "com.microsoft", opset_import: ["": 18]> {name} (a) => (b) { b = Neg(a) }'
+    x = np.float32([-1, 2])
+    made = {name: parser.parse_model(text.replace("{name}", name)) for name in ("Own", "Gelu")}
+    for name, on in (("Own", "onnx"), ("Own", "onnxruntime"), ("Gelu", "onnx")):
+        assert_same_bits(mx.from_proto(made[name], on=on).run({"x": x})["y"], -x)
+    said = (
+        r"com\.microsoft\.Gelu is both a function of the model and an operator of onnxruntime .*; rename the function"
+    )
+    with pytest.raises(errors.ModelError, match=said):
+        mx.from_proto(made["Gelu"], on="onnxruntime")
+
+
 # ------------------------------------------------------------------------------------------ a runtime that fails
 
 STAND_IN = """

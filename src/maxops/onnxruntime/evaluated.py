@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,19 @@ from onnx import ModelProto
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
+from maxops.onnx.inline import called
 from maxops.onnxruntime import node
 from maxops.onnxruntime.session import numpy_lacks, outputs_of, session_with
 from maxops.plan import Array
 
 _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s reference evaluator'
+
+
+@cache
+def _operators() -> frozenset[tuple[str, str]]:
+    """Return the domain and name of each operator that ONNX Runtime has."""
+    schemas = onnxruntime.capi.onnxruntime_pybind11_state.get_all_operator_schema()
+    return frozenset((schema.domain, schema.name) for schema in schemas)
 
 
 class SessionEvaluator:
@@ -29,6 +38,12 @@ class SessionEvaluator:
         self._source = source
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
+        for domain, name, _ in called(written):
+            if (domain, name) in _operators():
+                raise ModelError(
+                    f"{source}: {domain}.{name} is both a function of the model and an operator of {self._name}, which "
+                    f"would run the operator; rename the function, or {_ELSEWHERE}"
+                )
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # log only fatal errors, because all others raise exceptions
         with self._failures("cannot run the model"):
