@@ -466,7 +466,7 @@ def test_a_graph_of_many_branches_is_inferred_in_parts(most: int, monkeypatch: p
     whole = report()
     infer, sizes = onnx.shape_inference.infer_shapes, []
 
-    def recorded(model: onnx.ModelProto, **options: object) -> onnx.ModelProto:
+    def recorded(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
         sizes.append(len(model.graph.node))
         return infer(model, **options)
 

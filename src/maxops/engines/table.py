@@ -90,7 +90,7 @@ def register_engine(
         raise ConfigurationError(f"engine {name!r} must have a function run(call)")
     if not all(isinstance(each, str) for each in (name, *others)):
         raise ConfigurationError(f"name and beside of an engine must be strings, got {name!r} and {beside!r}")
-    row = Row(name, listed, engine, frozenset(others), _OUT | _DIM)
+    row = Row(name, listed, engine, frozenset(map(str, others)), _OUT | _DIM)
     _rows[:] = [row, *(row for row in _rows if row.name != name)]
     _known.clear()
     _found.clear()
