@@ -34,6 +34,25 @@ def test_a_place_is_wrapped_where_it_stands(tmp_path: Path) -> None:
     ]
 
 
+def test_errors_in_headers_of_another_clang_are_ignored(tmp_path: Path) -> None:
+    """Test an intrinsic with a builtin that libclang lacks, in a compiler's header and in a native source."""
+    pytest.importorskip("clang")
+    from mutants import places_native as mutate  # noqa: PLC0415  (it needs libclang)
+
+    native = tmp_path / "native"
+    native.mkdir()
+    intrinsic = "static inline int {}(int a) {{ return __builtin_ia32_removed(a); }}\n".format
+    (tmp_path / "intrinsics.h").write_text(intrinsic("first"))
+    source = native / "some.cpp"
+    source.write_text('#include "../intrinsics.h"\nint f(int a) { return first(a + a); }\n')
+    finder = mutate.Finder(native, mutate.Found(), ["some.cpp"])
+    finder.parse(source, ["-xc++"])
+    assert [place.changes for place in finder.found.places.values()] == [("+ -> -",)]
+    source.write_text(source.read_text() + intrinsic("second"))
+    with pytest.raises(RuntimeError, match=r"some\.cpp:3:.*__builtin_ia32_removed"):
+        finder.parse(source, ["-xc++"])
+
+
 PYTHON = """
 LOW = 1 + 1
 

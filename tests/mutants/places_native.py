@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clang.cindex import Cursor, Index, TranslationUnit, _CXString, conf
+from clang.cindex import Cursor, File, Index, TranslationUnit, _CXString, conf
 from clang.cindex import CursorKind as Kind
 
 # For each operator: the switch of switches.h, and the replacement.
@@ -63,7 +63,7 @@ class Found:
 
 
 def resource_dir() -> str:
-    """Return the folder of the compiler's own headers, which libclang lacks. Headers of a newer clang do not work."""
+    """Return the folder of a compiler's own headers, which libclang lacks. Prefer a clang that is not newer."""
     version: Any = conf.lib.clang_getClangVersion
     version.restype, version.errcheck = _CXString, _CXString.from_result
     newest = int("".join(re.findall(r"version (\d+)", version())))
@@ -88,10 +88,14 @@ class Finder:
         self.macros: dict[str, list[tuple[int, int]]] = {}
 
     def parse(self, source: Path, flags: list[str]) -> None:
-        """Add the places of a source and of the headers that it includes."""
+        """Add the places of a source and of the headers that it includes.
+
+        Errors outside native/ are ignored, because clang's headers of another version than libclang's call builtins
+        that libclang lacks. If a header fails to declare a name that native/ uses, that is an error in native/.
+        """
         options = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
-        unit = Index.create().parse(str(source), args=flags, options=options)
-        errors = [str(each) for each in unit.diagnostics if each.severity >= 3]
+        unit = Index.create().parse(str(source), args=[*flags, "-ferror-limit=0"], options=options)
+        errors = [str(each) for each in unit.diagnostics if each.severity >= 3 and self.is_own(each.location.file)]
         if errors:
             raise RuntimeError("\n".join(errors[:10]))
         self.macros = {}
@@ -100,12 +104,16 @@ class Finder:
                 self.macros.setdefault(name, []).append((cursor.extent.start.offset, cursor.extent.end.offset))
         self.children(unit.cursor)
 
+    def is_own(self, file: File | None) -> bool:
+        """Return whether a file is in native/; an error without a file counts as such."""
+        return file is None or self.native in Path(file.name).resolve().parents
+
     def name_of(self, cursor: Cursor) -> str:
         """Return the file of a cursor relative to native/, or "" if it is not one of the files to mutate."""
-        if cursor.location.file is None:
+        file = cursor.location.file
+        if file is None or not self.is_own(file):
             return ""
-        path = Path(cursor.location.file.name).resolve()
-        name = str(path.relative_to(self.native)) if self.native in path.parents else ""
+        name = str(Path(file.name).resolve().relative_to(self.native))
         return name if name in self.files else ""
 
     def children(self, cursor: Cursor) -> None:
