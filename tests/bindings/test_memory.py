@@ -143,7 +143,7 @@ def output_of(mebibytes: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
 def test_a_kept_block_serves_outputs_up_to_its_size_and_no_much_smaller_ones(kept: int) -> None:
     for asked in (4, 6, 8, 10, 12, 14, 16, 18, 20, 32, 40):
         _native.set_cache_limit(0)
-        _native.set_cache_limit(64 * MIB)
+        _native.set_cache_limit(kept * MIB)
         output_of(kept)
         before = mo.memory_info()
         assert before.kept == kept * MIB

@@ -135,6 +135,7 @@ def test_flags(function: Callable[..., Any], name: str) -> None:
     if name == "noop_with_empty_axes":
         assert reduce_max(noop_with_empty_axes=True) is None
         assert reduce_max([], noop_with_empty_axes=1) is None
+        assert reduce_max(axis=[1], noop_with_empty_axes=True) is None
         same(reduce_max([], noop_with_empty_axes=0), reduce_max())
 
 
@@ -225,6 +226,7 @@ def test_ids_and_offsets(kind: np.dtype[Any]) -> None:
             assert (segment_max(ids, check_ids=False) is None) == (kind == np.uint64)
         same(segment_max(None, offsets=offsets.astype(swapped)), segment_max())
     same(segment_max(IDS, kind.type(4)), segment_max(IDS, 4))
+    same(core.segment_max(X[:0], IDS[:0], kind.type(0), fill_mode="ZERO"), X[:0])
     for number in (np.array(4, kind), np.array(4, kind.newbyteorder())):
         same(segment_max(IDS, number), segment_max(IDS, 4))
     if kind.kind == "i":
@@ -287,11 +289,12 @@ def test_fill_modes() -> None:
 @pytest.mark.parametrize(
     "call", [lambda **options: core.maximum(X, **options), reduce_max, segment_max], ids=["max", "reduce", "segment"]
 )
-def test_ties(call: Callable[..., Any]) -> None:
-    for word in ("even", "first"):
-        same(call(ties=word), call())
-    for wrong in (None, "Even", "firsts", b"even", 0, ["even"]):
-        assert call(ties=wrong) is None, wrong
+@pytest.mark.parametrize(("name", "words"), [("ties", ("even", "first")), ("nan", ("propagate", "ignore"))])
+def test_words(name: str, words: tuple[str, ...], call: Callable[..., Any]) -> None:
+    for word in words:
+        same(call(**{name: word}), call())
+        for wrong in (None, word.title(), word + "s", word.encode(), 0, [word]):
+            assert call(**{name: wrong}) is None, wrong
 
 
 # ------------------------------------------------------------------------------------------------ parameters
@@ -474,17 +477,18 @@ def test_nobody_is_asked_about_what_the_core_takes(monkeypatch: pytest.MonkeyPat
 
 
 def test_types_of_rules() -> None:
-    for name in ("maximum", "reduce_max"):
+    segments = {"segment_ids": np.array([0, 1]), "fill_mode": "ZERO"}
+    for name, more in {"maximum": {}, "reduce_max": {}, "segment_max": segments}.items():
         for row in TYPES:
             of_one = entry(name, types=[row.name])
             for other in TYPES:
-                assert is_taken(of_one(np.ones(2, other.numpy))) == (other is row)
+                assert is_taken(of_one(np.ones(2, other.numpy), **more)) == (other is row)
     for kind in INTEGERS:
         reduced = entry("reduce_max", index_types=[kind.name])
-        segments = entry("segment_max", index_types=[kind.name])
+        segmented = entry("segment_max", index_types=[kind.name])
         for index in INTEGERS:
             assert is_taken(reduced(X, np.array([0], index))) == (index == kind)
-            assert is_taken(segments(X, IDS.astype(index), fill_mode="ZERO")) == (index == kind)
+            assert is_taken(segmented(X, IDS.astype(index), fill_mode="ZERO")) == (index == kind)
 
 
 def test_other_rules() -> None:

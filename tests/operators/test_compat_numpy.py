@@ -364,6 +364,8 @@ def test_reduceat() -> None:
         check(REDUCEAT, data, [*indices, 3.0])
         check(REDUCEAT, data, [*indices, np.int64(4)])
         check(REDUCEAT, data, [False, *indices])
+        check(REDUCEAT, data, (*indices,))
+        check(REDUCEAT, data.astype(complex), indices)
         check(REDUCEAT, data[0, 0], indices)
         check(REDUCEAT, long, [*range(0, 39990, 2), *indices])
     check(REDUCEAT, data, np.frombuffer(b"." + np.array([0, 2], "i8").tobytes(), "i8", offset=1))
