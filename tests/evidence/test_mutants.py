@@ -19,7 +19,9 @@ def test_a_place_is_wrapped_where_it_stands(tmp_path: Path) -> None:
     from mutants import places_native as mutate  # noqa: PLC0415  (it needs libclang)
 
     source = tmp_path / "some.cpp"
-    source.write_text("int f(int a) {\n    constexpr int b = 1 + 1;\n    if (a < b) return a;\n    return 7;\n}\n")
+    source.write_text(
+        "int f(int a) {\n    constexpr int b = 1 + 1, c = 3;\n    if (a < b) return a;\n    return 7;\n}\n"
+    )
     found = mutate.Found()
     mutate.Finder(tmp_path, found, ["some.cpp"]).parse(source, ["-xc++", "-std=c++17"])
     numbered = list(mutate.numbered(found.places.values()))

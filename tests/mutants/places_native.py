@@ -160,6 +160,8 @@ class Finder:
     def is_constant(self, cursor: Cursor, parent: Cursor | None, start: int) -> bool:
         """Return whether the compiler evaluates an expression."""
         if cursor.kind == Kind.VAR_DECL:  # a global variable is initialized before the switch
+            if parent is not None and parent.kind == Kind.DECL_STMT:
+                start = parent.extent.start.offset
             return parent is None or b"constexpr" in self.text[start : cursor.location.offset]
         if parent is None or not (cursor.kind.is_expression()):
             return False

@@ -17,14 +17,14 @@ CALLS = (
 TABLE = (
     ("native/bindings/onnxruntime*", "onnxruntime"),
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
-    ("native/bindings/module.cpp", "taken bindings rare_calls contracts threads tensors out_of_memory leaks"),
+    ("native/bindings/module.cpp", "taken bindings rare_calls contracts compat_numpy threads tensors out_of_memory leaks"),
     ("native/bindings/memory.*", "overlap memory out_of_memory rare_calls maximum segment_max bad_input leaks"),
     ("native/bindings/tensors.*", "tensors torch_small_calls layouts_of_outputs"),
     ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
     (
         "native/bindings/*",
         "taken tensors torch_small_calls layouts_of_outputs bindings scalar_bits long_lists overlap bad_input "
-        "out_of_memory maximum segment_max indices leaks",
+        "compat_numpy out_of_memory maximum segment_max indices leaks",
     ),
     ("native/drivers/cache.*", "memory hardware threads leaks"),
     ("native/drivers/system.*", "memory hardware threads environment small_stacks"),
