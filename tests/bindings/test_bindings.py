@@ -267,7 +267,7 @@ def _balanced(text: str, start: int) -> str:
 
 def _released_work() -> Iterator[tuple[str, str]]:
     """Yield the code that runs without the GIL: each call of run_released with its lambdas, and the code before it."""
-    text = (NATIVE_SOURCES / "operators.cpp").read_text()
+    text = "".join((NATIVE_SOURCES / name).read_text() for name in ("operators.cpp", "gradients.cpp"))
     for found in re.finditer(r"\brun_released\(", text):
         before = text[text.rindex("\n}", 0, found.start()) : found.start()]
         work = _balanced(text, found.end() - 1)
@@ -280,7 +280,8 @@ def _released_work() -> Iterator[tuple[str, str]]:
 def test_nothing_of_pythons_is_read_without_the_gil() -> None:
     """Test that code without the GIL uses no Python function, and that the shapes of its arrays are copied."""
     works = list(_released_work())
-    assert len(works) == 6  # Max, ReduceMax, two steps of SegmentMax, and ids that are checked and widened
+    # Max, ReduceMax, two steps of SegmentMax, ids that are checked and widened, and gradients
+    assert len(works) == 7
     of_arrays = 0
     for work, before in works:
         inside = work.replace("PyObject", "").replace("poll_signals", "")
@@ -296,6 +297,8 @@ def test_nothing_of_pythons_is_read_without_the_gil() -> None:
             of_arrays += 1
         if "widen" in work:
             assert "view" in owned
+        elif "spread_all" in work:
+            assert {"views", "indices"} <= owned
         elif re.search(r"\bview\b", work):
             assert re.search(rf"Output output\([^;]*&{release[1]}, [^;]*\);", before), work
     assert of_arrays == 5

@@ -54,7 +54,9 @@ def _floats() -> Iterator[float]:
     """Yield floats around the limits of each format."""
     for kind in (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
         info = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
-        for limit in (info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, info.tiny - info.smallest_subnormal):
+        above_half = 1 + float(info.eps) * 0.625  # the bits that rounding drops are 101
+        limits = info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, info.tiny - info.smallest_subnormal
+        for limit in (*limits, above_half):
             value = float(limit)
             yield from (value, value / 2, value * 1.5, value * 2, nextafter(value, 0), nextafter(value, inf))
     yield from (0.0, 1.0, 2.5, 1 / 3, inf, nan)

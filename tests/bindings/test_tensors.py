@@ -91,7 +91,7 @@ def allocate(prototype, made, _, set_error):
     tensor = Tensor(array)
     owned = Owned(2 if fault == "version" else 1, 3, None, keep_release, 0,
                   DLTensor(array.ctypes.data - 16, Device(1, 0), asked.rank, asked.type, tensor.sizes,
-                           tensor.strides, 16))
+                           None if fault == "no strides" else tensor.strides, 16))
     alive[c.addressof(owned)] = owned, tensor
     made[0] = c.pointer(owned)
     return 0
