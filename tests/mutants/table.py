@@ -17,7 +17,10 @@ CALLS = (
 TABLE = (
     ("native/bindings/onnxruntime*", "onnxruntime"),
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
-    ("native/bindings/module.cpp", "taken bindings rare_calls contracts compat_numpy threads tensors out_of_memory leaks"),
+    (
+        "native/bindings/module.cpp",
+        "taken bindings rare_calls contracts compat_numpy threads tensors out_of_memory leaks",
+    ),
     ("native/bindings/memory.*", "overlap memory out_of_memory rare_calls maximum segment_max bad_input leaks"),
     ("native/bindings/tensors.*", "tensors torch_small_calls layouts_of_outputs"),
     ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
