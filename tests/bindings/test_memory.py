@@ -44,6 +44,8 @@ def test_a_freed_output_is_used_again() -> None:
     assert second.ctypes.data == place
     assert mo.memory_info().reused == before.reused + 1
     assert_same_bits(second, np.maximum(data, data[::-1]))
+    del second
+    assert [_native.empty_cache(), _native.empty_cache()] == [True, False]
 
 
 def test_an_output_in_use_is_never_handed_out_again() -> None:
@@ -105,6 +107,8 @@ def test_resize() -> None:
     assert_same_bits(result[:LARGE], data)
     assert not result[LARGE:].any()
     result.resize(5, refcheck=False)
+    with pytest.raises(MemoryError):
+        result.resize(1 << 50, refcheck=False)
     assert_same_bits(result, data[:5])
 
 
@@ -206,10 +210,12 @@ def test_mappings_are_given_back(limit: int) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
 def test_a_result_that_outlives_its_limit_is_unmapped() -> None:
+    """Test a result that is freed after the limit is lowered, and one that the cache keeps until then."""
     data, limit = np.zeros(8 << 20, np.int8), mo.memory_info().limit
 
     def turn() -> None:
         result = mo.maximum(data, data)
+        mo.maximum(data, data)
         _native.set_cache_limit(0)
         del result
         _native.set_cache_limit(limit)

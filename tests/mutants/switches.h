@@ -138,6 +138,9 @@ MUTANT_INLINE T summand(unsigned first, T was) {
     if (is_on(first)) return summand_slow(first, was);
     return was;
 }
+MUTANT_INLINE int summand(unsigned first, bool was) {  // a negated bool is the same bool
+    return summand<int>(first, was);
+}
 
 // Whether a statement is omitted, or ++ and -- are swapped.
 MUTANT_INLINE bool without(unsigned first) {
