@@ -21,6 +21,9 @@ def test_a_place_is_wrapped_where_it_stands(tmp_path: Path) -> None:
     source = tmp_path / "some.cpp"
     source.write_text(
         "int f(int a) {\n    constexpr int b = 1 + 1, c = 3;\n    if (a < b) return a;\n    return 7;\n}\n"
+        "typedef int V __attribute__((vector_size(8)));\n"
+        "constexpr int lane(int k) { return k + 1; }\n"
+        "V g(V v) { return __builtin_shufflevector(v, v, lane(0), lane(1)); }\n"
     )
     found = mutate.Found()
     mutate.Finder(tmp_path, found, ["some.cpp"]).parse(source, ["-xc++", "-std=c++17"])

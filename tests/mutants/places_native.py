@@ -134,7 +134,7 @@ class Finder:
         """Add the place of a cursor, if it is one, and the places inside it."""
         kind = cursor.kind
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
-        if kind in CONSTANT or self.is_constant(cursor, parent, start):
+        if kind in CONSTANT or self.is_constant(cursor, parent, start) or self.is_lane(cursor):
             self.leave_out(cursor, "evaluated by the compiler")
             return
         is_named = kind in FUNCTIONS or kind in (Kind.STRUCT_DECL, Kind.CLASS_DECL, Kind.CLASS_TEMPLATE)
@@ -180,6 +180,13 @@ class Finder:
                 iter(parent.get_children())
             )
         return False
+
+    def is_lane(self, cursor: Cursor) -> bool:
+        """Return whether a function computes an argument of __builtin_shufflevector, which must be a constant."""
+        if cursor.kind not in FUNCTIONS:
+            return False
+        call = rb"__builtin_shufflevector\([^;]*\b%b\b" % re.escape(cursor.spelling).encode()
+        return re.search(call, self.text) is not None
 
     def leave_out(self, cursor: Cursor, why: str) -> None:
         """Count the places inside an omitted node."""
