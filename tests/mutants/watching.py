@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import importlib
 import mmap
+import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 DIFFERS = 2  # kDiffers of switches.h
+SEEN = "MAXOPS_MUTANTS_SEEN"  # the file in which subprocesses of a test record native mutants
 
 
 class Watch(Protocol):
@@ -82,7 +85,9 @@ class Differences:
     """Records the native mutants that would change a value in a test."""
 
     def __init__(self, last: int) -> None:
-        self.seen = mmap.mmap(-1, last + 1)  # shared with child processes of a test
+        self.file = tempfile.NamedTemporaryFile()  # noqa: SIM115  (shared with all processes of a test)
+        self.file.truncate(last + 1)
+        self.seen = mmap.mmap(self.file.fileno(), last + 1)
         self.reached: defaultdict[str, list[str]] = defaultdict(list)
         self.is_imported = False
 
@@ -92,6 +97,7 @@ class Differences:
             for switch in Switch.all():
                 switch.first, switch.count, switch.chosen = 0, 0xFFFFFFFF, 0
                 switch.seen = ctypes.addressof(ctypes.c_char.from_buffer(self.seen))
+            os.environ[SEEN] = self.file.name
         self.is_imported = True
 
     def before(self, test: str) -> None:
