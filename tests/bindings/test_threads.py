@@ -324,6 +324,24 @@ print(len(seen))
     assert run(code) == "1\n"
 
 
+def test_a_signal_handler_may_fork_during_a_call() -> None:
+    """Test that both processes finish the call: the child has none of its parent's workers."""
+    code = """
+children = []
+signal.signal(signal.SIGALRM, lambda number, frame: children.append(os.fork()))
+data = sliding_window_view(np.arange(80_000, dtype=np.int32), 30_000)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+while not children:
+    result = mo.reduce_max(data, (1,), False)
+assert (result == np.arange(29_999, 80_000)).all()
+right()
+if children == [0]:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
+"""
+    assert run(FORK + code) == "7\n"
+
+
 def test_a_signal_from_outside() -> None:
     """Test a Ctrl-C from a terminal, which may reach any thread of the process."""
     code = "print('ready', flush=True)\ntry:\n    " + LONG_CALLS["reduce_max"]
