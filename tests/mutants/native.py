@@ -130,6 +130,7 @@ class Build:
 
     def lines_of_errors(self, said: str) -> set[int]:
         """Return the lines of this file that compiler errors name, as the place of the error or of an instantiation."""
+        said = re.sub(r"\w+/\.\./", "", said)  # of headers that headers include
         blocks = re.split(r"(?=^[^\n]*: error: )", said, flags=re.M)[1:]
         pattern = rf"^(?:In file included from )?\S*native/{re.escape(self.name)}:(\d+)"
         return {int(found[1]) for block in blocks if (found := re.search(pattern, block, flags=re.M))}
