@@ -105,7 +105,7 @@ class Finder:
         self.children(unit.cursor)
 
     def is_own(self, file: File | None) -> bool:
-        """Return whether a file is in native/; an error without a file counts as such."""
+        """Return whether a file is in native/. An error without a file counts as one in native/."""
         return file is None or self.native in Path(file.name).resolve().parents
 
     def name_of(self, cursor: Cursor) -> str:
