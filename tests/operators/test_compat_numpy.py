@@ -388,9 +388,8 @@ def test_fmax_and_nanmax_at_their_edges() -> None:
     halves = np.array([1, 3, 2], dtypes.BFLOAT16.numpy)
     for function in (compat.maximum, compat.fmax):
         assert function.accumulate(halves).tolist() == [1, 3, 3]
-    for pair, number in product(BOTH, (2.5, 2)):
-        check(pair, halves, number)
-        check(pair, number, halves)
+    for pair in ((halves, 2.5), (2.5, halves)):  # promoted as in NumPy, where earlier calls may change the promotion
+        assert_same_bits(compat.maximum(*pair), np.array([2.5, 3, 2.5], np.float32))
     objects = np.array([Fraction(1, 2), Fraction(1, 3)], object)
     assert compat.nanmax(objects) == Fraction(1, 2)  # computed by NumPy
     assert compat.nanargmax(np.array([np.nan, -np.inf])) == 1  # NumPy returns the index of the NaN
