@@ -18,11 +18,11 @@ from maxops.version import version
 
 try:
     from threadpoolctl import LibController, register
-except Exception as error:  # noqa: BLE001  (a broken package may raise any exception)
-    if not isinstance(error, ImportError) or error.name != "threadpoolctl":  # which is neither missing nor older
+except Exception as _error:  # noqa: BLE001  (a broken package may raise any exception)
+    if not isinstance(_error, ImportError) or _error.name != "threadpoolctl":  # which is neither missing nor older
         warnings.warn(
-            f"threadpoolctl does not control the threads of maxops, because its import failed: {type(error).__name__}: "
-            f"{error}; reinstall it",
+            "threadpoolctl does not control the threads of maxops, because its import failed: "
+            f"{type(_error).__name__}: {_error}; reinstall it",
             RuntimeWarning,
             stacklevel=2,
         )
