@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import product
@@ -435,43 +434,3 @@ def test_constants_of_every_type() -> None:
             for made in (Producer(number, initializers=[tensor]), Producer(number, [_node("Constant", value=tensor)])):
                 report = check(_claimed(made, info("v", wrong), "value_info"))
                 assert any(f"{dtype} (2,)" in text for text in _faults(report)), dtype
-
-
-BRANCHES = """<ir_version: 10, opset_import: ["": 18, "own": 1]>
-g (bool c, float[n,3] x, float[1,3] d = {0, 1, 2}) => (float[n,3] m, float[u] r, float[k,l] o)
-<float[1,3] w = {1, 2, 3}, float[7,3] v> {
-    t = Constant <value = int64[2] {3, -1}> ()
-    a = If (c) <then_branch = t1 () => (b) { b = Max(x, w) }, else_branch = e1 () => (b) { b = Max(x, d) }>
-    y = own.f(a, x)
-    v = If (c) <then_branch = t2 () => (b) { b = Max(y, x) }, else_branch = e2 () => (b) {
-        b = If (c) <then_branch = t3 () => (i) { i = Max(y, w) }, else_branch = e3 () => (i) { i = Identity(a) }> }>
-    j = NonZero(v)
-    z = Cast <to = 1> (j)
-    o = Neg(z)
-    q = If (c) <then_branch = t4 () => (b) { b = Max(z, z) }, else_branch = e4 () => (b) { b = Reshape(v, t) }>
-    r = ReduceMax <keepdims = 0> (q, t)
-    m = Max(v, y)
-} <domain: "own", opset_import: ["": 18]> f (e, x) => (m) { s = Neg(e) m = Max(s, x) }"""
-
-
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_graph_of_many_branches_is_inferred_in_parts(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test that the parts have the types of the whole, and that onnx never receives more of the graph than a part."""
-    made = onnx.parser.parse_model(BRANCHES)
-    made.graph.input[2].type.tensor_type.shape.dim[0].dim_param = "p"  # the initializer of an input is only its default
-
-    def report() -> str:
-        return re.sub(r"unk__\d+_\d+", "unk", repr(check(made)))  # generated names differ
-
-    whole = report()
-    infer, sizes = onnx.shape_inference.infer_shapes, []
-
-    def recorded(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
-        sizes.append(len(model.graph.node))
-        return infer(model, **options)
-
-    monkeypatch.setattr(onnx_values, "GRAPHS_AT_ONCE", most)
-    assert report() == whole
-    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", recorded)
-    onnx_values._infer(made, iter(map(str, range(99))))
-    assert (max(sizes), sum(sizes)) == (most, len(made.graph.node))

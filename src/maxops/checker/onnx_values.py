@@ -24,7 +24,6 @@ from maxops.sizes import Dims, text
 
 # Type inference reads the data of shapes and axes, which are small. It receives larger tensors without their data.
 LARGEST_READ = 16384  # bytes
-GRAPHS_AT_ONCE = 500  # nodes with subgraphs
 
 
 @dataclass(frozen=True)
@@ -155,45 +154,6 @@ def _inferred(make: Callable[[], ModelProto], prefix: str) -> bytes:
 
 
 def _infer(model: ModelProto, names: Iterator[str]) -> ModelProto:
-    """Infer types. For each subgraph, onnx copies all types that are known before it, so large graphs are split."""
-    graph = model.graph
-    if sum(any(graphs_of(node)) for node in graph.node) <= GRAPHS_AT_ONCE:
-        return _infer_at_once(model, names)
-    types = {info.name: info for info in (*graph.value_info, *graph.output, *graph.input)}
-    tensors = {tensor.name: tensor for tensor in graph.initializer}
-    constants = tensors.keys() - {info.name for info in graph.input}  # an initializer of an input is only its default
-    inferred: list[NodeProto] = []
-    for start in range(0, len(graph.node), GRAPHS_AT_ONCE):
-        part = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
-        part.graph.node.extend(graph.node[start : start + GRAPHS_AT_ONCE])
-        every = [*with_inner(part.graph.node)]
-        made = {name for node in part.graph.node for name in node.output}
-        read = {name for node in every for name in node.input}
-        read |= {info.name for node in every for _, inner in graphs_of(node) for info in inner.output}
-        part.graph.initializer.extend(tensors[name] for name in sorted(read & tensors.keys()))
-        part.graph.input.extend(types[name] for name in sorted((read & types.keys()) - made - constants))
-        part.graph.value_info.extend(types[name] for name in sorted(made & types.keys()))
-        found = _infer_at_once(part, names).graph
-        types |= {info.name: info for info in found.value_info}
-        inferred += found.node
-        for node in part.graph.node:
-            for attribute in node.attribute:
-                if node.op_type == "Constant" and attribute.name == "value" and attribute.t.ByteSize() <= LARGEST_READ:
-                    tensors[node.output[0]] = TensorProto()
-                    tensors[node.output[0]].CopyFrom(attribute.t)
-                    tensors[node.output[0]].name = node.output[0]
-    whole = ModelProto()
-    whole.CopyFrom(model)
-    for field in ("node", "value_info", "output"):
-        whole.graph.ClearField(field)
-    whole.graph.node.extend(inferred)
-    whole.graph.output.extend(types[info.name] for info in graph.output)
-    outer = {info.name for info in (*graph.output, *graph.input)}
-    whole.graph.value_info.extend(info for name, info in types.items() if name not in outer)
-    return whole
-
-
-def _infer_at_once(model: ModelProto, names: Iterator[str]) -> ModelProto:
     """Infer types. Rename the dimensions that onnx names, because onnx may use the same names in other graphs."""
     try:
         found = onnx.shape_inference.infer_shapes(model, data_prop=True)
