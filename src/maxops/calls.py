@@ -230,6 +230,7 @@ INSTEAD = {
         "fill": "use fill_value",
         "ids": "use segment_ids",
         "indices_are_sorted": "use sorted",
+        "unique_indices": "omit it",
         "mode": "use out_of_range='error' or out_of_range='drop'",
         "skipna": "use nan='ignore'",
     },
@@ -251,7 +252,7 @@ def explain_argument(function: str, name: str) -> None:
     instead = INSTEAD[function].get(name)
     row = next(row for row in spec.PLAIN if row.operator == function)
     names = [each.name for each in row.parameters if each.kind != "arrays"]
-    if instead is None and (near := get_close_matches(name, names, n=1)):
+    if instead is None and (near := get_close_matches(name, names, n=1, cutoff=0.8)):
         instead = f"use {near[0]}"
     if instead:
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; {instead}")

@@ -42,7 +42,9 @@ def missing_package(error: Exception) -> str:
 
 def cause_of(error: Exception) -> str:
     """Describe an error whose cause is not in maxops: memory, a warning or another package. Return "" otherwise."""
-    if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _CANNOT_MAP in str(error)):
+    if isinstance(error, MemoryError) or (
+        isinstance(error, ImportError) and _CANNOT_MAP in str(error) and "permitted" not in str(error)
+    ):
         return f"out of memory: {error}".rstrip(": ")
     if isinstance(error, Warning):
         return f"{error} (a warning, which Python raises as an error because of -W or PYTHONWARNINGS)"

@@ -32,7 +32,8 @@ def is_command() -> bool:
 
 def end_command(error: Exception, message: str = "") -> NoReturn:
     """Print an error or another message, and exit. An error without a known cause is a bug in maxops."""
-    is_ours = type(error).__module__ == "maxops.errors"  # not isinstance, because a broken NumPy prevents its import
+    # not isinstance, because a broken NumPy prevents the import of maxops.errors
+    is_ours = any(each.__module__ == "maxops.errors" for each in type(error).__mro__)
     code, message = BAD_USE, message or (str(error) if is_ours else cause_of(error))
     if not message:
         traceback.print_exception(error)

@@ -134,6 +134,9 @@ def test_an_argument_of_another_library_names_ours(function: str) -> None:
             getattr(ANYHOW, function)(DATA, 0, **{name: 1})
         if called := re.search(r"use (\w+)", str(caught.value)):
             assert called[1] in inspect.signature(getattr(mo, function)).parameters
+    for name in ("count", "counts", "names", "values", "labels", "order"):  # similar to no argument
+        with pytest.raises(TypeError, match=rf"got an unexpected keyword argument '{name}'$"):
+            getattr(ANYHOW, function)(DATA, 0, **{name: 1})
 
 
 # ----------------------------------------------------------------------------------- functions of the native module

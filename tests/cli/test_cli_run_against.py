@@ -454,6 +454,7 @@ def test_without_on_the_reference_evaluator_runs_what_onnxruntime_does_not_load(
         (line,) = result.stderr.splitlines()
         assert line.startswith("maxops: warning: twice.onnx: onnxruntime ")
         assert line.endswith("; using onnx's reference evaluator instead")
+        assert "--on onnx" not in line  # which was just done
         places = {each["operator"]: each["runs_on"] for each in json.loads(result.stdout)["placements"]}
         assert places == {"Max": "maxops", "Sin": "onnx's reference evaluator"}
     save_onnx(place / "nobody.onnx", "g (float[n] x) => (float[n] y) { s = of.nobody.Op(x) y = Max(s, s) }")

@@ -30,8 +30,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(*arguments: object) -> Result:
-    """Run the command, with tables as on a terminal."""
-    return CliRunner().invoke(app, ["conform", *map(str, arguments), "--format", "text"])
+    """Run the command, with tables as on a terminal, except with `--save`, which prints none."""
+    form = [] if "--save" in arguments else ["--format", "text"]
+    return CliRunner().invoke(app, ["conform", *map(str, arguments), *form])
 
 
 def fails(*arguments: object) -> str:

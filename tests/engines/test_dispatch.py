@@ -240,12 +240,14 @@ def test_ties_that_are_none(ties: Any) -> None:
 
 
 INTERFACE = type("Interface", (), {"__array_interface__": A.__array_interface__})()
-STRUCT = type("Struct", (), {"__init__": lambda self: setattr(self, "__array_struct__", A.__array_struct__)})()
+STRUCT = type("Struct", (), {"__array_struct__": property(lambda self: A.__array_struct__)})()
+RELEASED = type("Released", (), {"__array_interface__": property(lambda self: 1 / 0)})()
+LAZY = type("Lazy", (), {"__getattr__": lambda self, name: 1 / 0})()  # any attribute raises another error
 
 
 @pytest.mark.parametrize(
     "unknown",
-    [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab"), INTERFACE, STRUCT],
+    [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab"), INTERFACE, STRUCT, RELEASED, LAZY],
     ids=lambda x: type(x).__name__,
 )
 def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
@@ -253,7 +255,7 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
         mo.maximum(A, unknown)
     text = str(caught.value)
     assert text.startswith(f"maximum input 1 must be an array, got {type(unknown).__name__}; ")
-    assert ("np.asarray(" in text) == (type(unknown) is not object)
+    assert ("np.asarray(" in text) == (type(unknown) not in (object, type(LAZY)))
     for function in (mo.reduce_max, mo.segment_max):
         with pytest.raises(errors.DTypeError, match=r"data must be an array, got .*; "):
             function(unknown, IDS) if function is mo.segment_max else function(unknown)

@@ -594,6 +594,14 @@ def test_a_function_with_the_name_of_a_contrib_operator(inside: bool) -> None:
         mx.from_proto(made["Gelu"], on="onnxruntime")
 
 
+def test_a_build_of_onnxruntime_that_does_not_list_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.onnxruntime import evaluated  # noqa: PLC0415  (it needs onnxruntime)
+
+    monkeypatch.delattr(ort.capi.onnxruntime_pybind11_state, "get_all_operator_schema")
+    monkeypatch.setattr(evaluated, "_operators", evaluated._operators.__wrapped__)
+    assert evaluated._operators() == frozenset()
+
+
 # ------------------------------------------------------------------------------------------ a runtime that fails
 
 STAND_IN = """

@@ -444,6 +444,7 @@ def test_accumulate_orders_zeros_and_nan(dtype: DType) -> None:
 
 
 LARGE = np.linspace(-1, 1, 20000)[None]  # larger than a block
+WITH_UFUNC = type("WithUfunc", (), {"__array_ufunc__": lambda self, *inputs, **options: np.array(7.0)})()
 BESIDE: dict[str, Any] = {
     "where-larger": lambda m: m.maximum(np.float32(2.5), 1, where=np.array([True, True])),
     "where-larger-out": lambda m: m.fmax(np.ones(2), 1, where=np.ones((3, 1), bool), out=np.zeros((3, 2))),
@@ -480,6 +481,10 @@ BESIDE: dict[str, Any] = {
     "out-ellipsis-positional": lambda m: m.maximum(np.ones(3), np.ones(3), ...),
     "out-none-in-tuple-positional": lambda m: m.fmax(np.ones(3), 2, (None,)),
     "out-twice": lambda m: m.maximum(np.ones(3), np.ones(3), np.zeros(3), out=None),
+    "reduce-out-twice": lambda m: m.maximum.reduce(np.ones(3), 0, None, np.zeros(()), out=np.zeros(())),
+    "reduce-out-with-ufunc": lambda m: m.maximum.reduce(np.ones(3), 0, None, WITH_UFUNC),
+    "accumulate-out-with-ufunc": lambda m: m.fmax.accumulate(np.ones(3), 0, None, WITH_UFUNC),
+    "max-out-with-ufunc": lambda m: m.max(np.ones(3), 0, WITH_UFUNC),
 }  # fmt: skip
 
 

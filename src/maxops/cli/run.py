@@ -237,7 +237,7 @@ def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
             model_there = loaded("onnx")
         except MaxopsError:
             raise error from None
-        said = str(error).partition("; --on onnx")[0]
+        said = str(error).partition("; use --on onnx")[0]
         print_line(f"maxops: warning: {printable(said)}; using onnx's reference evaluator instead")
         return model_there
 

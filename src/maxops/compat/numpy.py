@@ -242,9 +242,10 @@ def _has_nan_or_negative_zero(array: Any, row: DType) -> bool:
 
 def _by_position(given: Any, out: Any) -> Any:
     """Return an `out` that was passed by position. As in NumPy, only a keyword may be a tuple or "..."."""
-    if out is not None or not isinstance(given, np.ndarray):
-        twice = ", and out by keyword" if out is not None else ""
-        raise TypeError(f"a positional out must be an array, got {type(given).__name__}{twice}")
+    if out is not None:
+        raise TypeError("out was passed both by position and by keyword")
+    if not hasattr(type(given), "__array_ufunc__"):
+        raise TypeError(f"a positional out must be an array, got {type(given).__name__}")
     return given
 
 

@@ -126,11 +126,17 @@ def _along(
     return values, indices
 
 
-def _check_tensors(**arguments: Any) -> None:
+def _check_tensors(src: Any, index: Any, out: Any, name: str = "index") -> None:
     """Raise an error for an argument that is not a tensor. TorchScript itself checks the types."""
-    for name, value in arguments.items():
-        if not isinstance(value, torch.Tensor) and not (name == "out" and value is None):
-            raise DTypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if (
+        isinstance(src, torch.Tensor)
+        and isinstance(index, torch.Tensor)
+        and (out is None or isinstance(out, torch.Tensor))
+    ):
+        return
+    for argument, value in (("src", src), (name, index), ("out", out)):
+        if not isinstance(value, torch.Tensor) and not (argument == "out" and value is None):
+            raise DTypeError(f"{argument} must be a torch.Tensor, got {type(value).__name__}")
 
 
 def _expanded(index: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
@@ -168,7 +174,7 @@ def scatter_max(
     Source: torch_scatter 2.1, `scatter_max`.
     """
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
-        _check_tensors(src=src, index=index, out=out)
+        _check_tensors(src, index, out)
     dim = dim + src.dim() if dim < 0 else dim
     if index.dim() > 1:
         index = _expanded(index, src)
@@ -190,7 +196,7 @@ def segment_max_coo(
     Source: torch_scatter 2.1, `segment_max_coo`.
     """
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
-        _check_tensors(src=src, index=index, out=out)
+        _check_tensors(src, index, out)
     dim = index.dim() - 1
     if dim > 0:
         index = _expanded(index.expand(src.shape[: dim + 1]), src)
@@ -217,7 +223,7 @@ def segment_max_csr(
     Source: torch_scatter 2.1, `segment_max_csr`.
     """
     if not torch.jit.is_scripting():  # type: ignore[attr-defined]
-        _check_tensors(src=src, indptr=indptr, out=out)
+        _check_tensors(src, indptr, out, "indptr")
     dim = indptr.dim() - 1
     rows = src.size(dim)
     if not torch.jit.is_scripting() and dim == 0 and out is None:  # type: ignore[attr-defined]

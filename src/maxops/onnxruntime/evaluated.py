@@ -16,7 +16,7 @@ from onnx import ModelProto
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
-from maxops.onnx.inline import called
+from maxops.onnx.inline import called, label
 from maxops.onnxruntime import node
 from maxops.onnxruntime.session import numpy_lacks, outputs_of, session_with
 from maxops.plan import Array
@@ -26,9 +26,9 @@ _ELSEWHERE = 'use --on onnx (on="onnx" in Python) to run the model in onnx\'s re
 
 @cache
 def _operators() -> frozenset[tuple[str, str]]:
-    """Return the domain and name of each operator that ONNX Runtime has."""
-    schemas = onnxruntime.capi.onnxruntime_pybind11_state.get_all_operator_schema()
-    return frozenset((schema.domain, schema.name) for schema in schemas)
+    """Return the domain and name of each operator that ONNX Runtime has. A few builds do not list them."""
+    listed = getattr(onnxruntime.capi.onnxruntime_pybind11_state, "get_all_operator_schema", list)
+    return frozenset((schema.domain, schema.name) for schema in listed())
 
 
 class SessionEvaluator:
@@ -38,11 +38,11 @@ class SessionEvaluator:
         self._source = source
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
-        for domain, name, _ in called(written):
-            if (domain, name) in _operators():
+        for key in called(written):
+            if key[:2] in _operators():
                 raise ModelError(
-                    f"{source}: {domain}.{name} is both a function of the model and an operator of {self._name}, which "
-                    f"would run the operator; rename the function, or {_ELSEWHERE}"
+                    f"{source}: {label(key).lstrip('.')} is both a function of the model and an operator of "
+                    f"{self._name}, which may run the operator; rename the function; {_ELSEWHERE}"
                 )
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # log only fatal errors, because all others raise exceptions

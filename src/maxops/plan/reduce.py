@@ -74,7 +74,11 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         if axis is None:
             raise AxesError(
                 f"{spec.name} axes must be integers, got {shown(value)} of type {type(value).__name__}"
-                + ("; pass the names of dimensions as dim=" if isinstance(value, str) and spec.parameters else ""),
+                + (
+                    "; for xarray arrays, pass the names of dimensions as dim="
+                    if isinstance(value, str) and spec.parameters
+                    else ""
+                ),
                 spec.clause("axes"),
             )
         lowest = -rank if spec.negative_axes else 0

@@ -73,7 +73,7 @@ def how_to_convert(value: object) -> str:
     for method in ("toarray", "todense", "collect", "compute"):  # sparse arrays, lazy tables and Dask collections
         if hasattr(type(value), method):
             return f"convert it with .{method}()"
-    is_array = isinstance(value, (array, memoryview)) or any(hasattr(value, name) for name in _ARRAY_PROTOCOLS)
+    is_array = isinstance(value, (array, memoryview)) or any(hasattr(type(value), name) for name in _ARRAY_PROTOCOLS)
     if isinstance(value, Iterable) and not isinstance(value, Sequence) and not is_array:
         return "convert it with np.asarray(list(...))"
     if isinstance(value, Sequence) or is_array:
